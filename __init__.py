@@ -1,0 +1,1 @@
+"""Tofu trains models that do not fit one GPU by partitioning every operator and tensor."""

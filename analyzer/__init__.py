@@ -1,0 +1,1 @@
+"""What follows from a description: regions, extents, strategies and adjoints."""

@@ -1,0 +1,63 @@
+"""Regions: boxes of half-open integer intervals, singly as tuples, in bulk as arrays.
+
+A bulk of `n` boxes with `d` dimensions is an int64 array `[n, d, 2]`; `[..., 0]` are the lower and
+`[..., 1]` the upper bounds. Boxes are empty where any upper bound is at or below its lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Interval = tuple[int, int]
+Region = tuple[Interval, ...]
+Shape = tuple[int, ...]
+Boxes = npt.NDArray[np.int64]
+
+
+def whole(shape: Sequence[int]) -> Boxes:
+    """The box `[dimension, 2]` that covers a tensor of this shape."""
+    box = np.zeros((len(shape), 2), np.int64)
+    box[:, 1] = shape
+    return box
+
+
+def to_region(box: Boxes) -> Region:
+    """One box `[dimension, 2]` as a tuple of intervals."""
+    return tuple((lower, upper) for lower, upper in box.tolist())
+
+
+def volume(boxes: Boxes) -> npt.NDArray[np.int64]:
+    """Elements in each box: `[..., d, 2] -> [...]`."""
+    lengths: npt.NDArray[np.int64] = np.maximum(boxes[..., 1] - boxes[..., 0], 0).prod(axis=-1)
+    return lengths
+
+
+def intersect(a: Boxes, b: Boxes) -> Boxes:
+    """Intersections of boxes, broadcasting over leading axes."""
+    lower = np.maximum(a[..., 0], b[..., 0])
+    upper = np.minimum(a[..., 1], b[..., 1])
+    return np.stack((lower, np.maximum(lower, upper)), axis=-1)
+
+
+def split(box: Boxes, axes: Sequence[int | None], factors: Sequence[int]) -> Boxes:
+    """Split one box step by step: `[d, 2] -> [workers, d, 2]`.
+
+    Step `i` cuts every box of the step before into `factors[i]` parts along `axes[i]`, part `w` starting
+    at `floor(w * length / k)`; an axis of None repeats the box instead. The first step is the most
+    significant digit of a worker's number.
+    """
+    boxes = box[None]
+    for axis, factor in zip(axes, factors, strict=True):
+        boxes = np.repeat(boxes, factor, axis=0)
+        if axis is None:
+            continue
+        part = np.arange(len(boxes)) % factor
+        lower = boxes[:, axis, 0]
+        length = boxes[:, axis, 1] - lower
+        start, stop = part * length // factor, (part + 1) * length // factor
+        boxes[:, axis, 1] = lower + stop
+        boxes[:, axis, 0] = lower + start
+    return boxes

@@ -1,0 +1,72 @@
+"""The dataflow graph that is searched, partitioned and run: tensors and operations, in execution order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ..operators.bound import BoundOperator
+
+
+class Role(StrEnum):
+    """What a tensor is for; the first five live across iterations."""
+
+    DATA = "data"
+    PARAMETER = "parameter"
+    STATE = "state"
+    AUXILIARY = "auxiliary"
+    SCALAR = "scalar"
+    ACTIVATION = "activation"
+    GRADIENT = "gradient"
+
+    @property
+    def persistent(self) -> bool:
+        return self not in (Role.ACTIVATION, Role.GRADIENT)
+
+
+class Phase(StrEnum):
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value of the graph.
+
+    `alias` is the tensor whose storage and layout this one takes over: an updated weight overwrites the
+    weight. No operation after the one that produces the alias may read the aliased tensor.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    role: Role
+    dtype: str = "float32"
+    alias: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One bound operator. `inputs` follow the description's tensors, `outputs` its outputs.
+
+    `tie` names operations that take the same strategy, such as one cell's copies at different time steps.
+    """
+
+    index: int
+    name: str
+    bound: BoundOperator
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    phase: Phase = Phase.FORWARD
+    tie: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Operations in a valid execution order. `outputs` are the tensors a user reads after an iteration."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    operations: tuple[Operation, ...]
+    outputs: tuple[int, ...]

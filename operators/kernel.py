@@ -1,0 +1,43 @@
+"""The contract between an operator and the code that computes it.
+
+A kernel computes a *box* of an operator's iteration space: one interval for every index variable,
+output and reduction variables alike. It is given exactly the input regions that the analysis derived
+for that box, so an input's element `[0, 0]` is the tensor's element `[region[0].lower, region[1].lower]`.
+Preparation happens once per plan, the returned function runs every iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analyzer.region import Interval, Region
+
+if TYPE_CHECKING:
+    from .bound import BoundOperator
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """One box to compute.
+
+    `inputs[name]` holds the elements of `regions[name]`; tensors that the description never reads are
+    absent. `outputs[k]` receives the elements of output `k` for the box: for a partial box of a reduction
+    the partial result. Inputs and outputs are strided views; an output may be the same memory as an input
+    where the operator is element-wise, and only then.
+    """
+
+    bound: BoundOperator
+    box: Mapping[str, Interval]
+    inputs: Mapping[str, Array]
+    regions: Mapping[str, Region]
+    outputs: tuple[Array, ...]
+
+
+Kernel = Callable[[KernelCall], Callable[[], None]]

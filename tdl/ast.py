@@ -1,0 +1,215 @@
+"""The syntax tree of the Tensor Description Language (Tofu, section 4.1).
+
+Nodes are immutable values. Spans say where a node came from and take no part in comparison, so two
+texts that differ in layout alone give equal trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Character offsets `[start, end)` into the source text."""
+
+    start: int
+    end: int
+
+
+NOWHERE = Span(0, 0)
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+class Reducer(StrEnum):
+    """Commutative and associative functions that aggregate over reduction variables."""
+
+    SUM = "Sum"
+    MAX = "Max"
+    MIN = "Min"
+    PROD = "Prod"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal; after specialisation also an attribute's value."""
+
+    value: int | float
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An index variable, in an index or used as a value."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*name`: all index variables of a starred binder; only inside brackets, gone after specialisation."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class FullSlice:
+    """`:`, a whole dimension; only in the arguments of an opaque function."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A keyword-only parameter, `stride` or `stride[0]`; gone after specialisation."""
+
+    name: str
+    index: int | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """`tensor.shape[axis]`: the extent of a whole (unpartitioned) tensor's dimension."""
+
+    tensor: str
+    axis: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """`tensor[indices]`: one element (or, as an opaque function's argument, a slice)."""
+
+    tensor: str
+    indices: tuple[Index, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """`pad(element, value)`: the element, or `value` where its indices leave the tensor."""
+
+    element: Element
+    value: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x`, `not x`."""
+
+    operator: str
+    operand: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`+ - * / // % **`, the comparisons `< <= > >= == !=`, and `and`, `or`."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A scalar function, one of `functions.FUNCTIONS`; `where(condition, x, y)` is one of them."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Binder:
+    """A lambda's parameter: an index variable, perhaps with its extent; `*name` binds several."""
+
+    name: str
+    extent: Expression | None = None
+    star: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """`Sum(lambda i, j: body)` and the other reducers."""
+
+    reducer: Reducer
+    variables: tuple[Binder, ...]
+    body: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueElement:
+    """`function(arguments)[indices]`, where the function's inside is unknown."""
+
+    function: str
+    arguments: tuple[Element, ...]
+    indices: tuple[Index, ...]
+    span: Span = _span()
+
+
+Expression = (
+    Number | Variable | Attribute | Extent | Element | Pad | Unary | Binary | Call | Reduce | OpaqueElement
+)
+Index = Expression | Star | FullSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """A tensor as a function from index variables to elements."""
+
+    variables: tuple[Binder, ...]
+    body: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`name = lambda ...: ...`: an intermediate tensor that later stages and the outputs read."""
+
+    name: str
+    value: Lambda
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorParameter:
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeParameter:
+    """A keyword-only parameter; `default` is None where the user must give a value."""
+
+    name: str
+    default: int | float | bool | tuple[int | float, ...] | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One operator, checked: every name is bound and every tensor has one rank."""
+
+    name: str
+    tensors: tuple[TensorParameter, ...]
+    attributes: tuple[AttributeParameter, ...]
+    opaques: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    outputs: tuple[Lambda, ...]
+    source: str = field(default="", compare=False, repr=False)
+
+    @property
+    def tensor_names(self) -> tuple[str, ...]:
+        return tuple(parameter.name for parameter in self.tensors)
