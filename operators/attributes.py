@@ -1,0 +1,216 @@
+"""Attributes: names, types and defaults as in MXNet, and values that may arrive as text.
+
+MXNet's graph files hold every value as a string: `"(3, 3)"`, `"True"`, `"2e-05"`, `"relu"`. Text is read
+with `ast.literal_eval`, never executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ..errors import OperatorError
+
+Value = int | float | bool | str | tuple[int | float, ...] | None
+
+
+class Kind(StrEnum):
+    """What an attribute's value may be."""
+
+    INT = "an integer"
+    FLOAT = "a number"
+    BOOL = "True or False"
+    SHAPE = "a tuple of integers"
+    NUMBERS = "a number or a tuple of numbers"
+    CHOICE = "one of"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSpec:
+    """One attribute. `optional` admits None. An `ignored` one is accepted and has no effect on results."""
+
+    name: str
+    kind: Kind
+    default: Value = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    ignored: bool = False
+
+    @property
+    def expected(self) -> str:
+        text = f"one of {', '.join(self.choices)}" if self.kind is Kind.CHOICE else self.kind.value
+        return f"{text} or None" if self.optional else text
+
+
+class Attributes(Mapping[str, Value]):
+    """Checked attributes of one operator, defaults filled in: an immutable, hashable mapping."""
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(values)
+        self._hash = hash(tuple((name, type(value), value) for name, value in self._values.items()))
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Attributes) and self._values == other._values
+
+    def __repr__(self) -> str:
+        return f"Attributes({self._values!r})"
+
+    def integer(self, name: str) -> int:
+        value = self._values[name]
+        assert isinstance(value, int), (name, value)
+        return value
+
+    def number(self, name: str) -> float:
+        value = self._values[name]
+        assert isinstance(value, int | float), (name, value)
+        return value
+
+    def flag(self, name: str) -> bool:
+        return bool(self._values[name])
+
+    def text(self, name: str) -> str:
+        value = self._values[name]
+        assert isinstance(value, str), (name, value)
+        return value
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        value = self._values[name]
+        assert isinstance(value, tuple), (name, value)
+        return tuple(int(part) for part in value)
+
+
+def check_attributes(
+    operator: str, specs: Sequence[AttributeSpec], values: Mapping[str, object]
+) -> Attributes:
+    """Values by name, converted and completed with defaults.
+
+    Names in double underscores, such as MXNet's `__shape__`, describe variables and are skipped. Raises
+    OperatorError for an unknown name, a missing one, or a value of the wrong kind.
+    """
+    if isinstance(values, Attributes) and tuple(values) == tuple(spec.name for spec in specs):
+        return values
+    known = {spec.name: spec for spec in specs}
+    checked: dict[str, Value] = {spec.name: spec.default for spec in specs}
+    for name, value in values.items():
+        if name.startswith("__") and name.endswith("__"):
+            continue
+        spec = known.get(name)
+        if spec is None:
+            raise OperatorError(f"{operator} has no attribute {name!r}{_suggestion(name, known)}")
+        checked[name] = _convert(operator, spec, value)
+    missing = [spec for spec in specs if spec.required and checked[spec.name] is None]
+    if missing:
+        listed = ", ".join(f"{spec.name} ({spec.expected})" for spec in missing)
+        raise OperatorError(f"{operator} needs a value for {listed}")
+    return Attributes(checked)
+
+
+def _suggestion(name: str, known: Mapping[str, AttributeSpec]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; it has {', '.join(known)}" if known else "; it has no attributes"
+
+
+def _convert(operator: str, spec: AttributeSpec, given: object) -> Value:
+    value = _literal(given) if isinstance(given, str) else given
+    if value is None and spec.optional:
+        return None
+    converted = _of_kind(spec, value, given)
+    if converted is None:
+        raise OperatorError(f"{operator}: attribute {spec.name} is {given!r}, expected {spec.expected}")
+    return converted
+
+
+def _literal(text: str) -> object:
+    """The value that text stands for; text that is no literal stands for itself."""
+    if len(text) > 1000:
+        return text
+    try:
+        return ast.literal_eval(text.strip().replace("L", "") if text.strip().startswith(("(", "[")) else text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
+    """`value` as the kind the attribute asks for, or None where it is not."""
+    match spec.kind:
+        case Kind.TEXT:
+            return str(given)
+        case Kind.CHOICE:
+            return str(given) if str(given) in spec.choices else None
+        case Kind.BOOL:
+            return bool(value) if isinstance(value, bool) or value in (0, 1) else None
+        case Kind.INT:
+            return _integer(value)
+        case Kind.FLOAT:
+            return _number(value)
+        case Kind.SHAPE:
+            parts = value if isinstance(value, tuple | list) else (value,)
+            integers = [_integer(part) for part in parts]
+            return tuple(i for i in integers if i is not None) if None not in integers else None
+        case Kind.NUMBERS:
+            if not isinstance(value, tuple | list):
+                return value if isinstance(value, bool) else _number(value)
+            numbers = [_number(part) for part in value]
+            return tuple(n for n in numbers if n is not None) if None not in numbers else None
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return int(value) if isinstance(value, float) and value.is_integer() else None
+    return int(value.__index__())
+
+
+def _number(value: object) -> int | float | None:
+    integer = _integer(value)
+    if integer is not None and not isinstance(value, float):
+        return integer
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        return None
+    return float(value.__float__())
+
+
+def integer(name: str, default: int | None = None, *, optional: bool = False) -> AttributeSpec:
+    """An integer attribute; required where it has no default and may not be None."""
+    return AttributeSpec(name, Kind.INT, default, default is None and not optional, (), optional)
+
+
+def number(name: str, default: float | None = None) -> AttributeSpec:
+    return AttributeSpec(name, Kind.FLOAT, default, default is None)
+
+
+def flag(name: str, default: bool) -> AttributeSpec:
+    return AttributeSpec(name, Kind.BOOL, default)
+
+
+def shape(name: str, default: tuple[int, ...] | None = None) -> AttributeSpec:
+    return AttributeSpec(name, Kind.SHAPE, default, default is None)
+
+
+def choice(name: str, *choices: str, default: str | None = None) -> AttributeSpec:
+    return AttributeSpec(name, Kind.CHOICE, default, default is None, choices)
+
+
+def ignored(name: str, kind: Kind = Kind.TEXT, default: Value = None) -> AttributeSpec:
+    """An attribute of MXNet that chooses an implementation, not a result."""
+    return AttributeSpec(name, kind, default, optional=True, ignored=True)

@@ -1,0 +1,87 @@
+"""How an operator's description follows from its attributes and, where it must, from ranks or shapes.
+
+Most operators are one text (`Fixed`). Some write their text from the ranks of their inputs (a convolution
+over one, two or three dimensions), a few from the shapes themselves (Reshape, broadcasting). The
+distinction decides what a description is cached on and how early shape inference can use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from .. import tdl
+from ..analyzer.region import Shape
+from ..tdl import ast
+from .attributes import Attributes
+from .kernel import Kernel
+
+Constant = int | float | bool | tuple[int | float, ...]
+NOTHING: Mapping[str, Constant] = MappingProxyType({})
+NO_TARGETS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Kernels for one stage: its own, and its gradients' by the tensor they differentiate for."""
+
+    kernel: Kernel | None = None
+    adjoints: Mapping[str, Kernel] = field(default_factory=dict)
+
+
+NO_KERNELS: Mapping[str, Attachment] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A description and the values of its keyword-only parameters.
+
+    `kernels` are listed by the stage that they compute, `output_0` for the last. `targets`, of a custom
+    gradient, says for each argument which stage or output is its gradient.
+    """
+
+    description: ast.Description
+    constants: Mapping[str, Constant] = field(default_factory=lambda: NOTHING)
+    kernels: Mapping[str, Attachment] = field(default_factory=lambda: NO_KERNELS)
+    targets: Mapping[str, str] = field(default_factory=lambda: NO_TARGETS)
+
+
+def variant(
+    text: str,
+    constants: Mapping[str, Constant] = NOTHING,
+    kernels: Mapping[str, Attachment] = NO_KERNELS,
+    targets: Mapping[str, str] = NO_TARGETS,
+) -> Variant:
+    """A variant from TDL text; equal texts are parsed once."""
+    return Variant(_parsed(text), constants, kernels, targets)
+
+
+@lru_cache(maxsize=None)
+def _parsed(text: str) -> ast.Description:
+    return tdl.parse(text, "<library>")
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The description follows from the attributes alone."""
+
+    describe: Callable[[Attributes], Variant]
+
+
+@dataclass(frozen=True, slots=True)
+class ByRank:
+    """The description follows from the attributes and the ranks of the tensors."""
+
+    describe: Callable[[Attributes, Mapping[str, int]], Variant]
+
+
+@dataclass(frozen=True, slots=True)
+class ByShape:
+    """The description follows from the attributes and the shapes of the tensors."""
+
+    describe: Callable[[Attributes, Mapping[str, Shape]], Variant]
+
+
+Definition = Fixed | ByRank | ByShape

@@ -1,0 +1,166 @@
+"""Operators: what `tofu.op`, `tofu.parse` and `tofu.operators.get` return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from .. import tdl
+from ..analyzer.region import Shape
+from ..tdl import ast
+from . import inference
+from .attributes import Attributes, AttributeSpec, check_attributes
+from .binding import Binding, bind_stages
+from .bound import BoundOperator
+from .definition import Definition, Variant
+from .stage import Stage, output_names
+from .staging import describe, produced_shapes, stages_of
+
+PartialShape = inference.PartialShape
+NO_UPDATES: Mapping[str, Definition] = MappingProxyType({})
+
+
+class Produced(NamedTuple):
+    """Which stage, and which of its outputs, holds a value."""
+
+    stage: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """A custom gradient: stages in execution order, and where each argument's gradient appears.
+
+    The stages read, by name: head gradients `grad_0`, `grad_1`, ..., forward outputs `output_0`, ...,
+    arguments, auxiliary states, what stages of the forward operator produce, and what earlier stages of
+    the gradient produce. An argument without a target has a gradient of zero.
+    """
+
+    stages: tuple[Stage, ...]
+    targets: Mapping[str, Produced]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """An operator by its description; two operators are equal if they are described alike.
+
+    `definition` gives the description for training, `inference_definition` the one for inference where
+    that differs (BatchNorm). `argument_names` are the tensors a user gives, `auxiliary` the states that an
+    iteration overwrites as `update_definitions` say. `gradient_definition` replaces the derived adjoint.
+    `hints` adds shapes that the description cannot be solved for. `overwrites` names, for optimizer
+    updates, the argument that each output replaces. `count_attribute` is the attribute that holds the
+    number of inputs of an operator that takes any number of them.
+    """
+
+    name: str
+    definition: Definition
+    argument_names: Callable[[Attributes], tuple[str, ...]]
+    specs: tuple[AttributeSpec, ...] = ()
+    output_count: Callable[[Attributes], int] | None = None
+    auxiliary: tuple[str, ...] = ()
+    inference_definition: Definition | None = None
+    update_definitions: Mapping[str, Definition] = field(default_factory=lambda: NO_UPDATES)
+    gradient_definition: Definition | None = None
+    hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
+    is_loss: bool = False
+    overwrites: tuple[str, ...] = ()
+    count_attribute: str | None = None
+    documentation: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+    def __str__(self) -> str:
+        """The description in canonical TDL."""
+        return tdl.format(self.description())
+
+    def attributes(self, values: Mapping[str, object] = MappingProxyType({})) -> Attributes:
+        """Attribute values, possibly as text, checked and completed with defaults.
+
+        Raises OperatorError for an unknown or missing name (with a suggestion) or a bad value.
+        """
+        return check_attributes(self.name, self.specs, values)
+
+    def arguments(self, attributes: Mapping[str, object]) -> tuple[str, ...]:
+        """Names of the input tensors, auxiliary states excluded, in order."""
+        return self.argument_names(self.attributes(attributes))
+
+    def outputs(self, attributes: Mapping[str, object]) -> tuple[str, ...]:
+        """Names of the outputs as stages and gradients know them: `output_0`, `output_1`, ..."""
+        return output_names(self.output_count(self.attributes(attributes)) if self.output_count else 1)
+
+    def description(
+        self, shapes: Mapping[str, Shape] | None = None, training: bool = True, **attributes: object
+    ) -> ast.Description:
+        """The description as written, for these attributes and shapes; see `staging.describe`."""
+        return self._variant(self.attributes(attributes), shapes or {}, training).description
+
+    def stages(
+        self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
+    ) -> tuple[Stage, ...]:
+        """The stages in execution order; the last one produces the outputs.
+
+        `shapes` holds the shape of every argument and auxiliary state. Equal descriptions give the same
+        stage objects. Raises OperatorError, ShapeError.
+        """
+        return stages_of(self._variant(self.attributes(attributes), shapes, training), shapes)
+
+    def gradient(
+        self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
+    ) -> Gradient | None:
+        """The custom gradient, or None where stages are differentiated through `Stage.adjoint`."""
+        if self.gradient_definition is None:
+            return None
+        checked = self.attributes(attributes)
+        known = produced_shapes(self.stages(checked, shapes, training), shapes)
+        outputs = [name for name in known if name.startswith("output_")]
+        known |= {name.replace("output_", "grad_"): known[name] for name in outputs}
+        variant = describe(self.gradient_definition, checked, known)
+        stages = stages_of(variant, known)
+        places = {
+            name: Produced(index, output)
+            for index, stage in enumerate(stages)
+            for output, name in enumerate(stage.produces)
+        }
+        return Gradient(stages, {argument: places[name] for argument, name in variant.targets.items()})
+
+    def updates(
+        self, attributes: Mapping[str, object], shapes: Mapping[str, Shape]
+    ) -> Mapping[str, Stage]:
+        """For each auxiliary state the stage whose output overwrites it after a training iteration.
+
+        Such a stage reads auxiliary states, arguments and what the forward stages produce, by name.
+        """
+        checked = self.attributes(attributes)
+        known = produced_shapes(self.stages(checked, shapes), shapes)
+        return {
+            state: stages_of(describe(definition, checked, known), known)[-1]
+            for state, definition in self.update_definitions.items()
+        }
+
+    def infer(
+        self, attributes: Mapping[str, object], shapes: Mapping[str, PartialShape]
+    ) -> dict[str, PartialShape]:
+        """Every shape that follows from the given ones, forward and backward.
+
+        Keys are arguments, auxiliary states and outputs (`output_0`, ...). A shape is None where not even
+        the rank is known, a dimension is None where its extent is not. Raises ShapeError where two known
+        values disagree.
+        """
+        checked = self.attributes(attributes)
+        return inference.infer(self, checked, shapes)
+
+    def bind(
+        self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object
+    ) -> BoundOperator | Binding:
+        """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
+        checked = self.attributes(attributes)
+        return bind_stages(self._variant(checked, shapes, training), shapes)
+
+    def _variant(self, attributes: Attributes, shapes: Mapping[str, Shape], training: bool) -> Variant:
+        definition = self.definition
+        if not training and self.inference_definition is not None:
+            definition = self.inference_definition
+        return describe(definition, attributes, shapes, self.name)

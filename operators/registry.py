@@ -1,0 +1,43 @@
+"""The operator library by MXNet name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+
+from ..errors import OperatorError
+from .operator import Operator
+
+
+@cache
+def _library() -> Mapping[str, Operator]:
+    """Every name and alias, with its operator."""
+    from .library import OPERATORS
+
+    table: dict[str, Operator] = {}
+    for operator, aliases in OPERATORS:
+        for name in (operator.name, *aliases):
+            assert name not in table, f"two operators are called {name}"
+            table[name] = operator
+    return table
+
+
+def get(name: str) -> Operator:
+    """The library's operator of this MXNet name or alias. Raises OperatorError with a suggestion."""
+    operator = _library().get(name)
+    if operator is None:
+        close = difflib.get_close_matches(name, _library(), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "see `tofu operators` for the list"
+        raise OperatorError(f"there is no operator {name!r}; {hint}")
+    return operator
+
+
+def names() -> tuple[str, ...]:
+    """Canonical names of all operators of the library, sorted."""
+    return tuple(sorted({operator.name for operator in _library().values()}))
+
+
+def aliases() -> Mapping[str, str]:
+    """Every accepted name with the canonical name it stands for."""
+    return {name: operator.name for name, operator in _library().items()}

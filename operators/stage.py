@@ -1,0 +1,82 @@
+"""A stage: one specialised description of one output group, and the kernels attached to it.
+
+The dataflow graph holds one operation per stage, so every stage chooses its own strategy. A stage is an
+identity: the same description gives the same stage, the same shapes give the same bound operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from ..analyzer.adjoint import adjoint
+from ..analyzer.region import Shape
+from ..tdl import ast
+from .bound import BoundOperator
+from .kernel import Kernel
+
+NO_KERNELS: Mapping[str, Kernel] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One operator of the graph.
+
+    `description` has neither attributes nor stars nor stages. `produces` names each output as later
+    stages and gradients read it: the stage's own name, or `output_0`, `output_1`, ... of the last stage.
+    `adjoint_kernels` are attached to the gradient with respect to the tensor they are listed under.
+    """
+
+    description: ast.Description
+    produces: tuple[str, ...]
+    kernel: Kernel | None = None
+    adjoint_kernels: Mapping[str, Kernel] = field(default_factory=lambda: NO_KERNELS)
+    _bounds: dict[tuple[Shape, ...], BoundOperator] = field(default_factory=dict, init=False, repr=False)
+    _adjoints: dict[str, tuple[Stage, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the tensors it takes: arguments, auxiliary states, or what earlier stages produce."""
+        return self.description.tensor_names
+
+    def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
+        """The stage for concrete input shapes; equal shapes give the same object.
+
+        Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
+        """
+        key = tuple(tuple(shapes[name]) for name in self.inputs)
+        bound = self._bounds.get(key)
+        if bound is None:
+            bound = BoundOperator(self, dict(zip(self.inputs, key, strict=True)))
+            self._bounds[key] = bound
+        return bound
+
+    def adjoint(self, tensor: str) -> tuple[Stage, ...]:
+        """Stages whose sum is the gradient with respect to `tensor`; none where that is zero.
+
+        They take `grad_k` and `output_k` for this stage's k-th output beside its own inputs. Raises
+        OperatorError where the description has no adjoint.
+        """
+        stages = self._adjoints.get(tensor)
+        if stages is None:
+            descriptions = adjoint(self.description, tensor)
+            kernel = self.adjoint_kernels.get(tensor) if len(descriptions) == 1 else None
+            stages = tuple(derived(description, kernel) for description in descriptions)
+            self._adjoints[tensor] = stages
+        return stages
+
+
+@lru_cache(maxsize=None)
+def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage:
+    """The stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
+    return Stage(description, output_names(len(description.outputs)), kernel)
+
+
+def output_names(count: int) -> tuple[str, ...]:
+    return tuple(f"output_{index}" for index in range(count))
