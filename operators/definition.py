@@ -58,6 +58,18 @@ def variant(
     return Variant(_parsed(text), constants, kernels, targets)
 
 
+def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachment] = NO_KERNELS) -> Variant:
+    """A variant whose keyword-only parameters are the operator's attributes of the same names."""
+    description = _parsed(text)
+    constants: dict[str, Constant] = {}
+    for parameter in description.attributes:
+        value = attributes[parameter.name]
+        assert value is not None
+        assert not isinstance(value, str)
+        constants[parameter.name] = value
+    return Variant(description, constants, kernels)
+
+
 @lru_cache(maxsize=None)
 def _parsed(text: str) -> ast.Description:
     return tdl.parse(text, "<library>")
@@ -72,16 +84,23 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class ByRank:
-    """The description follows from the attributes and the ranks of the tensors."""
+    """The description follows from the attributes and the ranks of the tensors `of`."""
 
     describe: Callable[[Attributes, Mapping[str, int]], Variant]
+    of: tuple[str, ...] = ("data",)
 
 
 @dataclass(frozen=True, slots=True)
 class ByShape:
-    """The description follows from the attributes and the shapes of the tensors."""
+    """The description follows from the attributes and the shapes of the tensors `of` these attributes."""
 
     describe: Callable[[Attributes, Mapping[str, Shape]], Variant]
+    of: Callable[[Attributes], tuple[str, ...]]
 
 
 Definition = Fixed | ByRank | ByShape
+
+
+def text(source: str) -> Fixed:
+    """The definition of an operator that is one text, its attributes the text's keyword-only parameters."""
+    return Fixed(lambda attributes: described(source, attributes))

@@ -42,13 +42,22 @@ class Gradient:
     targets: Mapping[str, Produced]
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Attributes and small shapes to show, audit and test an operator with."""
+
+    shapes: Mapping[str, Shape]
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """An operator by its description; two operators are equal if they are described alike.
 
     `definition` gives the description for training, `inference_definition` the one for inference where
     that differs (BatchNorm). `argument_names` are the tensors a user gives, `auxiliary` the states that an
-    iteration overwrites as `update_definitions` say. `gradient_definition` replaces the derived adjoint.
+    iteration overwrites as `update_definitions` say. `gradient_definition` replaces the derived adjoint
+    (unless it gives None); it is handed the shapes of everything that the forward stages read and produce.
     `hints` adds shapes that the description cannot be solved for. `overwrites` names, for optimizer
     updates, the argument that each output replaces. `count_attribute` is the attribute that holds the
     number of inputs of an operator that takes any number of them.
@@ -62,11 +71,13 @@ class Operator:
     auxiliary: tuple[str, ...] = ()
     inference_definition: Definition | None = None
     update_definitions: Mapping[str, Definition] = field(default_factory=lambda: NO_UPDATES)
-    gradient_definition: Definition | None = None
+    gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
     hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
     is_loss: bool = False
     overwrites: tuple[str, ...] = ()
     count_attribute: str | None = None
+    aliases: tuple[str, ...] = ()
+    example: Example | None = None
     documentation: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
@@ -117,7 +128,9 @@ class Operator:
         known = produced_shapes(self.stages(checked, shapes, training), shapes)
         outputs = [name for name in known if name.startswith("output_")]
         known |= {name.replace("output_", "grad_"): known[name] for name in outputs}
-        variant = describe(self.gradient_definition, checked, known)
+        variant = self.gradient_definition(checked, known)
+        if variant is None:
+            return None
         stages = stages_of(variant, known)
         places = {
             name: Produced(index, output)

@@ -1,0 +1,107 @@
+"""How a kernel reads a tensor: through a view, a padded copy, or by gathering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ...analyzer.region import Interval, Region, Shape
+from ...errors import DataError
+from ..kernel import Array, KernelCall
+from .blocks import volume
+from .ir import Affine, Constant, Load
+from .steps import Steps, fixed
+from .views import Ranges, check_inside, needed, strided
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """`view` has an axis per variable and covers the whole box; None where elements are gathered."""
+
+    tensor: str
+    array: Array
+    region: Region
+    shape: Shape
+    view: Array | None
+
+    def gather(self, count: int, *arguments: Array) -> None:
+        """`gather(n, index_0, ..., index_n-1, [padding,] out)`, indices in the whole tensor's coordinates.
+
+        Raises `DataError` where an index from data leaves the tensor and nothing is said for outside it.
+        """
+        indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
+        out = arguments[-1]
+        outside: Array | None = None
+        for dimension, (index, (lower, upper)) in enumerate(zip(indices, self.region, strict=True)):
+            wrong = (index < lower) | (index >= upper)
+            if wrong.any():
+                if len(arguments) == count + 1:
+                    raise DataError(
+                        f"tensor {self.tensor!r}, dimension {dimension}: index {int(index[wrong][0])} from data is "
+                        f"outside [{lower}, {upper}); correct the data or wrap the element in pad(...)"
+                    )
+                outside = wrong if outside is None else outside | wrong
+            indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
+        if outside is None:
+            np.copyto(out, self.array[tuple(indices)])
+        elif self.array.size == 0:
+            np.copyto(out, arguments[count], casting="same_kind")
+        else:
+            np.copyto(out, self.array[tuple(indices)])
+            np.copyto(out, arguments[count], where=outside, casting="same_kind")
+
+
+def open_access(
+    load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps
+) -> Access:
+    """Decide how the elements of one access are read; a padded copy adds a step that refreshes it."""
+    array, region = call.inputs[load.tensor], call.regions[load.tensor]
+    shape = tuple(call.bound.shapes[load.tensor])
+    indices = tuple(index for index in load.indices if isinstance(index, Affine))
+    view: Array | None = None
+    if len(indices) == len(load.indices) and volume(load.free, box) > 0:
+        wanted = tuple(needed(index, box) for index in indices)
+        lower = tuple(interval[0] for interval in region)
+        inside = all(low >= first and high <= last for (low, high), (first, last) in zip(wanted, region, strict=True))
+        if load.padding is None or inside:
+            for dimension, (interval, held) in enumerate(zip(wanted, region, strict=True)):
+                check_inside(load.tensor, dimension, interval, held)
+            view = strided(array, lower, indices, axes, box)
+        elif isinstance(load.padding, Constant) and _worth_padding(wanted, region, volume(load.free, box)):
+            padded = _padded(load, array, wanted, region, shape, steps)
+            view = strided(padded, tuple(interval[0] for interval in wanted), indices, axes, box)
+    elif len(indices) == len(load.indices):
+        view = strided(array, (0,) * len(indices), indices, axes, box)
+    return Access(load.tensor, array, region, shape, view)
+
+
+def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
+    """Whether a padded copy is of the size of what is read, not of a far larger gap around it."""
+    copied = prod(high - low for low, high in wanted)
+    held = prod(max(upper - lower, 0) for lower, upper in region)
+    return copied <= 4 * (held + accessed)
+
+
+def _padded(load: Load, array: Array, wanted: Region, region: Region, shape: Shape, steps: Steps) -> Array:
+    """A copy of the wanted region, padded once; the step copies the elements inside the tensor."""
+    assert isinstance(load.padding, Constant)
+    copy = np.full(tuple(high - low for low, high in wanted), load.padding.value, array.dtype)
+    source, target = [], []
+    for dimension, ((low, high), held, extent) in enumerate(zip(wanted, region, shape, strict=True)):
+        first, last = max(low, 0), min(high, extent)
+        if first >= last:
+            return copy
+        source.append(slice(first - held[0], last - held[0]))
+        target.append(slice(first - low, last - low))
+        check_inside(load.tensor, dimension, (first, last), held)
+    steps.add(_refresh, (fixed(array[tuple(source)]),), fixed(copy[tuple(target)]), inplace=False)
+    return copy
+
+
+def _refresh(source: Array, out: Array) -> None:
+    np.copyto(out, source)
+
+

@@ -1,0 +1,71 @@
+"""How an iteration space is cut so that temporaries stay in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+
+from ...analyzer.region import Interval
+from .ir import Lowered, Names, Node, Reduction, walk
+
+Ranges = Mapping[str, Interval]
+
+BLOCK_ELEMENTS = 1 << 14
+"""Elements of one temporary: a few of them in single precision fit in a 256 KiB cache."""
+
+UNROLLED_TERMS = 32
+"""Reductions over at most so many terms run term by term when every term is large."""
+
+
+def length(interval: Interval) -> int:
+    return max(interval[1] - interval[0], 0)
+
+
+def volume(names: Names, ranges: Ranges) -> int:
+    return prod(length(ranges[name]) for name in names)
+
+
+def unrolled(node: Reduction, ranges: Ranges) -> bool:
+    """Whether a reduction runs term by term: a window of a few elements over many outputs."""
+    terms = volume(frozenset(node.variables), ranges)
+    return terms <= UNROLLED_TERMS and volume(node.free, ranges) >= 32 * terms
+
+
+def block_lengths(lowered: Lowered, order: Sequence[str], box: Ranges) -> dict[str, int]:
+    """The length of a block along every variable.
+
+    Each output and each reduction's body is a space whose blocks should hold `BLOCK_ELEMENTS`; innermost
+    variables (last in `order`) stay whole first. A variable takes the least of what the spaces ask for.
+    """
+    lengths = {name: max(length(box[name]), 1) for name in order}
+    for output in lowered.outputs:
+        spaces = [frozenset(output.variables)]
+        for node in walk(output.value):
+            if isinstance(node, Reduction):
+                if unrolled(node, box):
+                    lengths.update(dict.fromkeys(node.variables, 1))
+                spaces.append(node.body.free)
+        for space in spaces:
+            room = BLOCK_ELEMENTS
+            for name in reversed([name for name in order if name in space]):
+                lengths[name] = min(lengths[name], max(room, 1))
+                room //= lengths[name]
+    return lengths
+
+
+def blocks(variables: Sequence[str], ranges: Ranges, lengths: Mapping[str, int]) -> Iterator[dict[str, Interval]]:
+    """The blocks of the variables' ranges, even in size, the last variable fastest."""
+    for intervals in product(*(_cuts(ranges[name], lengths[name]) for name in variables)):
+        yield dict(zip(variables, intervals, strict=True))
+
+
+def _cuts(interval: Interval, size: int) -> list[Interval]:
+    first, total = interval[0], length(interval)
+    count = -(-total // size)
+    marks = [first + total * index // count for index in range(count)] if count else []
+    return list(zip(marks, [*marks[1:], interval[1]], strict=True))
+
+
+def node_volume(node: Node, ranges: Ranges) -> int:
+    return volume(node.free, ranges)

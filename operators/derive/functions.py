@@ -1,0 +1,148 @@
+"""How NumPy computes each operator and scalar function of the language."""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+import numpy as np
+
+from ...errors import OperatorError
+from ...tdl.ast import Reducer
+from ...tdl.functions import FUNCTIONS
+from ..kernel import Array
+
+Scalar = int | float | bool
+
+
+class Kind(Enum):
+    """What a loop computes with, and what comes out."""
+
+    NUMBER = "integers stay integers"
+    FLOAT = "always floating point"
+    COMPARISON = "numbers to truth values"
+    LOGICAL = "truth values to truth values"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`run(*arguments, out)`; a ufunc may write over one of its arguments."""
+
+    run: Callable[..., object]
+    kind: Kind
+    ufunc: bool = True
+
+
+_SYMBOLS = {
+    "+": Loop(np.add, Kind.NUMBER),
+    "-": Loop(np.subtract, Kind.NUMBER),
+    "*": Loop(np.multiply, Kind.NUMBER),
+    "//": Loop(np.floor_divide, Kind.NUMBER),
+    "%": Loop(np.remainder, Kind.NUMBER),
+    "**": Loop(np.power, Kind.NUMBER),
+    "/": Loop(np.divide, Kind.FLOAT),
+    "<": Loop(np.less, Kind.COMPARISON),
+    "<=": Loop(np.less_equal, Kind.COMPARISON),
+    ">": Loop(np.greater, Kind.COMPARISON),
+    ">=": Loop(np.greater_equal, Kind.COMPARISON),
+    "==": Loop(np.equal, Kind.COMPARISON),
+    "!=": Loop(np.not_equal, Kind.COMPARISON),
+    "and": Loop(np.logical_and, Kind.LOGICAL),
+    "or": Loop(np.logical_or, Kind.LOGICAL),
+    "not": Loop(np.logical_not, Kind.LOGICAL),
+}
+
+_INTERNAL = {
+    "negative": Loop(np.negative, Kind.NUMBER),
+    "round": Loop(np.rint, Kind.NUMBER),
+    "logaddexp": Loop(np.logaddexp, Kind.FLOAT),
+}
+
+LOOPS = MappingProxyType(
+    {
+        name: Loop(function.implementation, Kind.NUMBER if function.integer else Kind.FLOAT)
+        for name, function in FUNCTIONS.items()
+        if isinstance(function.implementation, np.ufunc)
+    }
+    | _SYMBOLS
+    | _INTERNAL
+)
+
+ROUNDING = frozenset({"floor", "ceil", "trunc", "round"})
+"""Functions that leave integers as they are."""
+
+REDUCERS = MappingProxyType(
+    {Reducer.SUM: np.add, Reducer.MAX: np.maximum, Reducer.MIN: np.minimum, Reducer.PROD: np.multiply}
+)
+
+
+def identity(reducer: Reducer) -> Scalar:
+    """What an empty reduction gives."""
+    match reducer:
+        case Reducer.SUM:
+            return 0
+        case Reducer.PROD:
+            return 1
+        case Reducer.MAX:
+            return -np.inf
+        case Reducer.MIN:
+            return np.inf
+
+
+def loop(function: str) -> Loop:
+    """The loop of an operator or function. Raises `OperatorError` where there is none."""
+    if (known := LOOPS.get(function)) is not None:
+        return known
+    if (scalar := FUNCTIONS.get(function)) is None:
+        raise OperatorError(f"no kernel can be derived: {function!r} is not a scalar function of the language")
+    evaluate = scalar.implementation
+
+    def run(*arguments: Array) -> None:
+        np.copyto(arguments[-1], evaluate(*arguments[:-1]), casting="same_kind")
+
+    return Loop(run, Kind.FLOAT, ufunc=False)
+
+
+def fold(function: str, values: Sequence[Scalar]) -> Scalar:
+    """A function of constants, as the interpreter gives it: integers stay exact."""
+    match function, values:
+        case "where", (condition, x, y):
+            return x if condition else y
+        case "not", (value,):
+            return not value
+        case "and", (a, b):
+            return bool(a) and bool(b)
+        case "or", (a, b):
+            return bool(a) or bool(b)
+        case "/", (a, b):
+            return float(np.divide(a, b))
+        case "**", (int(a), int(b)) if b < 0:
+            return float(a) ** b
+    if (exact := _EXACT.get(function)) is not None:
+        return exact(*values)
+    result = np.empty((), np.float64)
+    loop(function).run(*(np.float64(value) for value in values), result)
+    return float(result)
+
+
+_EXACT: dict[str, Callable[..., Scalar]] = {
+    "+": python.add,
+    "-": python.sub,
+    "*": python.mul,
+    "//": python.floordiv,
+    "%": python.mod,
+    "**": python.pow,
+    "<": python.lt,
+    "<=": python.le,
+    ">": python.gt,
+    ">=": python.ge,
+    "==": python.eq,
+    "!=": python.ne,
+    "negative": python.neg,
+    "abs": abs,
+    "maximum": max,
+    "minimum": min,
+}

@@ -1,0 +1,374 @@
+"""From nodes to steps: the blocked evaluation that every derived kernel is made of.
+
+Values are arrays with one axis per index variable of the description, of length 1 where they do not
+depend on it, so everything broadcasts. A node's value for given ranges of its variables is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import assert_never
+
+import numpy as np
+
+from ...analyzer.region import Interval
+from ...errors import OperatorError
+from ..kernel import Array, KernelCall
+from .access import Access, open_access
+from .blocks import block_lengths, blocks, length, volume
+from .functions import REDUCERS, ROUNDING, Kind, identity, loop
+from .ir import Affine, Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
+from .steps import DType, Operand, Register, Scalar, Step, Steps, Value, fixed, register
+from .views import axes_view, narrow
+
+BOOL = np.dtype(np.bool_)
+INTEGER = np.dtype(np.int64)
+KEPT_ELEMENTS = 4096
+"""Values of at most so many elements are kept from block to block instead of computed again."""
+
+FOLDED_ELEMENTS = 1 << 20
+"""Expressions of index variables alone become arrays at preparation up to this size."""
+
+Ranges = Mapping[str, Interval]
+
+
+class Program:
+    """The steps of one kernel call, being written."""
+
+    def __init__(self, lowered: Lowered, call: KernelCall) -> None:
+        self.lowered = lowered
+        self.call = call
+        self.box: Ranges = {name: call.box[name] for name in lowered.variables}
+        self.axes = {name: axis for axis, name in enumerate(lowered.variables)}
+        self.steps = Steps()
+        self.number = _floating_type(lowered, call)
+        self.accesses: dict[Load, Access] = {}
+        self.given: dict[Node, Array] = {}
+        self.memo: dict[tuple[object, ...], Operand] = {}
+        self.kept: dict[tuple[object, ...], Operand] = {}
+        self.views = [
+            axes_view(array, output.variables, self.axes)
+            for output, array in zip(lowered.outputs, call.outputs, strict=True)
+        ]
+        self.aliased = [
+            any(np.may_share_memory(output, array) for array in call.inputs.values()) for output in call.outputs
+        ]
+        self.order = self._memory_order()
+        self.lengths = block_lengths(lowered, [lowered.variables[axis] for axis in self.order], self.box)
+
+    # -- values -------------------------------------------------------------------------------------
+
+    def value(self, node: Node, ranges: Ranges) -> Operand:
+        """The node's value for the given ranges of its free variables, computing it where it is new."""
+        if isinstance(node, Constant):
+            return node.value
+        key = (node, *(ranges[name] for name in self.lowered.variables if name in node.free))
+        if (known := self.memo.get(key)) is not None or (known := self.kept.get(key)) is not None:
+            return known
+        result = self._compute(node, ranges)
+        keep = isinstance(node, Reduction) or volume(node.free, ranges) <= KEPT_ELEMENTS
+        (self.kept if keep else self.memo)[key] = result
+        return result
+
+    def array(self, node: Node, ranges: Ranges) -> Value:
+        """The node's value as an array of a number type, constants included."""
+        operand = self.value(node, ranges)
+        if isinstance(operand, Value):
+            return self.cast(operand, self.number) if operand.dtype == BOOL else operand
+        return fixed(np.full((1,) * len(self.axes), operand, self.number))
+
+    def fresh(self, names: Sequence[str], ranges: Ranges, dtype: DType) -> Value:
+        """A register for a value that depends on `names`."""
+        shape = [1] * len(self.axes)
+        for name in names:
+            shape[self.axes[name]] = length(ranges[name])
+        return register(tuple(shape), dtype, self.order)
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        if value.dtype == dtype:
+            return value
+        if isinstance(value.home, np.ndarray) and not value.home.flags.writeable:
+            return fixed(_frozen(value.home.astype(dtype)))
+        return self.steps.add(_copy, (value,), register(value.shape, dtype, self.order), inplace=False)
+
+    def _compute(self, node: Node, ranges: Ranges) -> Operand:
+        if (array := self.given.get(node)) is not None:
+            return fixed(narrow(array, self.axes, ranges, self.box))
+        if not node.loads and not isinstance(node, Reduction) and self._foldable(node):
+            return fixed(_frozen(_index_values(node, self.axes, ranges)))
+        match node:
+            case Constant(value=value):
+                return value
+            case Iota(variable=variable):
+                return fixed(_frozen(_index_values(Iota(variable, node.free), self.axes, ranges)))
+            case Load():
+                return self._load(node, ranges)
+            case Apply():
+                return self._apply(node, ranges)
+            case Reduction():
+                return self._reduce(node, ranges)
+            case _:
+                assert_never(node)
+
+    def _foldable(self, node: Node) -> bool:
+        return volume(node.free, self.box) <= FOLDED_ELEMENTS and not any(
+            isinstance(inner, Reduction) for inner in walk(node)
+        )
+
+    # -- loads --------------------------------------------------------------------------------------
+
+    def access(self, node: Load) -> Access:
+        if (access := self.accesses.get(node)) is None:
+            access = self.accesses[node] = open_access(node, self.call, self.axes, self.box, self.steps)
+        return access
+
+    def _load(self, node: Load, ranges: Ranges) -> Value:
+        access = self.access(node)
+        if access.view is not None:
+            return fixed(narrow(access.view, self.axes, ranges, self.box))
+        indices = [
+            self._index(index, ranges) if not isinstance(index, Affine) else self._affine(index, ranges)
+            for index in node.indices
+        ]
+        padding = None if node.padding is None else self.value(node.padding, ranges)
+        out = self.fresh(sorted(node.free), ranges, self.call.inputs[node.tensor].dtype)
+        run = partial(access.gather, len(indices))
+        arguments = indices if padding is None else [*indices, padding]
+        return self.steps.add(run, arguments, out, inplace=False)
+
+    def _affine(self, index: Affine, ranges: Ranges) -> Operand:
+        values: Array = np.full((1,) * len(self.axes), index.constant, np.int64)
+        for name, coefficient in index.coefficients:
+            values = values + coefficient * _iota(name, self.axes, ranges)
+        return fixed(_frozen(values))
+
+    def _index(self, node: Node, ranges: Ranges) -> Operand:
+        return self.value(node, ranges)
+
+    # -- functions ----------------------------------------------------------------------------------
+
+    def _apply(self, node: Apply, ranges: Ranges) -> Operand:
+        operands = [self.value(argument, ranges) for argument in node.arguments]
+        names = sorted(node.free)
+        if node.function == "where":
+            condition, x, y = operands
+            dtype = self._common((x, y))
+            x, y = self._number(x, dtype), self._number(y, dtype)
+            return self.steps.add(_where, (condition, x, y), self.fresh(names, ranges, dtype), inplace=False)
+        entry = loop(node.function)
+        match entry.kind:
+            case Kind.FLOAT:
+                dtype = result = self.number
+            case Kind.NUMBER:
+                dtype = result = self._common(operands)
+            case Kind.COMPARISON:
+                dtype, result = self._common(operands), BOOL
+            case Kind.LOGICAL:
+                return self.steps.add(entry.run, operands, self.fresh(names, ranges, BOOL), entry.ufunc)
+            case _:
+                assert_never(entry.kind)
+        if node.function in ROUNDING and dtype == INTEGER:
+            return operands[0]
+        if node.function == "**":
+            return self._power(node, operands, dtype, ranges)
+        numbers = [self._number(operand, dtype) for operand in operands]
+        return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), entry.ufunc)
+
+    def _power(self, node: Apply, operands: list[Operand], dtype: DType, ranges: Ranges) -> Value:
+        base, exponent = operands
+        names = sorted(node.free)
+        if exponent == 2 and not isinstance(exponent, Value):
+            return self.steps.add(np.square, (self._number(base, dtype),), self.fresh(names, ranges, dtype), True)
+        if not (isinstance(exponent, int) and exponent >= 0):
+            dtype = self.number
+        numbers = (self._number(base, dtype), self._number(exponent, dtype))
+        return self.steps.add(np.power, numbers, self.fresh(names, ranges, dtype), True)
+
+    def _common(self, operands: Sequence[Operand]) -> DType:
+        """The type numbers are computed in: integer where all are, else the kernel's floating type."""
+        whole = all(
+            operand.dtype.kind in "iub" if isinstance(operand, Value) else isinstance(operand, int)
+            for operand in operands
+        )
+        return INTEGER if whole else self.number
+
+    def _number(self, operand: Operand, dtype: DType) -> Operand:
+        if isinstance(operand, Value):
+            return operand if operand.dtype.kind == dtype.kind else self.cast(operand, dtype)
+        scalar: Scalar = dtype.type(operand)
+        return scalar
+
+    # -- reductions ---------------------------------------------------------------------------------
+
+    def _reduce(self, node: Reduction, ranges: Ranges) -> Value:
+        inner = {name: self.box[name] for name in node.variables}
+        names = sorted(node.free)
+        combine = REDUCERS[node.reducer]
+        axes = tuple(self.axes[name] for name in node.variables)
+        total: Value | None = None
+        dtype = self.number
+        for block in blocks(node.variables, inner, self.lengths):
+            scope = {**ranges, **block}
+            body = self.value(node.body, scope)
+            dtype = INTEGER if self._common((body,)) == INTEGER else self.number
+            body = self._number(body, dtype)
+            if isinstance(body, Value) and all(body.shape[axis] == 1 for axis in axes) and not _repeats(node, block):
+                part: Operand = body
+                if total is None:
+                    total = self.steps.add(_copy, (body,), self.fresh(names, ranges, dtype), inplace=False)
+                    continue
+            else:
+                part = self._reduced(node, body, block, ranges, dtype)
+                if total is None:
+                    assert isinstance(part, Value)
+                    total = part
+                    continue
+            self.steps.add(combine, (total, part), total, inplace=True)
+        if total is None:
+            total = self.fresh(names, ranges, dtype)
+            self.steps.add(_copy, (identity(node.reducer),), total, inplace=False)
+        return total
+
+    def _reduced(self, node: Reduction, body: Operand, block: Ranges, ranges: Ranges, dtype: DType) -> Value:
+        """One block reduced; variables the body does not mention repeat it."""
+        shape = [1] * len(self.axes)
+        for name in (*node.free, *node.variables):
+            shape[self.axes[name]] = length({**ranges, **block}[name])
+        axes = tuple(self.axes[name] for name in node.variables)
+        run = partial(_reduce_axes, REDUCERS[node.reducer], axes, tuple(shape))
+        return self.steps.add(run, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
+
+    # -- outputs ------------------------------------------------------------------------------------
+
+    def write_outputs(self) -> None:
+        """All outputs over the whole box. Outputs with the same variables share blocks."""
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for number, output in enumerate(self.lowered.outputs):
+            groups.setdefault(tuple(sorted(output.variables)), []).append(number)
+        outer = [self.lowered.variables[axis] for axis in self.order]
+        for names, numbers in groups.items():
+            ordered = [name for name in outer if name in names]
+            for ranges in blocks(ordered, self.box, self.lengths):
+                self.memo.clear()
+                self._write_block(numbers, ranges)
+
+    def _write_block(self, numbers: list[int], ranges: Ranges) -> None:
+        start = len(self.steps.items)
+        results = []
+        for number in numbers:
+            value = self.value(self.lowered.outputs[number].value, ranges)
+            results.append((number, value, len(self.steps.items) - 1))
+        for number, result, step in results:
+            target = narrow(self.views[number], self.axes, ranges, self.box)
+            if step < start or not self._redirect(number, target, result, step):
+                self.steps.add(_copy, (result,), fixed(target), inplace=False)
+
+    def _redirect(self, number: int, target: Array, result: Operand, step: int) -> bool:
+        """Let the step that computes a result write it to the output; False where a copy is needed."""
+        if not isinstance(result, Value) or not isinstance(result.home, Register):
+            return False
+        home, writer = result.home, self.steps.items[step]
+        if writer.out.home is not home or home.target is not None:
+            return False
+        if result.shape != target.shape or result.dtype != target.dtype:
+            return False
+        if self.aliased[number]:
+            later = self.steps.items[step + 1 if writer.inplace else step :]
+            if home.writes > 1 or any(_reads(other, target) for other in later):
+                return False
+        home.target = target
+        return True
+
+    def _memory_order(self) -> tuple[int, ...]:
+        """Axes of temporaries, slowest first: as the largest tensor of the kernel lies in memory."""
+        count = len(self.lowered.variables)
+        candidates = [
+            (volume(frozenset(output.variables), self.box), view)
+            for output, view in zip(self.lowered.outputs, self.views, strict=True)
+        ]
+        for output in self.lowered.outputs:
+            for node in walk(output.value):
+                if isinstance(node, Load) and node.affine and (view := self.access(node).view) is not None:
+                    candidates.append((volume(node.free, self.box), view))
+        _, dominant = max(candidates, key=lambda candidate: candidate[0])
+        strides = [abs(stride) if size > 1 else 0 for size, stride in zip(dominant.shape, dominant.strides, strict=True)]
+        present = [axis for axis in range(count) if strides[axis]]
+        absent = [axis for axis in range(count) if not strides[axis]]
+        return (*absent, *sorted(present, key=lambda axis: -strides[axis]))
+
+
+def _reads(step: Step, target: Array) -> bool:
+    return any(
+        isinstance(argument, Value)
+        and isinstance(argument.home, np.ndarray)
+        and argument.home.flags.writeable
+        and np.may_share_memory(argument.home, target)
+        for argument in step.arguments
+    )
+
+
+def _repeats(node: Reduction, block: Ranges) -> bool:
+    return any(length(block[name]) > 1 for name in node.variables)
+
+
+def _floating_type(lowered: Lowered, call: KernelCall) -> DType:
+    types = [array.dtype for array in call.inputs.values() if array.dtype.kind == "f"]
+    types = types or [array.dtype for array in call.outputs if array.dtype.kind == "f"]
+    return np.result_type(*types) if types else np.dtype(np.float64)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Array:
+    shape = [1] * len(axes)
+    shape[axes[name]] = -1
+    return np.arange(*ranges[name], dtype=np.int64).reshape(shape)
+
+
+def _index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
+    """An expression of index variables and constants, in exact integers where it has them."""
+    match node:
+        case Constant(value=value):
+            return np.full((1,) * len(axes), value)
+        case Iota(variable=variable):
+            return _iota(variable, axes, ranges)
+        case Apply(function="where", arguments=(condition, x, y)):
+            return np.where(*(_index_values(argument, axes, ranges) for argument in (condition, x, y)))
+        case Apply(function=function, arguments=arguments):
+            values = [_index_values(argument, axes, ranges) for argument in arguments]
+            return _evaluate(function, values)
+        case _:
+            raise OperatorError(f"{type(node).__name__} in an expression of index variables")
+
+
+def _evaluate(function: str, values: list[Array]) -> Array:
+    entry = loop(function)
+    if entry.kind in (Kind.NUMBER, Kind.COMPARISON):
+        values = [value.astype(np.int64) if value.dtype == BOOL else value for value in values]
+    if entry.kind is Kind.FLOAT:
+        values = [value.astype(np.float64) for value in values]
+    if function == "**" and any(np.any(value < 0) for value in values[1:]):
+        values = [value.astype(np.float64) for value in values]
+    if isinstance(entry.run, np.ufunc):
+        result: Array = np.asarray(entry.run(*values))
+        return result
+    result = np.empty(np.broadcast_shapes(*(value.shape for value in values)), np.float64)
+    entry.run(*values, result)
+    return result
+
+
+def _copy(source: Operand, out: Array) -> None:
+    np.copyto(out, source, casting="unsafe")  # type: ignore[arg-type]
+
+
+def _where(condition: Array, x: Array, y: Array, out: Array) -> None:
+    np.copyto(out, y)
+    np.copyto(out, x, where=condition.astype(np.bool_, copy=False))
+
+
+def _reduce_axes(ufunc: np.ufunc, axes: tuple[int, ...], shape: tuple[int, ...], body: Array, out: Array) -> None:
+    ufunc.reduce(np.broadcast_to(body, shape), axis=axes, keepdims=True, out=out, dtype=out.dtype)

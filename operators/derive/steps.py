@@ -1,0 +1,172 @@
+"""Steps of a kernel, the values they pass on, and the memory they share.
+
+A kernel is a list of steps without branches. A value lives in fixed memory (an input, an output, a
+constant) or in a register; registers whose lifetimes do not overlap share memory, so a kernel's
+temporaries stay few and, where its blocks are small, in cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analyzer.region import Shape
+from ..kernel import Array
+
+Scalar = int | float | bool
+DType = np.dtype[np.generic]
+
+
+@dataclass(slots=True, eq=False)
+class Register:
+    """Memory for one temporary; `target` is set where it is written to an output directly instead."""
+
+    nbytes: int
+    writes: int = 0
+    first: int = -1
+    last: int = -1
+    target: Array | None = None
+    memory: npt.NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """An array: a strided view of fixed memory, or of a register from its start."""
+
+    shape: Shape
+    strides: tuple[int, ...]
+    dtype: DType
+    home: Array | Register
+
+    def resolve(self) -> Array:
+        """The array itself; of a register only after `assign_memory`."""
+        if isinstance(self.home, Register):
+            if self.home.target is not None:
+                return self.home.target
+            return np.ndarray(self.shape, self.dtype, self.home.memory, 0, self.strides)
+        return self.home
+
+    def viewed(self, shape: Shape, strides: tuple[int, ...]) -> Value:
+        """The same memory with another shape."""
+        if isinstance(self.home, Register):
+            return Value(shape, strides, self.dtype, self.home)
+        return fixed(np.lib.stride_tricks.as_strided(self.home, shape, strides))
+
+
+Operand = Value | Scalar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """`run(*arguments, out)`; `inplace` says that `out` may be the memory of an argument."""
+
+    run: Callable[..., object]
+    arguments: tuple[Operand, ...]
+    out: Value
+    inplace: bool
+
+
+def fixed(array: Array) -> Value:
+    return Value(array.shape, array.strides, array.dtype, array)
+
+
+def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -> Value:
+    """A temporary whose axes lie in memory in the given order, slowest first."""
+    strides = [0] * len(shape)
+    step = dtype.itemsize
+    for axis in reversed(range(len(shape)) if order is None else order):
+        strides[axis] = step
+        step *= shape[axis]
+    return Value(shape, tuple(strides), dtype, Register(step))
+
+
+@dataclass(slots=True, eq=False)
+class Steps:
+    """A kernel being written."""
+
+    items: list[Step] = field(default_factory=list)
+
+    def add(self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, inplace: bool) -> Value:
+        self.items.append(Step(run, tuple(arguments), out, inplace))
+        if isinstance(out.home, Register):
+            out.home.writes += 1
+        return out
+
+    def finish(self) -> Callable[[], None]:
+        """Give every register memory and return the function that runs the steps."""
+        assign_memory(self.items)
+        calls = [
+            (
+                step.run,
+                tuple(
+                    argument.resolve() if isinstance(argument, Value) else argument
+                    for argument in (*step.arguments, step.out)
+                ),
+            )
+            for step in self.items
+        ]
+
+        def run() -> None:
+            for function, arguments in calls:
+                function(*arguments)
+
+        return run
+
+
+def assign_memory(steps: list[Step]) -> None:
+    """Linear scan: a register takes the smallest free piece of memory that holds it."""
+    for index, step in enumerate(steps):
+        for home in _registers((*step.arguments, step.out)):
+            home.first = index if home.first < 0 else home.first
+            home.last = index
+    free: list[npt.NDArray[np.uint8]] = []
+    for index, step in enumerate(steps):
+        out = step.out.home
+        used = dict.fromkeys(_registers(step.arguments))
+        dying = [home for home in used if home.last == index and home is not out]
+        if isinstance(out, Register) and out.first == index and out.target is None:
+            heir = next((home for home in dying if step.inplace and _same_layout(step, home)), None)
+            if heir is not None:
+                dying.remove(heir)
+                out.memory = heir.memory
+            else:
+                out.memory = _take(free, out.nbytes)
+        if isinstance(out, Register) and out.last == index:
+            dying.append(out)
+        free.extend(home.memory for home in dying if home.memory is not None)
+
+
+def _registers(operands: Iterable[Operand]) -> list[Register]:
+    return [
+        operand.home
+        for operand in operands
+        if isinstance(operand, Value) and isinstance(operand.home, Register)
+    ]
+
+
+def _same_layout(step: Step, home: Register) -> bool:
+    """Whether every use of a register by a step covers exactly the elements the step writes."""
+    uses = [value for value in step.arguments if isinstance(value, Value) and value.home is home]
+    return home.target is None and all(
+        value.shape == step.out.shape
+        and value.strides == step.out.strides
+        and value.dtype.itemsize == step.out.dtype.itemsize
+        for value in uses
+    )
+
+
+def _take(free: list[npt.NDArray[np.uint8]], nbytes: int) -> npt.NDArray[np.uint8]:
+    fitting = [index for index, memory in enumerate(free) if memory.nbytes >= nbytes]
+    if fitting:
+        return free.pop(min(fitting, key=lambda index: free[index].nbytes))
+    return _aligned(nbytes)
+
+
+def _aligned(nbytes: int) -> npt.NDArray[np.uint8]:
+    """Memory that starts on a cache line."""
+    memory = np.empty(nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + nbytes]

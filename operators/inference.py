@@ -1,0 +1,62 @@
+"""Shape inference of one operator, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from ..analyzer.region import Shape
+from .attributes import Attributes
+from .definition import ByRank, ByShape, Fixed
+from .shape_solver import PartialShape, is_complete, merge, solve
+from .staging import describe, produced_shapes
+
+if TYPE_CHECKING:
+    from .operator import Operator
+
+
+def infer(
+    operator: Operator, attributes: Attributes, given: Mapping[str, PartialShape]
+) -> dict[str, PartialShape]:
+    """All shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`."""
+    arguments = (*operator.arguments(attributes), *operator.auxiliary)
+    names = (*arguments, *operator.outputs(attributes))
+    known: dict[str, PartialShape] = {name: given.get(name) for name in names}
+    before: dict[str, PartialShape] | None = None
+    while known != before:
+        before = dict(known)
+        if operator.hints is not None:
+            _merge_into(known, operator.name, operator.hints(attributes, known))
+        if _describable(operator, attributes, known):
+            variant = describe(operator.definition, attributes, _complete(known), operator.name)
+            _merge_into(known, operator.name, solve(variant, known))
+        if all(is_complete(known[name]) for name in arguments):
+            shapes = _complete({name: known[name] for name in arguments})
+            produced = produced_shapes(operator.stages(attributes, shapes), shapes)
+            _merge_into(known, operator.name, produced)
+    return known
+
+
+def _merge_into(known: dict[str, PartialShape], operator: str, more: Mapping[str, PartialShape]) -> None:
+    for name in known:
+        known[name] = merge(operator, name, known[name], more.get(name))
+
+
+def _describable(operator: Operator, attributes: Attributes, known: Mapping[str, PartialShape]) -> bool:
+    definition = operator.definition
+    match definition:
+        case Fixed():
+            return True
+        case ByRank():
+            return all(known.get(name) is not None for name in definition.of)
+        case ByShape():
+            return all(is_complete(known.get(name)) for name in definition.of(attributes))
+        case _:
+            assert_never(definition)
+
+
+def _complete(known: Mapping[str, PartialShape]) -> dict[str, Shape]:
+    """Known shapes, unknown extents as 0: only ranks are looked at where extents may be unknown."""
+    return {
+        name: tuple(extent or 0 for extent in shape) for name, shape in known.items() if shape is not None
+    }

@@ -1,0 +1,24 @@
+"""Argument names of library operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..attributes import Attributes
+
+ArgumentNames = Callable[[Attributes], tuple[str, ...]]
+
+
+def arguments(*names: str) -> ArgumentNames:
+    """The same arguments whatever the attributes."""
+    return lambda attributes: names
+
+
+def numbered(count_attribute: str, prefix: str) -> ArgumentNames:
+    """`prefix0`, `prefix1`, ...: as many as the attribute says."""
+    return lambda attributes: tuple(f"{prefix}{k}" for k in range(attributes.integer(count_attribute)))
+
+
+def with_bias(*names: str) -> ArgumentNames:
+    """`names` and, unless `no_bias` is set, `bias`."""
+    return lambda attributes: names if attributes.flag("no_bias") else (*names, "bias")

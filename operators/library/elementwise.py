@@ -1,0 +1,254 @@
+"""Operators that compute each element from the elements at the same place."""
+
+from __future__ import annotations
+
+from ..attributes import Attributes, choice, integer, number
+from ..definition import Fixed, Variant, text, variant
+from ..operator import Example, Operator
+from .arguments import arguments, numbered
+
+UNARY = {
+    "abs": "abs(data[*i])",
+    "arccos": "arccos(data[*i])",
+    "arccosh": "arccosh(data[*i])",
+    "arcsin": "arcsin(data[*i])",
+    "arcsinh": "arcsinh(data[*i])",
+    "arctan": "arctan(data[*i])",
+    "arctanh": "arctanh(data[*i])",
+    "ceil": "ceil(data[*i])",
+    "cos": "cos(data[*i])",
+    "cosh": "cosh(data[*i])",
+    "degrees": "data[*i] * 57.29577951308232",
+    "exp": "exp(data[*i])",
+    "expm1": "expm1(data[*i])",
+    "fix": "trunc(data[*i])",
+    "floor": "floor(data[*i])",
+    "gamma": "gamma(data[*i])",
+    "gammaln": "gammaln(data[*i])",
+    "log": "log(data[*i])",
+    "log10": "log(data[*i]) * 0.4342944819032518",
+    "log1p": "log1p(data[*i])",
+    "log2": "log(data[*i]) * 1.4426950408889634",
+    "negative": "-data[*i]",
+    "radians": "data[*i] * 0.017453292519943295",
+    "reciprocal": "1 / data[*i]",
+    "relu": "maximum(data[*i], 0)",
+    "rint": "ceil(data[*i] - 0.5)",
+    "round": "sign(data[*i]) * floor(abs(data[*i]) + 0.5)",
+    "rsqrt": "rsqrt(data[*i])",
+    "sigmoid": "sigmoid(data[*i])",
+    "sign": "sign(data[*i])",
+    "sin": "sin(data[*i])",
+    "sinh": "sinh(data[*i])",
+    "sqrt": "sqrt(data[*i])",
+    "square": "data[*i] * data[*i]",
+    "tan": "tan(data[*i])",
+    "tanh": "tanh(data[*i])",
+    "trunc": "trunc(data[*i])",
+    "_copy": "data[*i]",
+}
+
+BINARY = {
+    "elemwise_add": "lhs[*i] + rhs[*i]",
+    "_sub": "lhs[*i] - rhs[*i]",
+    "_mul": "lhs[*i] * rhs[*i]",
+    "_div": "lhs[*i] / rhs[*i]",
+    "_mod": "lhs[*i] % rhs[*i]",
+    "_power": "lhs[*i] ** rhs[*i]",
+    "_maximum": "maximum(lhs[*i], rhs[*i])",
+    "_minimum": "minimum(lhs[*i], rhs[*i])",
+    "_hypot": "sqrt(lhs[*i] * lhs[*i] + rhs[*i] * rhs[*i])",
+    "_equal": "where(lhs[*i] == rhs[*i], 1, 0)",
+    "_not_equal": "where(lhs[*i] != rhs[*i], 1, 0)",
+    "_greater": "where(lhs[*i] > rhs[*i], 1, 0)",
+    "_greater_equal": "where(lhs[*i] >= rhs[*i], 1, 0)",
+    "_lesser": "where(lhs[*i] < rhs[*i], 1, 0)",
+    "_lesser_equal": "where(lhs[*i] <= rhs[*i], 1, 0)",
+}
+
+SCALAR = {
+    "_plus_scalar": "data[*i] + scalar",
+    "_minus_scalar": "data[*i] - scalar",
+    "_rminus_scalar": "scalar - data[*i]",
+    "_mul_scalar": "data[*i] * scalar",
+    "_div_scalar": "data[*i] / scalar",
+    "_rdiv_scalar": "scalar / data[*i]",
+    "_mod_scalar": "data[*i] % scalar",
+    "_rmod_scalar": "scalar % data[*i]",
+    "_power_scalar": "data[*i] ** scalar",
+    "_rpower_scalar": "scalar ** data[*i]",
+    "_maximum_scalar": "maximum(data[*i], scalar)",
+    "_minimum_scalar": "minimum(data[*i], scalar)",
+    "_hypot_scalar": "sqrt(data[*i] * data[*i] + scalar * scalar)",
+    "_equal_scalar": "where(data[*i] == scalar, 1, 0)",
+    "_not_equal_scalar": "where(data[*i] != scalar, 1, 0)",
+    "_greater_scalar": "where(data[*i] > scalar, 1, 0)",
+    "_greater_equal_scalar": "where(data[*i] >= scalar, 1, 0)",
+    "_lesser_scalar": "where(data[*i] < scalar, 1, 0)",
+    "_lesser_equal_scalar": "where(data[*i] <= scalar, 1, 0)",
+    "smooth_l1": (
+        "where(abs(data[*i]) < 1 / (scalar * scalar), "
+        "0.5 * scalar * scalar * data[*i] * data[*i], abs(data[*i]) - 0.5 / (scalar * scalar))"
+    ),
+}
+
+ALIASES = {
+    "_copy": ("identity",),
+    "elemwise_add": ("_plus", "_Plus", "_add"),
+    "_sub": ("elemwise_sub", "_minus", "_Minus"),
+    "_mul": ("elemwise_mul", "_Mul"),
+    "_div": ("elemwise_div", "_Div"),
+    "_mod": ("_Mod",),
+    "_power": ("_Power",),
+    "_maximum": ("_Maximum",),
+    "_minimum": ("_Minimum",),
+    "_hypot": ("_Hypot",),
+    "_equal": ("_Equal",),
+    "_not_equal": ("_Not_Equal",),
+    "_greater": ("_Greater",),
+    "_greater_equal": ("_Greater_Equal",),
+    "_lesser": ("_Lesser",),
+    "_lesser_equal": ("_Lesser_Equal",),
+    "_plus_scalar": ("_PlusScalar",),
+    "_minus_scalar": ("_MinusScalar",),
+    "_rminus_scalar": ("_RMinusScalar",),
+    "_mul_scalar": ("_MulScalar",),
+    "_div_scalar": ("_DivScalar",),
+    "_rdiv_scalar": ("_RDivScalar",),
+    "_mod_scalar": ("_ModScalar",),
+    "_rmod_scalar": ("_RModScalar",),
+    "_power_scalar": ("_PowerScalar",),
+    "_rpower_scalar": ("_RPowerScalar",),
+    "_maximum_scalar": ("_MaximumScalar",),
+    "_minimum_scalar": ("_MinimumScalar",),
+    "_hypot_scalar": ("_HypotScalar",),
+    "_equal_scalar": ("_EqualScalar",),
+    "_not_equal_scalar": ("_NotEqualScalar",),
+    "_greater_scalar": ("_GreaterScalar",),
+    "_greater_equal_scalar": ("_GreaterEqualScalar",),
+    "_lesser_scalar": ("_LesserScalar",),
+    "_lesser_equal_scalar": ("_LesserEqualScalar",),
+}
+
+ACTIVATIONS = {
+    "relu": "maximum(data[*i], 0)",
+    "sigmoid": "sigmoid(data[*i])",
+    "tanh": "tanh(data[*i])",
+    "softrelu": "maximum(data[*i], 0) + log1p(exp(-abs(data[*i])))",
+}
+
+SMALL = (2, 3)
+
+
+def _unary() -> tuple[Operator, ...]:
+    return tuple(
+        Operator(
+            name=name,
+            aliases=ALIASES.get(name, ()),
+            definition=text(f"def {name}(data):\n    return lambda *i: {body}"),
+            argument_names=arguments("data"),
+            example=Example({"data": SMALL}),
+        )
+        for name, body in UNARY.items()
+    )
+
+
+def _binary() -> tuple[Operator, ...]:
+    return tuple(
+        Operator(
+            name=name,
+            aliases=ALIASES.get(name, ()),
+            definition=text(f"def {name}(lhs, rhs):\n    return lambda *i: {body}"),
+            argument_names=arguments("lhs", "rhs"),
+            example=Example({"lhs": SMALL, "rhs": SMALL}),
+        )
+        for name, body in BINARY.items()
+    )
+
+
+def _scalar() -> tuple[Operator, ...]:
+    return tuple(
+        Operator(
+            name=name,
+            aliases=ALIASES.get(name, ()),
+            definition=text(f"def {name}(data, *, scalar):\n    return lambda *i: {body}"),
+            argument_names=arguments("data"),
+            specs=(number("scalar"),),
+            example=Example({"data": SMALL}, {"scalar": 2}),
+        )
+        for name, body in SCALAR.items()
+    )
+
+
+def _activation(attributes: Attributes) -> Variant:
+    body = ACTIVATIONS[attributes.text("act_type")]
+    return variant(f"def Activation(data):\n    return lambda *i: {body}")
+
+
+def _leaky_relu(attributes: Attributes) -> Variant:
+    match attributes.text("act_type"):
+        case "leaky":
+            body = "where(data[*i] > 0, data[*i], slope * data[*i])"
+        case "elu":
+            body = "where(data[*i] > 0, data[*i], slope * expm1(minimum(data[*i], 0)))"
+        case _:
+            return variant(
+                "def LeakyReLU(data, gamma):\n"
+                "    return lambda n, c, *i: where(data[n, c, *i] > 0, data[n, c, *i], gamma[c] * data[n, c, *i])"
+            )
+    source = f"def LeakyReLU(data, *, slope):\n    return lambda *i: {body}"
+    return variant(source, {"slope": attributes.number("slope")})
+
+
+def _add_n(attributes: Attributes) -> Variant:
+    names = numbered("num_args", "arg")(attributes)
+    total = " + ".join(f"{name}[*i]" for name in names)
+    return variant(f"def add_n({', '.join(names)}):\n    return lambda *i: {total}")
+
+
+ACTIVATION = Operator(
+    name="Activation",
+    definition=Fixed(_activation),
+    argument_names=arguments("data"),
+    specs=(choice("act_type", *ACTIVATIONS),),
+    example=Example({"data": SMALL}, {"act_type": "relu"}),
+)
+
+LEAKY_RELU = Operator(
+    name="LeakyReLU",
+    definition=Fixed(_leaky_relu),
+    argument_names=lambda a: ("data", "gamma") if a.text("act_type") == "prelu" else ("data",),
+    specs=(choice("act_type", "leaky", "elu", "prelu", default="leaky"), number("slope", 0.25)),
+    example=Example({"data": SMALL}),
+)
+
+ADD_N = Operator(
+    name="add_n",
+    aliases=("ElementWiseSum",),
+    definition=Fixed(_add_n),
+    argument_names=numbered("num_args", "arg"),
+    specs=(integer("num_args"),),
+    count_attribute="num_args",
+    example=Example({"arg0": SMALL, "arg1": SMALL, "arg2": SMALL}, {"num_args": 3}),
+)
+
+CLIP = Operator(
+    name="clip",
+    definition=text(
+        "def clip(data, *, a_min, a_max):\n    return lambda *i: minimum(maximum(data[*i], a_min), a_max)"
+    ),
+    argument_names=arguments("data"),
+    specs=(number("a_min"), number("a_max")),
+    example=Example({"data": SMALL}, {"a_min": -0.5, "a_max": 0.5}),
+)
+
+WHERE = Operator(
+    name="where",
+    definition=text(
+        "def where_(condition, x, y):\n    return lambda *i: where(condition[*i] != 0, x[*i], y[*i])"
+    ),
+    argument_names=arguments("condition", "x", "y"),
+    example=Example({"condition": SMALL, "x": SMALL, "y": SMALL}),
+)
+
+OPERATORS = (*_unary(), *_binary(), *_scalar(), ACTIVATION, LEAKY_RELU, ADD_N, CLIP, WHERE)

@@ -1,0 +1,176 @@
+"""Matrix products: FullyConnected, dot, batch_dot, linalg_gemm2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from ...analyzer.region import Shape
+from ...errors import ShapeError
+from ..attributes import Attributes, flag, integer, number
+from ..definition import ByRank, ByShape, Variant, described, text, variant
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import arguments, with_bias
+from .shape import reshaped
+from .texts import joined, names
+
+FULLY_CONNECTED = """
+def FullyConnected(data, weight, *, num_hidden):
+    return lambda n, h=num_hidden: Sum(lambda k: data[n, k] * weight[h, k])
+"""
+
+FULLY_CONNECTED_BIAS = """
+def FullyConnected(data, weight, bias, *, num_hidden):
+    product = lambda n, h=num_hidden: Sum(lambda k: data[n, k] * weight[h, k])
+    return lambda n, h: product[n, h] + bias[h]
+"""
+
+
+def _fully_connected(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    rank = len(shapes["data"])
+    biased = not attributes.flag("no_bias")
+    if rank == 2:
+        return described(FULLY_CONNECTED_BIAS if biased else FULLY_CONNECTED, attributes)
+    if attributes.flag("flatten"):
+        return _flattening(attributes, shapes["data"], biased)
+    outer = joined(names("n", rank - 1))
+    product = (
+        f"lambda {outer}, h={attributes.integer('num_hidden')}: "
+        f"Sum(lambda k: data[{outer}, k] * weight[h, k])"
+    )
+    if not biased:
+        return variant(f"def FullyConnected(data, weight):\n    return {product}")
+    return variant(
+        f"def FullyConnected(data, weight, bias):\n"
+        f"    product = {product}\n"
+        f"    return lambda {outer}, h: product[{outer}, h] + bias[h]"
+    )
+
+
+def _flattening(attributes: Attributes, data: Shape, biased: bool) -> Variant:
+    hidden = attributes.integer("num_hidden")
+    flat = reshaped("data", data, (data[0], prod(data[1:])))
+    product = f"lambda n, h={hidden}: Sum(lambda k: flat[n, k] * weight[h, k])"
+    if not biased:
+        return variant(f"def FullyConnected(data, weight):\n    flat = {flat}\n    return {product}")
+    return variant(
+        f"def FullyConnected(data, weight, bias):\n"
+        f"    flat = {flat}\n"
+        f"    product = {product}\n"
+        f"    return lambda n, h: product[n, h] + bias[h]"
+    )
+
+
+def _fully_connected_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant | None:
+    """Where data is flattened, its gradient is shaped back; otherwise adjoints are derived."""
+    data = shapes["data"]
+    if len(data) == 2 or not attributes.flag("flatten"):
+        return None
+    back = reshaped("flat_gradient", (data[0], prod(data[1:])), data)
+    targets = {"data": "output_0", "weight": "weight_gradient"}
+    bias = ""
+    if not attributes.flag("no_bias"):
+        targets["bias"] = "bias_gradient"
+        bias = "    bias_gradient = lambda h: Sum(lambda n: grad_0[n, h])\n"
+    return variant(
+        "def FullyConnected_grad(grad_0, flat, weight):\n"
+        "    weight_gradient = lambda h, k: Sum(lambda n: grad_0[n, h] * flat[n, k])\n"
+        f"{bias}"
+        "    flat_gradient = lambda n, k: Sum(lambda h: grad_0[n, h] * weight[h, k])\n"
+        f"    return {back}",
+        targets=targets,
+    )
+
+
+def _fully_connected_hints(
+    attributes: Attributes, shapes: Mapping[str, PartialShape]
+) -> Mapping[str, PartialShape]:
+    hidden = attributes.integer("num_hidden")
+    data, output = shapes["data"], shapes["output_0"]
+    hints: dict[str, PartialShape] = {"weight": (hidden, None)}
+    if "bias" in shapes:
+        hints["bias"] = (hidden,)
+    if data is None:
+        return hints
+    if len(data) < 2:
+        raise ShapeError(f"FullyConnected: data has shape {data}, at least 2 dimensions are needed")
+    inner = data[1:] if attributes.flag("flatten") else data[-1:]
+    if None not in inner:
+        hints["weight"] = (hidden, prod(extent for extent in inner if extent is not None))
+    outer = data[:1] if attributes.flag("flatten") else data[:-1]
+    hints["output_0"] = (*outer, hidden)
+    if output is not None and len(output) == len(outer) + 1:
+        hints["data"] = (*output[:-1], *(None,) * len(inner))
+    return hints
+
+
+def _dot(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    """Sums over the last dimension of lhs and the first of rhs; a transpose reverses all dimensions."""
+    outer, inner = list(names("i", ranks["lhs"] - 1)), list(names("j", ranks["rhs"] - 1))
+    lhs, rhs = [*outer, "k"], ["k", *inner]
+    if attributes.flag("transpose_a"):
+        lhs = lhs[::-1]
+    if attributes.flag("transpose_b"):
+        rhs = rhs[::-1]
+    binders = joined([*outer, *inner]) or "one=1"
+    return variant(
+        f"def dot(lhs, rhs):\n"
+        f"    return lambda {binders}: Sum(lambda k: lhs[{joined(lhs)}] * rhs[{joined(rhs)}])"
+    )
+
+
+def _matrix_product(name: str, a: str, b: str, scale: str) -> ByRank:
+    def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+        batch = names("b", ranks[a] - 2)
+        left = joined([*batch, *(("k", "i") if attributes.flag("transpose_a") else ("i", "k"))])
+        right = joined([*batch, *(("j", "k") if attributes.flag("transpose_b") else ("k", "j"))])
+        factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""
+        return variant(
+            f"def {name}({a}, {b}):\n"
+            f"    return lambda {joined([*batch, 'i', 'j'])}: {factor}Sum(lambda k: {a}[{left}] * {b}[{right}])"
+        )
+
+    return ByRank(describe, of=(a, b))
+
+
+TRANSPOSES = (flag("transpose_a", False), flag("transpose_b", False))
+
+OPERATORS = (
+    Operator(
+        name="FullyConnected",
+        definition=ByShape(_fully_connected, of=lambda attributes: ("data",)),
+        argument_names=with_bias("data", "weight"),
+        specs=(integer("num_hidden"), flag("no_bias", False), flag("flatten", True)),
+        gradient_definition=_fully_connected_gradient,
+        hints=_fully_connected_hints,
+        example=Example({"data": (2, 3), "weight": (4, 3), "bias": (4,)}, {"num_hidden": 4}),
+    ),
+    Operator(
+        name="dot",
+        definition=ByRank(_dot, of=("lhs", "rhs")),
+        argument_names=arguments("lhs", "rhs"),
+        specs=TRANSPOSES,
+        example=Example({"lhs": (2, 3), "rhs": (3, 4)}),
+    ),
+    Operator(
+        name="batch_dot",
+        definition=_matrix_product("batch_dot", "lhs", "rhs", ""),
+        argument_names=arguments("lhs", "rhs"),
+        specs=TRANSPOSES,
+        example=Example({"lhs": (2, 3, 4), "rhs": (2, 4, 5)}),
+    ),
+    Operator(
+        name="linalg_gemm2",
+        definition=_matrix_product("linalg_gemm2", "A", "B", "alpha"),
+        argument_names=arguments("A", "B"),
+        specs=(*TRANSPOSES, number("alpha", 1.0)),
+        example=Example({"A": (2, 3, 4), "B": (2, 4, 5)}),
+    ),
+    Operator(
+        name="linalg_sumlogdiag",
+        definition=text("def linalg_sumlogdiag(A):\n    return lambda *b: Sum(lambda k: log(A[*b, k, k]))"),
+        argument_names=arguments("A"),
+        example=Example({"A": (2, 3, 3)}),
+    ),
+)

@@ -1,0 +1,407 @@
+"""Operators that move elements without changing them: Reshape, transpose, Concat, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from ...analyzer.region import Shape
+from ...errors import OperatorError, ShapeError
+from ..attributes import Attributes, flag, integer, shape
+from ..definition import ByRank, ByShape, Variant, variant
+from ..operator import Example, Operator
+from .arguments import arguments, numbered
+from .texts import element, flat_index, joined, names, unflattened
+
+
+def axis_in(operator: str, axis: int, rank: int) -> int:
+    """`axis` counted from the front. Raises ShapeError where there is no such dimension."""
+    if not -rank <= axis < rank:
+        raise ShapeError(f"{operator}: axis {axis} does not exist, there are {rank} dimensions")
+    return axis % rank
+
+
+def reshaped(tensor: str, before: Shape, after: Shape) -> str:
+    """The lambda that reads `tensor` of shape `before` in the shape `after`, in row-major order.
+
+    Dimensions that pass through unchanged are bare indices; only groups that merge or split are
+    addressed through floor quotients of their flat index.
+    """
+    if prod(before) != prod(after):
+        raise ShapeError(f"{prod(before)} elements of shape {before} cannot take the shape {after}")
+    variables = names("i", len(after))
+    indices: list[str] = []
+    for old, new in _groups(before, after):
+        index = flat_index([variables[axis] for axis in new], [after[axis] for axis in new])
+        indices += unflattened(index, [before[axis] for axis in old])
+    binders = [f"{name}={extent}" for name, extent in zip(variables, after, strict=True)]
+    return f"lambda {joined(binders)}: {element(tensor, indices)}"
+
+
+def _groups(before: Shape, after: Shape) -> Iterator[tuple[list[int], list[int]]]:
+    """Shortest runs of dimensions of equal size: `(2, 3, 4) -> (6, 4)` gives `[0, 1], [0]` and `[2], [1]`."""
+    old = new = 0
+    while old < len(before) or new < len(after):
+        first_old, first_new = old, new
+        left = right = 1
+        if old < len(before):
+            left, old = before[old], old + 1
+        if new < len(after) and not (left == 1 and after[new] != 1):
+            right, new = after[new], new + 1
+        while left != right:
+            if left < right and old < len(before):
+                left, old = left * before[old], old + 1
+            elif new < len(after):
+                right, new = right * after[new], new + 1
+            else:
+                left, old = left * before[old], old + 1
+        yield list(range(first_old, old)), list(range(first_new, new))
+
+
+def target_shape(codes: Sequence[int], data: Shape) -> Shape:
+    """The shape that Reshape's codes ask for.
+
+    0 keeps a dimension, -1 is what remains, -2 keeps all that follow, -3 merges two, and -4 splits one
+    into the two codes after it. Raises ShapeError.
+    """
+    result: list[int] = []
+    unknown: int | None = None
+    source = 0
+    pending = iter(codes)
+    for code in pending:
+        if code in (0, -3, -4) and source + (code == -3) >= len(data):
+            raise ShapeError(f"Reshape: code {code} of shape={tuple(codes)} has no dimension left in {data}")
+        match code:
+            case 0:
+                result.append(data[source])
+                source += 1
+            case -1:
+                unknown = _only_unknown(unknown, len(result), codes)
+                result.append(1)
+                source += 1
+            case -2:
+                result += data[source:]
+                source = len(data)
+            case -3:
+                result.append(data[source] * data[source + 1])
+                source += 2
+            case -4:
+                result += _split(data[source], next(pending, 0), next(pending, 0), codes)
+                source += 1
+            case _ if code > 0:
+                result.append(code)
+                source += 1
+            case _:
+                raise OperatorError(f"Reshape: {code} in shape={tuple(codes)} is neither an extent nor a code")
+    if unknown is not None:
+        known = prod(result)
+        if known == 0 or prod(data) % known:
+            raise ShapeError(f"Reshape: {prod(data)} elements of {data} cannot take shape={tuple(codes)}")
+        result[unknown] = prod(data) // known
+    if prod(result) != prod(data):
+        raise ShapeError(f"Reshape: {prod(data)} elements of {data} cannot take shape={tuple(codes)}")
+    return tuple(result)
+
+
+def _only_unknown(before: int | None, place: int, codes: Sequence[int]) -> int:
+    if before is not None:
+        raise OperatorError(f"Reshape: shape={tuple(codes)} has two dimensions of -1, one can be worked out")
+    return place
+
+
+def _split(extent: int, first: int, second: int, codes: Sequence[int]) -> tuple[int, int]:
+    if first == -1 and second > 0:
+        first = extent // second
+    elif second == -1 and first > 0:
+        second = extent // first
+    if first * second != extent or first < 0:
+        raise ShapeError(f"Reshape: -4 in shape={tuple(codes)} splits {extent} into {first} x {second}")
+    return first, second
+
+
+def _target(attributes: Attributes, data: Shape) -> Shape:
+    codes = attributes.shape("shape") or attributes.shape("target_shape")
+    if not attributes.flag("reverse"):
+        return target_shape(codes, data)
+    return target_shape(codes[::-1], data[::-1])[::-1]
+
+
+def _reshape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    data = shapes["data"]
+    return variant(f"def Reshape(data):\n    return {reshaped('data', data, _target(attributes, data))}")
+
+
+def _flatten(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    data = shapes["data"]
+    flat = reshaped("data", data, (data[0], prod(data[1:])))
+    return variant(f"def Flatten(data):\n    return {flat}")
+
+
+def _shape_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    back = reshaped("grad_0", shapes["output_0"], shapes["data"])
+    return variant(f"def Reshape_grad(grad_0):\n    return {back}", targets={"data": "output_0"})
+
+
+def _permuted(name: str, order: Sequence[int]) -> Variant:
+    """Dimension `d` of the output is dimension `order[d]` of data."""
+    variables = names("i", len(order))
+    return variant(
+        f"def {name}(data):\n"
+        f"    return lambda {joined([variables[axis] for axis in order])}: {element('data', variables)}"
+    )
+
+
+def _transpose(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    rank = ranks["data"]
+    order = [axis_in("transpose", axis, rank) for axis in attributes.shape("axes")]
+    if order and sorted(order) != list(range(rank)):
+        raise ShapeError(f"transpose: axes={attributes['axes']} is no permutation of {rank} dimensions")
+    return _permuted("transpose", order or range(rank)[::-1])
+
+
+def _swap_axis(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    order = list(range(ranks["data"]))
+    a, b = (axis_in("SwapAxis", attributes.integer(dim), len(order)) for dim in ("dim1", "dim2"))
+    order[a], order[b] = order[b], order[a]
+    return _permuted("SwapAxis", order)
+
+
+def _expand_dims(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    variables = names("i", ranks["data"])
+    axis = axis_in("expand_dims", attributes.integer("axis"), len(variables) + 1)
+    binders = [*variables[:axis], "one=1", *variables[axis:]]
+    return variant(f"def expand_dims(data):\n    return lambda {joined(binders)}: {element('data', variables)}")
+
+
+def _concat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """Each element comes from one input; the others are read outside, where they count as zero."""
+    parameters = numbered("num_args", "arg")(attributes)
+    first = shapes[parameters[0]]
+    axis = axis_in("Concat", attributes.integer("dim"), len(first))
+    variables = names("i", len(first))
+    terms, start = [], 0
+    for name in parameters:
+        other = shapes[name]
+        if len(other) != len(first) or other[:axis] + other[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+            raise ShapeError(
+                f"Concat along dimension {axis}: {name} has shape {other}, {parameters[0]} has {first}; "
+                f"all other dimensions must be equal"
+            )
+        indices = list(variables)
+        indices[axis] += f" - {start}" if start else ""
+        terms.append(f"pad({element(name, indices)}, 0)")
+        start += other[axis]
+    extents = [*first[:axis], start, *first[axis + 1 :]]
+    binders = [f"{variable}={extent}" for variable, extent in zip(variables, extents, strict=True)]
+    return variant(f"def Concat({joined(parameters)}):\n    return lambda {joined(binders)}: {' + '.join(terms)}")
+
+
+def _stack(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    parameters = numbered("num_args", "arg")(attributes)
+    variables = names("i", len(shapes[parameters[0]]))
+    axis = axis_in("stack", attributes.integer("axis"), len(variables) + 1)
+    binders = joined([*variables[:axis], f"part={len(parameters)}", *variables[axis:]])
+    body = element(parameters[-1], variables)
+    for part in reversed(range(len(parameters) - 1)):
+        body = f"where(part == {part}, {element(parameters[part], variables)}, {body})"
+    return variant(f"def stack({joined(parameters)}):\n    return lambda {binders}: {body}")
+
+
+def _sliced(name: str, data: Shape, begin: Sequence[int], end: Sequence[int]) -> Variant:
+    variables = names("i", len(data))
+    indices = [f"{v} + {start}" if start else v for v, start in zip(variables, begin, strict=True)]
+    binders = [
+        variable if (start, stop) == (0, extent) else f"{variable}={stop - start}"
+        for variable, start, stop, extent in zip(variables, begin, end, data, strict=True)
+    ]
+    return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {element('data', indices)}")
+
+
+def _bounds(name: str, axis: int, extent: int, begin: int, end: int | None) -> tuple[int, int]:
+    """Begin and end counted from the front. Raises ShapeError unless they lie in the tensor, in order."""
+    start = begin + extent if begin < 0 else begin
+    stop = extent if end is None else end + extent if end < 0 else end
+    if not 0 <= start < stop <= extent:
+        raise ShapeError(
+            f"{name}: begin={begin}, end={end} is no range in dimension {axis}, which has {extent} elements"
+        )
+    return start, stop
+
+
+def _slice_axis(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    data = shapes["data"]
+    axis = axis_in("slice_axis", attributes.integer("axis"), len(data))
+    end = None if attributes["end"] is None else attributes.integer("end")
+    start, stop = _bounds("slice_axis", axis, data[axis], attributes.integer("begin"), end)
+    begins, ends = [0] * len(data), list(data)
+    begins[axis], ends[axis] = start, stop
+    return _sliced("slice_axis", data, begins, ends)
+
+
+def _slice(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    data = shapes["data"]
+    begin, end = attributes.shape("begin"), attributes.shape("end")
+    if len(begin) != len(end) or len(begin) > len(data):
+        raise ShapeError(f"slice: begin={begin} and end={end} do not fit data of shape {data}")
+    bounds = [
+        _bounds("slice", axis, data[axis], begin[axis], end[axis]) if axis < len(begin) else (0, data[axis])
+        for axis in range(len(data))
+    ]
+    return _sliced("slice", data, *zip(*bounds, strict=True))
+
+
+def _slice_channel(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    data = shapes["data"]
+    count = attributes.integer("num_outputs")
+    axis = axis_in("SliceChannel", attributes.integer("axis"), len(data))
+    if data[axis] % count:
+        raise ShapeError(
+            f"SliceChannel: dimension {axis} of data has {data[axis]} elements, not a multiple of "
+            f"num_outputs={count}"
+        )
+    width = data[axis] // count
+    if attributes.flag("squeeze_axis") and width != 1:
+        raise ShapeError(
+            f"SliceChannel: squeeze_axis needs parts of 1 element, they have {width} in dimension {axis}"
+        )
+    variables = names("i", len(data))
+    binders = [f"{variables[axis]}={width}" if d == axis else v for d, v in enumerate(variables)]
+    outputs = []
+    for part in range(count):
+        indices = list(variables)
+        if attributes.flag("squeeze_axis"):
+            indices[axis] = str(part)
+            kept = [*variables[:axis], *variables[axis + 1 :]]
+            outputs.append(f"lambda {joined(kept)}: {element('data', indices)}")
+        else:
+            indices[axis] += f" + {part * width}" if part else ""
+            outputs.append(f"lambda {joined(binders)}: {element('data', indices)}")
+    return variant(f"def SliceChannel(data):\n    return ({joined([f'({o})' for o in outputs])})")
+
+
+def _reverse(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    variables = names("i", ranks["data"])
+    flipped = {axis_in("reverse", axis, len(variables)) for axis in attributes.shape("axis")}
+    binders = [f"{v}=data.shape[{d}]" if d in flipped else v for d, v in enumerate(variables)]
+    indices = [f"data.shape[{d}] - 1 - {v}" if d in flipped else v for d, v in enumerate(variables)]
+    return variant(f"def reverse(data):\n    return lambda {joined(binders)}: {element('data', indices)}")
+
+
+def _filled(name: str, value: int) -> ByRank:
+    def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+        binders = [f"i{axis}=data.shape[{axis}]" for axis in range(ranks["data"])]
+        return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {value}")
+
+    return ByRank(describe)
+
+
+def _of_data(attributes: Attributes) -> tuple[str, ...]:
+    return ("data",)
+
+
+COUNT = integer("num_args")
+PAIR = {"arg0": (2, 3), "arg1": (2, 3)}
+
+OPERATORS = (
+    Operator(
+        name="Reshape",
+        aliases=("reshape",),
+        definition=ByShape(_reshape, _of_data),
+        argument_names=arguments("data"),
+        specs=(shape("shape", ()), flag("reverse", False), shape("target_shape", ()), flag("keep_highest", False)),
+        gradient_definition=_shape_back,
+        example=Example({"data": (2, 6)}, {"shape": (0, -4, 2, -1)}),
+    ),
+    Operator(
+        name="Flatten",
+        aliases=("flatten",),
+        definition=ByShape(_flatten, _of_data),
+        argument_names=arguments("data"),
+        gradient_definition=_shape_back,
+        example=Example({"data": (2, 3, 4)}),
+    ),
+    Operator(
+        name="transpose",
+        definition=ByRank(_transpose),
+        argument_names=arguments("data"),
+        specs=(shape("axes", ()),),
+        example=Example({"data": (2, 3, 4)}),
+    ),
+    Operator(
+        name="SwapAxis",
+        aliases=("swapaxes",),
+        definition=ByRank(_swap_axis),
+        argument_names=arguments("data"),
+        specs=(integer("dim1", 0), integer("dim2", 0)),
+        example=Example({"data": (2, 3, 4)}, {"dim1": 0, "dim2": 2}),
+    ),
+    Operator(
+        name="expand_dims",
+        definition=ByRank(_expand_dims),
+        argument_names=arguments("data"),
+        specs=(integer("axis"),),
+        gradient_definition=_shape_back,
+        example=Example({"data": (2, 3)}, {"axis": 1}),
+    ),
+    Operator(
+        name="Concat",
+        aliases=("concat",),
+        definition=ByShape(_concat, numbered("num_args", "arg")),
+        argument_names=numbered("num_args", "arg"),
+        specs=(COUNT, integer("dim", 1)),
+        count_attribute="num_args",
+        example=Example(PAIR, {"num_args": 2}),
+    ),
+    Operator(
+        name="stack",
+        definition=ByShape(_stack, numbered("num_args", "arg")),
+        argument_names=numbered("num_args", "arg"),
+        specs=(COUNT, integer("axis", 0)),
+        count_attribute="num_args",
+        example=Example(PAIR, {"num_args": 2}),
+    ),
+    Operator(
+        name="slice_axis",
+        definition=ByShape(_slice_axis, _of_data),
+        argument_names=arguments("data"),
+        specs=(integer("axis"), integer("begin"), integer("end", optional=True)),
+        example=Example({"data": (2, 5)}, {"axis": 1, "begin": 1, "end": 3}),
+    ),
+    Operator(
+        name="slice",
+        aliases=("crop",),
+        definition=ByShape(_slice, _of_data),
+        argument_names=arguments("data"),
+        specs=(shape("begin"), shape("end")),
+        example=Example({"data": (3, 5)}, {"begin": (0, 1), "end": (2, 4)}),
+    ),
+    Operator(
+        name="SliceChannel",
+        aliases=("split",),
+        definition=ByShape(_slice_channel, _of_data),
+        argument_names=arguments("data"),
+        specs=(integer("num_outputs"), integer("axis", 1), flag("squeeze_axis", False)),
+        output_count=lambda attributes: attributes.integer("num_outputs"),
+        example=Example({"data": (2, 6)}, {"num_outputs": 3}),
+    ),
+    Operator(
+        name="reverse",
+        aliases=("flip",),
+        definition=ByRank(_reverse),
+        argument_names=arguments("data"),
+        specs=(shape("axis"),),
+        example=Example({"data": (2, 3)}, {"axis": (1,)}),
+    ),
+    Operator(
+        name="zeros_like",
+        definition=_filled("zeros_like", 0),
+        argument_names=arguments("data"),
+        example=Example({"data": (2, 3)}),
+    ),
+    Operator(
+        name="ones_like",
+        definition=_filled("ones_like", 1),
+        argument_names=arguments("data"),
+        example=Example({"data": (2, 3)}),
+    ),
+)

@@ -1,0 +1,48 @@
+"""Pieces of TDL text that depend on ranks and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+
+def names(prefix: str, count: int) -> tuple[str, ...]:
+    """`prefix0`, `prefix1`, ...: index variables or parameters."""
+    return tuple(f"{prefix}{k}" for k in range(count))
+
+
+def joined(parts: Sequence[str]) -> str:
+    return ", ".join(parts)
+
+
+def element(tensor: str, indices: Sequence[str]) -> str:
+    return f"{tensor}[{joined(indices)}]"
+
+
+def flat_index(variables: Sequence[str], shape: Sequence[int]) -> str:
+    """The row-major position of `variables` in a tensor of this shape; `0` for no variables."""
+    terms = []
+    for axis, variable in enumerate(variables):
+        stride = prod(shape[axis + 1 :])
+        terms.append(variable if stride == 1 else f"{variable} * {stride}")
+    return " + ".join(terms) or "0"
+
+
+def unflattened(index: str, shape: Sequence[int]) -> list[str]:
+    """The index of each dimension at the row-major position `index` of a tensor of this shape."""
+    indices = []
+    for axis, extent in enumerate(shape):
+        stride = prod(shape[axis + 1 :])
+        quotient = index if stride == 1 else f"({index}) // {stride}"
+        if extent == 1:
+            indices.append("0")
+        elif all(outer == 1 for outer in shape[:axis]):
+            indices.append(quotient)
+        else:
+            indices.append(f"({quotient}) % {extent}")
+    return indices
+
+
+def product_of_extents(tensor: str, axes: Sequence[int]) -> str:
+    """The number of elements along `axes`, as an expression in `tensor.shape`."""
+    return " * ".join(f"{tensor}.shape[{axis}]" for axis in axes) or "1"

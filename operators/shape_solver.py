@@ -1,0 +1,203 @@
+"""Unknown shapes from known ones, through a description's bare indices.
+
+Where an index is just a variable, `weight[h, k]`, the variable's extent *is* the dimension's, so an
+extent known from any tensor, output or stated extent fills in all the others, whichever way data flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..analyzer.specialize import specialize
+from ..errors import ShapeError
+from ..tdl import ast
+from ..tdl.traverse import walk
+from .definition import Variant
+from .stage import output_names
+
+PartialShape = tuple[int | None, ...] | None
+"""A shape with None for unknown extents; None where even the rank is unknown."""
+
+
+def merge(operator: str, tensor: str, a: PartialShape, b: PartialShape) -> PartialShape:
+    """What two statements about one tensor's shape say together. Raises ShapeError if they disagree."""
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b):
+        raise ShapeError(f"{operator}: {tensor} has shape {a}, but shape {b} with {len(b)} dimensions is needed")
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is not None and y is not None and x != y:
+            raise ShapeError(f"{operator}: dimension {axis} of {tensor} is {x} in {a}, but {y} is needed")
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def solve(variant: Variant, shapes: Mapping[str, PartialShape]) -> dict[str, PartialShape]:
+    """`shapes` of tensors and outputs (`output_0`, ...) with all that the description implies filled in.
+
+    Raises ShapeError where a variable would need two extents.
+    """
+    description = variant.description
+    known = _ranks(description, shapes)
+    names = description.tensor_names
+    if any(known.get(name) is None for name in names):
+        return known
+    ranks = {name: len(known[name] or ()) for name in names}
+    return _Solver(specialize(description, dict(variant.constants), ranks), known).run()
+
+
+def is_complete(shape: PartialShape) -> bool:
+    return shape is not None and None not in shape
+
+
+def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> dict[str, PartialShape]:
+    """`shapes` with ranks solved: a tensor's rank is its plain indices plus the lengths of its stars."""
+    names = (*description.tensor_names, *output_names(len(description.outputs)))
+    ranks = {name: len(shape) for name in names if (shape := shapes.get(name)) is not None}
+    stars: dict[tuple[str, str], int] = {}
+    equations = [
+        (name, plain, [(scope, star) for star in starred])
+        for scope, name, plain, starred in _rank_equations(description)
+    ]
+    changed = True
+    while changed:
+        changed = False
+        for name, plain, starred in equations:
+            unknown = [star for star in starred if star not in stars]
+            counted = plain + sum(stars.get(star, 0) for star in starred)
+            if name not in ranks and not unknown:
+                ranks[name] = counted
+                changed = True
+            elif name in ranks and len(unknown) == 1:
+                if ranks[name] < counted:
+                    raise ShapeError(
+                        f"{description.name}: {name} has {ranks[name]} dimensions, at least {counted} are needed"
+                    )
+                stars[unknown[0]] = ranks[name] - counted
+                changed = True
+            elif name in ranks and not unknown and ranks[name] != counted:
+                raise ShapeError(
+                    f"{description.name}: {name} has {ranks[name]} dimensions, {counted} are needed"
+                )
+    known = dict(shapes)
+    for name in names:
+        if known.get(name) is None:
+            known[name] = (None,) * ranks[name] if name in ranks else None
+    return known
+
+
+def _rank_equations(description: ast.Description) -> Iterator[tuple[str, str, int, list[str]]]:
+    """For every tensor access and produced tensor: scope, tensor, plain indices, stars."""
+    for scope, name, value in _lambdas(description):
+        starred = [binder.name for binder in value.variables if binder.star]
+        yield scope, name, len(value.variables) - len(starred), starred
+        for node in walk(value):
+            if isinstance(node, ast.Element):
+                starred = [index.name for index in node.indices if isinstance(index, ast.Star)]
+                yield scope, node.tensor, len(node.indices) - len(starred), starred
+
+
+def _lambdas(description: ast.Description) -> Iterator[tuple[str, str, ast.Lambda]]:
+    """Scope of the variables, name of what is produced, lambda; outputs share one scope."""
+    for stage in description.stages:
+        yield stage.name, stage.name, stage.value
+    for name, value in zip(output_names(len(description.outputs)), description.outputs, strict=True):
+        yield "", name, value
+
+
+@dataclass(slots=True)
+class _Solver:
+    """Fills `shapes` and the extents of variables from each other until nothing changes."""
+
+    description: ast.Description
+    given: Mapping[str, PartialShape]
+    shapes: dict[str, list[int | None]] = field(default_factory=dict)
+    extents: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    changed: bool = True
+
+    def run(self) -> dict[str, PartialShape]:
+        self.shapes = {name: list(shape) for name, shape in self.given.items() if shape is not None}
+        lambdas = list(_lambdas(self.description))
+        for _, name, value in lambdas:
+            self.shapes.setdefault(name, [None] * len(value.variables))
+        while self.changed:
+            self.changed = False
+            for scope, name, value in lambdas:
+                self._visit(scope, name, value)
+        solved = {name: tuple(shape) for name, shape in self.shapes.items()}
+        return {name: solved.get(name) for name in {**self.given, **solved}}
+
+    def _visit(self, scope: str, name: str, value: ast.Lambda) -> None:
+        nodes = list(walk(value))
+        padded = {id(node.element) for node in nodes if isinstance(node, ast.Pad)}
+        for node in nodes:
+            match node:
+                case ast.Binder(name=variable, extent=extent) if extent is not None:
+                    stated = self._constant(extent)
+                    if stated is not None:
+                        self._set_extent((scope, variable), stated, "its stated extent")
+                case ast.Element(tensor=tensor) if id(node) not in padded:
+                    self._relate(scope, tensor, node.indices)
+        self._relate(scope, name, [ast.Variable(binder.name) for binder in value.variables])
+
+    def _relate(self, scope: str, tensor: str, indices: Sequence[ast.Index]) -> None:
+        shape = self.shapes.get(tensor)
+        if shape is None:
+            return
+        if len(shape) != len(indices):
+            raise ShapeError(
+                f"{self.description.name}: {tensor} has {len(shape)} dimensions, {len(indices)} are needed"
+            )
+        for axis, index in enumerate(indices):
+            if not isinstance(index, ast.Variable):
+                continue
+            extent = shape[axis]
+            if extent is not None:
+                self._set_extent((scope, index.name), extent, f"dimension {axis} of {tensor}")
+            elif (scope, index.name) in self.extents:
+                shape[axis] = self.extents[scope, index.name][0]
+                self.changed = True
+
+    def _set_extent(self, variable: tuple[str, str], extent: int, source: str) -> None:
+        before = self.extents.get(variable)
+        if before is None:
+            self.extents[variable] = (extent, source)
+            self.changed = True
+        elif before[0] != extent:
+            raise ShapeError(
+                f"{self.description.name}: {before[1]} is {before[0]} and {source} is {extent}, but both are "
+                f"indexed by {variable[1]!r} and must be equal"
+            )
+
+    def _constant(self, node: ast.Expression) -> int | None:
+        """An extent's value, or None where it depends on a shape that is not known yet."""
+        match node:
+            case ast.Number(value=int(value)):
+                return value
+            case ast.Extent(tensor=tensor, axis=axis):
+                shape = self.shapes.get(tensor)
+                return shape[axis] if shape is not None else None
+            case ast.Unary(operator="-", operand=operand):
+                value = self._constant(operand)
+                return None if value is None else -value
+            case ast.Binary(operator=operator, left=left, right=right):
+                a, b = self._constant(left), self._constant(right)
+                return None if a is None or b is None else _apply(operator, a, b)
+            case _:
+                return None
+
+
+def _apply(operator: str, a: int, b: int) -> int | None:
+    match operator:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "//":
+            return a // b if b else None
+        case "%":
+            return a % b if b else None
+        case _:
+            return None
