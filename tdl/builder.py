@@ -1,0 +1,365 @@
+"""From lark's parse tree to the syntax tree.
+
+Decides what a name stands for where that follows from the header and the form alone: an attribute, a
+reducer, `pad`, an opaque function, a constant. Whether names are bound and ranks agree is the checker's
+business. Nothing is raised: complaints are collected and a placeholder stands in, so that later
+places are still checked. Bottom-up and iterative, so the depth of the text does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from . import ast
+from .ast import Expression, Index, Lambda, Reducer, Span
+from .functions import CONSTANTS, FUNCTIONS
+from .header import is_tree, read_number, read_parameters, span_of
+from .results import Returned, resolve_results
+from .source import Diagnostic
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+    ParseTree = Tree[Token]
+
+MODULE = "tofu"
+LANGUAGE = frozenset({"Opaque", "pad", *Reducer, *FUNCTIONS, *CONSTANTS})
+
+BINARY_OPERATORS = {
+    "or": "or",
+    "and": "and",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "floor_divide": "//",
+    "modulo": "%",
+    "power": "**",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name whose meaning the surrounding form decides."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """`tensor.shape` that still waits for its axis."""
+
+    tensor: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _OpaqueCall:
+    """`function(slices)` that still waits for its indices."""
+
+    function: str
+    arguments: tuple[ast.Element, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaration:
+    """`Opaque()`."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A parenthesised expression: `-(1)` negates a number, `-1` is one."""
+
+    value: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What a rule that only lists holds."""
+
+    values: tuple[Part, ...]
+    span: Span
+
+
+Part = Index | ast.Binder | Lambda | _Name | _Shape | _OpaqueCall | _Declaration | _Group | _Listing
+
+
+class Builder:
+    """Builds one description (or expression) and collects what is wrong with it in `diagnostics`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.diagnostics: list[Diagnostic] = []
+        self.opaques: dict[str, Span] = {}
+        self._attributes: frozenset[str] = frozenset()
+
+    def description(self, tree: ParseTree) -> ast.Description:
+        """The description of a `description` tree."""
+        name = next(child for child in tree.children if not is_tree(child))
+        parts = {str(part.data): part for part in tree.children if is_tree(part)}
+        statements = [part for part in tree.children if is_tree(part) and part.data == "statement"]
+        tensors, attributes = read_parameters(parts["parameters"], self.diagnostics)
+        self._attributes = frozenset(attribute.name for attribute in attributes)
+        for statement in statements:
+            self._declare_opaque(statement)
+        stages = [stage for statement in statements if (stage := self._stage(statement))]
+        results = [self._result(child) for child in parts["results"].children]
+        kept, outputs = resolve_results(stages, results, self.diagnostics)
+        return ast.Description(
+            str(name), tensors, attributes, tuple(self.opaques), kept, outputs, source=self.text
+        )
+
+    def expression(self, tree: ParseTree | Token) -> Expression:
+        """The expression of a `test` tree."""
+        return self._expression(self._build(tree))
+
+    def _complain(self, message: str, span: Span, hint: str = "") -> ast.Number:
+        self.diagnostics.append(Diagnostic(message, span, hint))
+        return ast.Number(0, span)
+
+    def _declare_opaque(self, statement: ParseTree) -> None:
+        name, value = statement.children
+        if not (is_tree(value) and value.data == "call" and is_tree(value.children[0])):
+            return
+        function = value.children[0]
+        if function.children[-1] != "Opaque":
+            return
+        if str(name) in self.opaques:
+            self._complain(f"'{name}' is declared twice", span_of(name), "delete one declaration")
+        self.opaques[str(name)] = span_of(name)
+
+    def _stage(self, statement: ParseTree) -> ast.Stage | None:
+        name, value = statement.children
+        built = self._build(value)
+        if isinstance(built, Lambda):
+            return ast.Stage(str(name), built, span_of(statement))
+        if not isinstance(built, _Declaration):
+            self._complain(
+                f"'{name}' is neither a stage nor an opaque function",
+                built.span,
+                "write name = lambda ...: ... or name = Opaque()",
+            )
+        return None
+
+    def _result(self, child: ParseTree | Token) -> Returned:
+        built = self._build(child)
+        if isinstance(built, Lambda):
+            return built
+        assert isinstance(built, _Name)
+        return built.name, built.span
+
+    def _build(self, tree: ParseTree | Token) -> Part:
+        """The meaning of a tree, children before parents."""
+        assert is_tree(tree)
+        built: dict[int, Part] = {}
+        for subtree in tree.iter_subtrees():
+            parts = [built[id(child)] for child in subtree.children if is_tree(child)]
+            tokens = [child for child in subtree.children if not is_tree(child)]
+            built[id(subtree)] = self._node(str(subtree.data), tokens, parts, span_of(subtree))
+        return built[id(tree)]
+
+    def _node(self, rule: str, tokens: Sequence[Token | ParseTree], parts: list[Part], span: Span) -> Part:
+        if rule in BINARY_OPERATORS:
+            left, right = map(self._expression, parts)
+            return ast.Binary(BINARY_OPERATORS[rule], left, right, span)
+        match rule:
+            case "name" | "returned_name":
+                return _Name(str(tokens[0]), span)
+            case "number":
+                return ast.Number(read_number(tokens[0], self.diagnostics), span)
+            case "group":
+                return _Group(self._expression(parts[0]), span)
+            case "negative":
+                if isinstance(parts[0], ast.Number):
+                    return ast.Number(-parts[0].value, span)
+                return ast.Unary("-", self._expression(parts[0]), span)
+            case "positive":
+                return self._expression(parts[0])
+            case "not":
+                return ast.Unary("not", self._expression(parts[0]), span)
+            case "conditional":
+                value, condition, otherwise = map(self._expression, parts)
+                return ast.Call("where", (condition, value, otherwise), span)
+            case "star":
+                return ast.Star(str(tokens[0]), span)
+            case "full_slice":
+                return ast.FullSlice(span)
+            case "plain_binder":
+                return ast.Binder(str(tokens[0]), span=span)
+            case "star_binder":
+                return ast.Binder(str(tokens[0]), star=True, span=span)
+            case "extent_binder":
+                return ast.Binder(str(tokens[0]), self._expression(parts[0]), span=span)
+            case "lambda":
+                return Lambda(self._binders(parts[0]), self._expression(parts[1]), span)
+            case "member":
+                return self._member(parts[0], str(tokens[0]), span)
+            case "call":
+                return self._call(parts[0], _values(parts[1]), span)
+            case "subscript":
+                return self._subscript(parts[0], _values(parts[1]), span)
+            case "binders" | "arguments" | "indices":
+                return _Listing(tuple(parts), span)
+            case _:
+                raise AssertionError(f"the grammar has a rule {rule} that nothing builds")
+
+    def _binders(self, listing: Part) -> tuple[ast.Binder, ...]:
+        return tuple(binder for binder in _values(listing) if isinstance(binder, ast.Binder))
+
+    def _expression(self, part: Part) -> Expression:
+        """A part as a value; complains where it is not one."""
+        match part:
+            case _Group(value=value):
+                return value
+            case _Name(name=name, span=span) if name in CONSTANTS:
+                return ast.Number(CONSTANTS[name], span)
+            case _Name(name=name, span=span) if name in self._attributes:
+                return ast.Attribute(name, span=span)
+            case _Name(name=name, span=span):
+                return ast.Variable(name, span)
+            case _Shape(tensor=tensor, span=span):
+                return self._complain(
+                    f"'{tensor}.shape' needs an axis", span, f"write {tensor}.shape[0] for the first dimension"
+                )
+            case _OpaqueCall(function=function, span=span):
+                return self._complain(
+                    f"the result of '{function}' is a tensor and must be indexed",
+                    span,
+                    f"write {function}(...)[i, j]",
+                )
+            case _Declaration(span=span):
+                return self._complain(
+                    "an opaque function must have a name", span, "write name = Opaque() on a line before the return"
+                )
+            case Lambda(span=span):
+                return self._complain(
+                    "a lambda is not a value here", span, "a lambda is returned, a stage, or the argument of a reducer"
+                )
+            case ast.Star(name=name, span=span):
+                return self._complain(f"'*{name}' is not a value", span, "it may only stand as an index")
+            case ast.FullSlice(span=span):
+                return self._complain("':' is not a value", span, "it may only stand as an index")
+            case ast.Binder() | _Listing():
+                raise AssertionError("the grammar puts no list where a value belongs")
+            case _:
+                return part
+
+    def _member(self, base: Part, name: str, span: Span) -> Part:
+        match base:
+            case _Name(name="tofu") if name in LANGUAGE:
+                return _Name(name, span)
+            case _Name(name=tensor) if name == "shape":
+                return _Shape(tensor, span)
+            case _Name(name=module) if name in LANGUAGE:
+                return self._complain(
+                    f"'{module}.{name}' is not known here: nothing of Python is executed", span, f"write {name}"
+                )
+            case _:
+                return self._complain(
+                    f"expected '.shape', found '.{name}'", span, "a tensor has no other member; write tensor.shape[axis]"
+                )
+
+    def _call(self, base: Part, arguments: tuple[Part, ...], span: Span) -> Part:
+        match base:
+            case _Name(name="Opaque"):
+                if arguments:
+                    self._complain("Opaque takes no argument", span, "write Opaque()")
+                return _Declaration(span)
+            case _Name(name="pad"):
+                return self._pad(arguments, span)
+            case _Name(name=name) if name in self.opaques:
+                return self._opaque_call(name, arguments, span)
+            case _Name(name=name) if name in set(Reducer):
+                return self._reduce(Reducer(name), arguments, span)
+            case _Name(name=name):
+                return ast.Call(name, tuple(map(self._expression, arguments)), span)
+            case ast.Number():
+                return base
+            case _:
+                return self._complain("only a function can be called", base.span, "multiplication is written with *")
+
+    def _reduce(self, reducer: Reducer, arguments: tuple[Part, ...], span: Span) -> Expression:
+        if len(arguments) != 1 or not isinstance(arguments[0], Lambda):
+            for argument in arguments:
+                if not isinstance(argument, Lambda):
+                    self._expression(argument)
+            return self._complain(
+                f"{reducer} expects one lambda", span, f"write {reducer}(lambda i: ...) with the variables to reduce over"
+            )
+        return ast.Reduce(reducer, arguments[0].variables, arguments[0].body, span)
+
+    def _pad(self, arguments: tuple[Part, ...], span: Span) -> Expression:
+        if len(arguments) != 2:
+            return self._complain(f"pad expects 2 arguments, found {len(arguments)}", span, "write pad(tensor[i - 1], 0)")
+        element, value = map(self._expression, arguments)
+        if not isinstance(element, ast.Element):
+            return self._complain(
+                "the first argument of pad must be a tensor's element", element.span, "write pad(tensor[i - 1], 0)"
+            )
+        return ast.Pad(element, value, span)
+
+    def _opaque_call(self, name: str, arguments: tuple[Part, ...], span: Span) -> Part:
+        slices: list[ast.Element] = []
+        for argument in arguments:
+            if isinstance(argument, ast.Element):
+                slices.append(argument)
+            else:
+                hint = "write a tensor with its indices, such as data[b, :, :]"
+                self._complain(f"'{name}' expects slices of tensors", argument.span, hint)
+        if not arguments:
+            self._complain(f"'{name}' is given no slice", span, "write a tensor with its indices, such as data[b, :, :]")
+        return _OpaqueCall(name, tuple(slices), span)
+
+    def _subscript(self, base: Part, parts: tuple[Part, ...], span: Span) -> Part:
+        match base:
+            case _Name(name=name) if name in self._attributes:
+                return self._attribute(name, parts, span)
+            case _Shape(tensor=tensor):
+                return self._extent(tensor, parts, span)
+            case _Name(name=name):
+                return ast.Element(name, self._indices(parts), span)
+            case _OpaqueCall(function=function, arguments=arguments):
+                return ast.OpaqueElement(function, arguments, self._indices(parts), span)
+            case _:
+                hint = "to index a computed tensor, make it a stage: part = lambda i: ..."
+                return self._complain("only a tensor can be indexed", base.span, hint)
+
+    def _indices(self, parts: tuple[Part, ...]) -> tuple[Index, ...]:
+        return tuple(
+            part if isinstance(part, ast.Star | ast.FullSlice) else self._expression(part) for part in parts
+        )
+
+    def _attribute(self, name: str, parts: tuple[Part, ...], span: Span) -> Expression:
+        match parts:
+            case (ast.Number(value=int(index)),) if index >= 0:
+                return ast.Attribute(name, index, span)
+            case _:
+                return self._complain(
+                    f"attribute '{name}' must be indexed by a number", span, f"write {name}[0] for its first value"
+                )
+
+    def _extent(self, tensor: str, parts: tuple[Part, ...], span: Span) -> Expression:
+        match parts:
+            case (ast.Number(value=int(axis)),):
+                return ast.Extent(tensor, axis, span)
+            case _:
+                hint = f"write {tensor}.shape[0] or {tensor}.shape[-1]"
+                return self._complain(f"an axis of '{tensor}.shape' must be a whole number", span, hint)
+
+
+def _values(part: Part) -> tuple[Part, ...]:
+    assert isinstance(part, _Listing)
+    return part.values

@@ -1,0 +1,155 @@
+"""The scalar functions of the language, as data.
+
+Each has its arity, its NumPy implementation (applied element by element to arrays or scalars) and its
+partial derivatives as expressions in the arguments `x`, `y`, `z` and the function's own value `f`.
+`gamma`, `gammaln`, `digamma` and `erf` are not in NumPy: they run the standard library's (or a series) per element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+Implementation = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """One function of the language.
+
+    `derivatives[k]` is the text of the partial derivative by argument `k`, empty where there is none to give.
+    `integer` says whether integer arguments give an integer, so that the function may appear in an index.
+    """
+
+    name: str
+    implementation: Implementation
+    derivatives: tuple[str, ...]
+    integer: bool = False
+
+    @property
+    def arity(self) -> int:
+        """Number of arguments."""
+        return len(self.derivatives)
+
+
+def _per_element(function: Callable[[float], float]) -> Implementation:
+    """A function of one float as a function of arrays, in the argument's floating-point type."""
+
+    def guarded(value: float) -> float:
+        try:
+            return function(float(value))
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan
+
+    over_objects = np.frompyfunc(guarded, 1, 1)
+
+    def implementation(x: Any) -> Any:
+        values = np.asarray(x)
+        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+        return np.asarray(over_objects(values)).astype(kind)[()]
+
+    return implementation
+
+
+def _lgamma(x: float) -> float:
+    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+
+
+def _digamma(x: float) -> float:
+    """By reflection, recurrence up to 6 and the asymptotic series; relative error about 1e-14."""
+    if x <= 0:
+        if x == math.floor(x):
+            return math.nan
+        return _digamma(1 - x) - math.pi / math.tan(math.pi * x)
+    shift = 0.0
+    while x < 10:
+        shift -= 1 / x
+        x += 1
+    square = 1 / (x * x)
+    series = square * (
+        1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square * (1 / 132 - square * 691 / 32760))))
+    )
+    return shift + math.log(x) - 0.5 / x - series
+
+
+def _rsqrt(x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
+def _reciprocal(x: Any) -> Any:
+    return 1 / x
+
+
+def _power(x: Any, y: Any) -> Any:
+    integers = np.result_type(x, y).kind in "iub"
+    return np.float_power(x, y) if integers else np.power(x, y)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 0.5 * (np.tanh(0.5 * x) + 1)
+
+
+def _relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+def _softplus(x: Any) -> Any:
+    return np.logaddexp(x, 0)
+
+
+_TABLE = (
+    ScalarFunction("exp", np.exp, ("f",)),
+    ScalarFunction("expm1", np.expm1, ("f + 1",)),
+    ScalarFunction("log", np.log, ("1 / x",)),
+    ScalarFunction("log1p", np.log1p, ("1 / (1 + x)",)),
+    ScalarFunction("log2", np.log2, (f"{1 / math.log(2)!r} / x",)),
+    ScalarFunction("log10", np.log10, (f"{1 / math.log(10)!r} / x",)),
+    ScalarFunction("sqrt", np.sqrt, ("0.5 / f",)),
+    ScalarFunction("rsqrt", _rsqrt, ("-0.5 * f * f * f",)),
+    ScalarFunction("cbrt", np.cbrt, ("1 / (3 * f * f)",)),
+    ScalarFunction("square", np.square, ("2 * x",), integer=True),
+    ScalarFunction("reciprocal", _reciprocal, ("-f * f",)),
+    ScalarFunction("abs", np.abs, ("sign(x)",), integer=True),
+    ScalarFunction("sign", np.sign, ("0",), integer=True),
+    ScalarFunction("floor", np.floor, ("0",), integer=True),
+    ScalarFunction("ceil", np.ceil, ("0",), integer=True),
+    ScalarFunction("round", np.round, ("0",), integer=True),
+    ScalarFunction("trunc", np.trunc, ("0",), integer=True),
+    ScalarFunction("sin", np.sin, ("cos(x)",)),
+    ScalarFunction("cos", np.cos, ("-sin(x)",)),
+    ScalarFunction("tan", np.tan, ("1 + f * f",)),
+    ScalarFunction("arcsin", np.arcsin, ("rsqrt(1 - x * x)",)),
+    ScalarFunction("arccos", np.arccos, ("-rsqrt(1 - x * x)",)),
+    ScalarFunction("arctan", np.arctan, ("1 / (1 + x * x)",)),
+    ScalarFunction("arctan2", np.arctan2, ("y / (x * x + y * y)", "-x / (x * x + y * y)")),
+    ScalarFunction("sinh", np.sinh, ("cosh(x)",)),
+    ScalarFunction("cosh", np.cosh, ("sinh(x)",)),
+    ScalarFunction("tanh", np.tanh, ("1 - f * f",)),
+    ScalarFunction("arcsinh", np.arcsinh, ("rsqrt(x * x + 1)",)),
+    ScalarFunction("arccosh", np.arccosh, ("rsqrt(x * x - 1)",)),
+    ScalarFunction("arctanh", np.arctanh, ("1 / (1 - x * x)",)),
+    ScalarFunction("sigmoid", _sigmoid, ("f * (1 - f)",)),
+    ScalarFunction("softplus", _softplus, ("sigmoid(x)",)),
+    ScalarFunction("relu", _relu, ("where(x > 0, 1, 0)",), integer=True),
+    ScalarFunction("erf", _per_element(math.erf), (f"{2 / math.sqrt(math.pi)!r} * exp(-x * x)",)),
+    ScalarFunction("gamma", _per_element(math.gamma), ("f * digamma(x)",)),
+    ScalarFunction("gammaln", _per_element(_lgamma), ("digamma(x)",)),
+    ScalarFunction("digamma", _per_element(_digamma), ("",)),
+    ScalarFunction("maximum", np.maximum, ("where(x >= y, 1, 0)", "where(x >= y, 0, 1)"), integer=True),
+    ScalarFunction("minimum", np.minimum, ("where(x <= y, 1, 0)", "where(x <= y, 0, 1)"), integer=True),
+    ScalarFunction("power", _power, ("y * x ** (y - 1)", "f * log(x)")),
+    ScalarFunction("hypot", np.hypot, ("x / f", "y / f")),
+    ScalarFunction("where", np.where, ("0", "where(x, 1, 0)", "where(x, 0, 1)"), integer=True),
+)
+
+FUNCTIONS: Mapping[str, ScalarFunction] = MappingProxyType({function.name: function for function in _TABLE})
+CONSTANTS: Mapping[str, int | float] = MappingProxyType(
+    {"inf": math.inf, "pi": math.pi, "True": 1, "False": 0}
+)

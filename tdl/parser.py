@@ -1,0 +1,164 @@
+"""From text to a checked description; no part of the text is ever executed.
+
+Text is scanned for size, characters and brackets, parsed by lark's LALR(1) parser with the grammar in
+`grammar.lark`, built into a syntax tree and checked. Each phase reports all it finds; a later phase runs
+only on what the earlier ones accept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from .ast import Description, Expression, Lambda, Span
+from .builder import Builder
+from .checker import check
+from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
+from .source import Diagnostic, Source, SourceError
+from .traverse import depth
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree, UnexpectedToken
+
+    ParseTree = Tree[Token]
+
+MAX_DEPTH = 2 * MAX_NESTING
+"""Levels of the syntax tree: what brackets enclose, and the operators of a chain such as `a + b + c`."""
+
+
+def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Description:
+    """The description that a text holds, checked.
+
+    `origin` and `first_line` say where the text came from, for messages. Raises `DescriptionError` with every
+    complaint: line, column, a caret under the place, what was expected and what was found.
+    """
+    source = Source(text, origin, first_line)
+    tree = _parse_tree(source, "description")
+    builder = Builder(text)
+    description = builder.description(tree)
+    for part in (*description.stages, *description.outputs):
+        _limit_depth(source, part.value if not isinstance(part, Lambda) else part)
+    complaints = [*builder.diagnostics, *check(description, builder.opaques)]
+    if complaints:
+        raise SourceError(source, complaints)
+    return description
+
+
+def parse_expression(text: str, origin: str = "<expression>") -> Expression:
+    """One expression, where every name stands for a variable. Names are not checked."""
+    source = Source(text, origin)
+    builder = Builder(text)
+    expression = builder.expression(_parse_tree(source, "test"))
+    _limit_depth(source, expression)
+    if builder.diagnostics:
+        raise SourceError(source, builder.diagnostics)
+    return expression
+
+
+@lru_cache(maxsize=1)
+def _grammar() -> Lark:
+    from lark import Lark
+
+    return Lark(
+        files(__package__).joinpath("grammar.lark").read_text("utf-8"),
+        parser="lalr",
+        lexer="basic",
+        start=["description", "test"],
+        postlex=Layout(),
+        propagate_positions=True,
+        maybe_placeholders=False,
+    )
+
+
+def _parse_tree(source: Source, start: str) -> ParseTree:
+    from lark import UnexpectedCharacters, UnexpectedToken
+
+    complaints = check_text(source)
+    if complaints:
+        raise SourceError(source, complaints)
+    try:
+        return _grammar().parse(source.text, start=start)
+    except UnexpectedToken as error:
+        raise SourceError(source, [_unexpected_token(source.text, error)]) from None
+    except UnexpectedCharacters as error:
+        at = error.pos_in_stream or 0
+        raise SourceError(source, [_unexpected_character(source.text, at)]) from None
+
+
+def _limit_depth(source: Source, node: Lambda | Expression) -> None:
+    if depth(node) <= MAX_DEPTH:
+        return
+    raise SourceError(source, [nested_too_deeply(node.span, MAX_DEPTH)])
+
+
+_EXPRESSION_STARTS = frozenset({"NAME", "NUMBER", "LPAR", "MINUS", "PLUS", "NOT"})
+_OPERATORS = frozenset(
+    "PLUS MINUS STAR SLASH PERCENT POWER FLOOR_DIVIDE LESS_EQUAL GREATER_EQUAL EQUAL_TO NOT_EQUAL "
+    "LESSTHAN MORETHAN AND OR IF DOT LPAR LSQB".split()
+)
+_WORDS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a docstring",
+    "_NEWLINE": "the end of the line",
+    "$END": "the end of the description",
+}
+
+
+def _unexpected_token(text: str, error: UnexpectedToken) -> Diagnostic:
+    token = error.token
+    accepted = error.accepts or error.expected
+    if token.type == "$END":
+        end = len(text.rstrip())
+        return Diagnostic(f"expected {_expected(accepted)}, found the end of the text", Span(end, end))
+    span = Span(token.start_pos or 0, token.end_pos or 0)
+    found = "the end of the line" if token.type == "_NEWLINE" else f"'{token}'"
+    if token.type == "_NEWLINE":
+        span = Span(span.start, span.start)
+    return Diagnostic(f"expected {_expected(accepted)}, found {found}", span, _syntax_hint(text, token, accepted))
+
+
+def _expected(accepted: set[str]) -> str:
+    """Terminals as words: what can start an expression and what can continue one are named together."""
+    left = set(accepted)
+    words = []
+    if left >= _EXPRESSION_STARTS:
+        words.append("an expression")
+        left -= _EXPRESSION_STARTS
+    elif left >= _OPERATORS:
+        words.append("an operator")
+        left -= _OPERATORS
+    patterns = {terminal.name: terminal.pattern.value for terminal in _grammar().terminals}
+    if "_NEWLINE" in left:
+        left.discard("SEMICOLON")
+    words += sorted(_WORDS.get(name) or f"'{patterns[name]}'" for name in left)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _syntax_hint(text: str, token: Token, accepted: set[str]) -> str:
+    """Advice for the slips that are easy to name."""
+    before = text[: token.start_pos or 0].rstrip()
+    if token.type in ("LESSTHAN", "MORETHAN", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL_TO", "NOT_EQUAL"):
+        return "comparisons do not chain, write a < b and b < c"
+    if token.type == "EQUAL" and "EQUAL_TO" in accepted:
+        return "equality is written =="
+    if token.type == "COLON" and before.endswith(("]", ")")) is False and "LAMBDA" not in accepted:
+        word = before.split()[-1] if before.split() else ""
+        if word.startswith("lambda") and word != "lambda":
+            return f"did you mean 'lambda {word[len('lambda') :]}'?"
+    if token.type == "DEF":
+        return "a description is one function"
+    if before.endswith("return"):
+        return "a description returns a lambda: return lambda i, j: ..."
+    return ""
+
+
+def _unexpected_character(text: str, at: int) -> Diagnostic:
+    character = text[at]
+    if character in "\"'":
+        return Diagnostic("a string is never closed", Span(at, at + 1), "strings are for the docstring only")
+    hints = {"{": "tuples are written with ()", "!": "not equal is written !=, negation is written not"}
+    return Diagnostic(f"unexpected character '{character}'", Span(at, at + 1), hints.get(character, "delete it"))
+
+

@@ -1,0 +1,165 @@
+"""Walking and rewriting syntax trees; shared by every pass.
+
+Walks are iterative, so that no tree, however deep, meets Python's recursion limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar, cast
+
+from .ast import (
+    Attribute,
+    AttributeParameter,
+    Binary,
+    Binder,
+    Call,
+    Description,
+    Element,
+    Extent,
+    FullSlice,
+    Lambda,
+    Number,
+    OpaqueElement,
+    Pad,
+    Reduce,
+    Stage,
+    Star,
+    TensorParameter,
+    Unary,
+    Variable,
+)
+
+Node = (
+    Number
+    | Variable
+    | Star
+    | FullSlice
+    | Attribute
+    | Extent
+    | Element
+    | Pad
+    | Unary
+    | Binary
+    | Call
+    | Binder
+    | Reduce
+    | OpaqueElement
+    | Lambda
+    | Stage
+    | TensorParameter
+    | AttributeParameter
+    | Description
+)
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """A node's direct children in the order of the text."""
+    match node:
+        case Binary(left=left, right=right):
+            return (left, right)
+        case Element(indices=indices):
+            return indices
+        case Unary(operand=operand):
+            return (operand,)
+        case Call(arguments=arguments):
+            return arguments
+        case Reduce(variables=variables, body=body) | Lambda(variables=variables, body=body):
+            return (*variables, body)
+        case Binder(extent=extent):
+            return () if extent is None else (extent,)
+        case Pad(element=element, value=value):
+            return (element, value)
+        case OpaqueElement(arguments=arguments, indices=indices):
+            return (*arguments, *indices)
+        case Stage(value=value):
+            return (value,)
+        case Description():
+            return (*node.tensors, *node.attributes, *node.stages, *node.outputs)
+        case _:
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything below it, parents first, in the order of the text."""
+    pending: list[Node] = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(children(current)))
+
+
+def rebuild(node: AnyNode, parts: tuple[Node, ...]) -> AnyNode:
+    """The node with other children, given in the order of `children`; itself where nothing changed."""
+    old = children(node)
+    if len(old) == len(parts) and all(a is b for a, b in zip(old, parts, strict=True)):
+        return node
+    return cast(AnyNode, _rebuild(node, parts))
+
+
+def _rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
+    fields: dict[str, object]
+    match node:
+        case Binary():
+            left, right = parts
+            fields = {"left": left, "right": right}
+        case Element():
+            fields = {"indices": parts}
+        case Unary():
+            fields = {"operand": parts[0]}
+        case Call():
+            fields = {"arguments": parts}
+        case Reduce() | Lambda():
+            fields = {"variables": parts[:-1], "body": parts[-1]}
+        case Binder():
+            fields = {"extent": parts[0]}
+        case Pad():
+            fields = {"element": parts[0], "value": parts[1]}
+        case OpaqueElement(arguments=arguments):
+            fields = {"arguments": parts[: len(arguments)], "indices": parts[len(arguments) :]}
+        case Stage():
+            fields = {"value": parts[0]}
+        case Description(tensors=tensors, attributes=attributes, stages=stages):
+            ends = (len(tensors), len(tensors) + len(attributes), len(tensors) + len(attributes) + len(stages))
+            fields = {
+                "tensors": parts[: ends[0]],
+                "attributes": parts[ends[0] : ends[1]],
+                "stages": parts[ends[1] : ends[2]],
+                "outputs": parts[ends[2] :],
+            }
+        case _:
+            raise ValueError(f"{type(node).__name__} has no children to replace, {len(parts)} given")
+    return cast(Node, replace(node, **fields))  # type: ignore[arg-type]
+
+
+def transform(node: AnyNode, substitute: Callable[[Node], Node]) -> AnyNode:
+    """Rewrite bottom-up: `substitute` sees every node after its children were rewritten.
+
+    Shared nodes stay shared. Spans are kept by whatever `substitute` keeps.
+    """
+    done: dict[int, Node] = {}
+    pending: list[tuple[Node, bool]] = [(node, False)]
+    while pending:
+        current, ready = pending.pop()
+        if id(current) in done:
+            continue
+        below = children(current)
+        if ready or not below:
+            done[id(current)] = substitute(rebuild(current, tuple(done[id(child)] for child in below)))
+        else:
+            pending.append((current, True))
+            pending.extend((child, False) for child in below)
+    return cast(AnyNode, done[id(node)])
+
+
+def depth(node: Node) -> int:
+    """Levels of the tree below and including the node."""
+    deepest = 0
+    pending = [(node, 1)]
+    while pending:
+        current, level = pending.pop()
+        deepest = max(deepest, level)
+        pending.extend((child, level + 1) for child in children(current))
+    return deepest
