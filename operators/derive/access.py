@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from ...analyzer.region import Interval, Region, Shape
+from ...analyzer.region import Region, Shape
 from ...errors import DataError
 from ..kernel import Array, KernelCall
 from .blocks import volume
@@ -40,8 +40,8 @@ class Access:
             if wrong.any():
                 if len(arguments) == count + 1:
                     raise DataError(
-                        f"tensor {self.tensor!r}, dimension {dimension}: index {int(index[wrong][0])} from data is "
-                        f"outside [{lower}, {upper}); correct the data or wrap the element in pad(...)"
+                        f"tensor {self.tensor!r}, dimension {dimension}: index {int(index[wrong][0])} from data "
+                        f"is outside [{lower}, {upper}); correct the data or wrap the element in pad(...)"
                     )
                 outside = wrong if outside is None else outside | wrong
             indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
@@ -54,9 +54,7 @@ class Access:
             np.copyto(out, arguments[count], where=outside, casting="same_kind")
 
 
-def open_access(
-    load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps
-) -> Access:
+def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:
     """Decide how the elements of one access are read; a padded copy adds a step that refreshes it."""
     array, region = call.inputs[load.tensor], call.regions[load.tensor]
     shape = tuple(call.bound.shapes[load.tensor])
@@ -65,9 +63,9 @@ def open_access(
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
         wanted = tuple(needed(index, box) for index in indices)
         lower = tuple(interval[0] for interval in region)
-        inside = all(low >= first and high <= last for (low, high), (first, last) in zip(wanted, region, strict=True))
-        if load.padding is None or inside:
-            for dimension, (interval, held) in enumerate(zip(wanted, region, strict=True)):
+        pairs = list(zip(wanted, region, strict=True))
+        if load.padding is None or all(low >= first and high <= last for (low, high), (first, last) in pairs):
+            for dimension, (interval, held) in enumerate(pairs):
                 check_inside(load.tensor, dimension, interval, held)
             view = strided(array, lower, indices, axes, box)
         elif isinstance(load.padding, Constant) and _worth_padding(wanted, region, volume(load.free, box)):
@@ -103,5 +101,3 @@ def _padded(load: Load, array: Array, wanted: Region, region: Region, shape: Sha
 
 def _refresh(source: Array, out: Array) -> None:
     np.copyto(out, source)
-
-

@@ -54,7 +54,9 @@ def block_lengths(lowered: Lowered, order: Sequence[str], box: Ranges) -> dict[s
     return lengths
 
 
-def blocks(variables: Sequence[str], ranges: Ranges, lengths: Mapping[str, int]) -> Iterator[dict[str, Interval]]:
+def blocks(
+    variables: Sequence[str], ranges: Ranges, lengths: Mapping[str, int]
+) -> Iterator[dict[str, Interval]]:
     """The blocks of the variables' ranges, even in size, the last variable fastest."""
     for intervals in product(*(_cuts(ranges[name], lengths[name]) for name in variables)):
         yield dict(zip(variables, intervals, strict=True))

@@ -97,7 +97,7 @@ def loop(function: str) -> Loop:
     if (known := LOOPS.get(function)) is not None:
         return known
     if (scalar := FUNCTIONS.get(function)) is None:
-        raise OperatorError(f"no kernel can be derived: {function!r} is not a scalar function of the language")
+        raise OperatorError(f"no kernel can be derived: the language has no scalar function {function!r}")
     evaluate = scalar.implementation
 
     def run(*arguments: Array) -> None:

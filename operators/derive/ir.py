@@ -193,8 +193,8 @@ class _Builder:
                 )
             case ast.Star() | ast.Attribute() | ast.FullSlice():
                 raise OperatorError(
-                    f"operator {self.operator}: {type(expression).__name__} found in a description that should "
-                    "be specialised; specialise it before deriving a kernel"
+                    f"operator {self.operator}: {type(expression).__name__} found in a description that "
+                    "should be specialised; specialise it before deriving a kernel"
                 )
             case _:
                 assert_never(expression)

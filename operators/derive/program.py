@@ -52,7 +52,8 @@ class Program:
             for output, array in zip(lowered.outputs, call.outputs, strict=True)
         ]
         self.aliased = [
-            any(np.may_share_memory(output, array) for array in call.inputs.values()) for output in call.outputs
+            any(np.may_share_memory(output, array) for array in call.inputs.values())
+            for output in call.outputs
         ]
         self.order = self._memory_order()
         self.lengths = block_lengths(lowered, [lowered.variables[axis] for axis in self.order], self.box)
@@ -179,7 +180,8 @@ class Program:
         base, exponent = operands
         names = sorted(node.free)
         if exponent == 2 and not isinstance(exponent, Value):
-            return self.steps.add(np.square, (self._number(base, dtype),), self.fresh(names, ranges, dtype), True)
+            out = self.fresh(names, ranges, dtype)
+            return self.steps.add(np.square, (self._number(base, dtype),), out, inplace=True)
         if not (isinstance(exponent, int) and exponent >= 0):
             dtype = self.number
         numbers = (self._number(base, dtype), self._number(exponent, dtype))
@@ -203,30 +205,22 @@ class Program:
 
     def _reduce(self, node: Reduction, ranges: Ranges) -> Value:
         inner = {name: self.box[name] for name in node.variables}
-        names = sorted(node.free)
-        combine = REDUCERS[node.reducer]
-        axes = tuple(self.axes[name] for name in node.variables)
         total: Value | None = None
-        dtype = self.number
         for block in blocks(node.variables, inner, self.lengths):
-            scope = {**ranges, **block}
-            body = self.value(node.body, scope)
-            dtype = INTEGER if self._common((body,)) == INTEGER else self.number
+            body = self.value(node.body, {**ranges, **block})
+            dtype = self._common((body,))
             body = self._number(body, dtype)
-            if isinstance(body, Value) and all(body.shape[axis] == 1 for axis in axes) and not _repeats(node, block):
-                part: Operand = body
-                if total is None:
-                    total = self.steps.add(_copy, (body,), self.fresh(names, ranges, dtype), inplace=False)
-                    continue
+            if total is not None and all(length(block[name]) == 1 for name in node.variables):
+                part = body
             else:
                 part = self._reduced(node, body, block, ranges, dtype)
-                if total is None:
-                    assert isinstance(part, Value)
-                    total = part
-                    continue
-            self.steps.add(combine, (total, part), total, inplace=True)
+            if total is None:
+                assert isinstance(part, Value)
+                total = part
+            else:
+                self.steps.add(REDUCERS[node.reducer], (total, part), total, inplace=True)
         if total is None:
-            total = self.fresh(names, ranges, dtype)
+            total = self.fresh(sorted(node.free), ranges, self.number)
             self.steps.add(_copy, (identity(node.reducer),), total, inplace=False)
         return total
 
@@ -292,7 +286,7 @@ class Program:
                 if isinstance(node, Load) and node.affine and (view := self.access(node).view) is not None:
                     candidates.append((volume(node.free, self.box), view))
         _, dominant = max(candidates, key=lambda candidate: candidate[0])
-        strides = [abs(stride) if size > 1 else 0 for size, stride in zip(dominant.shape, dominant.strides, strict=True)]
+        strides = [abs(dominant.strides[axis]) if dominant.shape[axis] > 1 else 0 for axis in range(count)]
         present = [axis for axis in range(count) if strides[axis]]
         absent = [axis for axis in range(count) if not strides[axis]]
         return (*absent, *sorted(present, key=lambda axis: -strides[axis]))
@@ -306,10 +300,6 @@ def _reads(step: Step, target: Array) -> bool:
         and np.may_share_memory(argument.home, target)
         for argument in step.arguments
     )
-
-
-def _repeats(node: Reduction, block: Ranges) -> bool:
-    return any(length(block[name]) > 1 for name in node.variables)
 
 
 def _floating_type(lowered: Lowered, call: KernelCall) -> DType:
@@ -370,5 +360,7 @@ def _where(condition: Array, x: Array, y: Array, out: Array) -> None:
     np.copyto(out, x, where=condition.astype(np.bool_, copy=False))
 
 
-def _reduce_axes(ufunc: np.ufunc, axes: tuple[int, ...], shape: tuple[int, ...], body: Array, out: Array) -> None:
+def _reduce_axes(
+    ufunc: np.ufunc, axes: tuple[int, ...], shape: tuple[int, ...], body: Array, out: Array
+) -> None:
     ufunc.reduce(np.broadcast_to(body, shape), axis=axes, keepdims=True, out=out, dtype=out.dtype)

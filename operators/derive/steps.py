@@ -89,7 +89,9 @@ class Steps:
 
     items: list[Step] = field(default_factory=list)
 
-    def add(self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, inplace: bool) -> Value:
+    def add(
+        self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, inplace: bool
+    ) -> Value:
         self.items.append(Step(run, tuple(arguments), out, inplace))
         if isinstance(out.home, Register):
             out.home.writes += 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...analyzer.region import Interval, Region
+from ...analyzer.region import Interval
 from ...errors import OperatorError
 from ..kernel import Array
 from .ir import Affine
@@ -58,8 +58,8 @@ def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval
     """Raise `OperatorError` where a box reads elements that its input region does not hold."""
     if needed[0] < region[0] or needed[1] > region[1]:
         raise OperatorError(
-            f"tensor {tensor!r}, dimension {dimension}: the box reads elements {needed[0]} to {needed[1] - 1}, "
-            f"but its input holds [{region[0]}, {region[1]}); hand the kernel the region of the analysis"
+            f"tensor {tensor!r}, dimension {dimension}: the box reads elements [{needed[0]}, {needed[1]}), but "
+            f"its input holds [{region[0]}, {region[1]}); hand the kernel the region of the analysis"
         )
 
 
@@ -82,17 +82,3 @@ def narrow(array: Array, axes: Mapping[str, int], ranges: Ranges, base: Ranges) 
             origin = base[name][0]
             slices[axis] = slice(first - origin, stop - origin)
     return array[tuple(slices)]
-
-
-def overhang(wanted: Region, region: Region, shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Elements before and after `region` that `wanted` has, all outside the tensor, per dimension.
-
-    Where the input holds more than is wanted the numbers are negative.
-    """
-    result = []
-    for dimension, ((low, high), (lower, upper), extent) in enumerate(zip(wanted, region, shape, strict=True)):
-        inside = (max(low, 0), min(high, extent))
-        if inside[0] < inside[1]:
-            check_inside("", dimension, inside, (lower, upper))
-        result.append((lower - low, high - upper))
-    return result
