@@ -1,0 +1,56 @@
+"""Arithmetic between symbols, and between symbols and numbers, as MXNet writes it.
+
+Between symbols the operators are element-wise and do not broadcast; `broadcast_add` and friends do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .symbol import Symbol
+
+
+class Arithmetic:
+    """The operators of Python, for `Symbol` to inherit. Node names follow MXNet: `_plus0`, `_mulscalar0`."""
+
+    __slots__ = ()
+
+    def __add__(self, other: object) -> Symbol:
+        return self._combine(other, "elemwise_add", "_plus", "_plus_scalar")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Symbol:
+        return self._combine(other, "elemwise_sub", "_minus", "_minus_scalar")
+
+    def __rsub__(self, other: object) -> Symbol:
+        return self._combine(other, None, "_minus", "_rminus_scalar")
+
+    def __mul__(self, other: object) -> Symbol:
+        return self._combine(other, "elemwise_mul", "_mul", "_mul_scalar")
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> Symbol:
+        return self._combine(other, "elemwise_div", "_div", "_div_scalar")
+
+    def __rtruediv__(self, other: object) -> Symbol:
+        return self._combine(other, None, "_div", "_rdiv_scalar")
+
+    def __pow__(self, other: object) -> Symbol:
+        return self._combine(other, "_power", "_power", "_power_scalar")
+
+    def __neg__(self) -> Symbol:
+        return self._combine(-1, None, "_mul", "_mul_scalar")
+
+    def _combine(self, other: object, pairwise: str | None, hint: str, scalar: str) -> Symbol:
+        from .compose import compose
+        from .symbol import Symbol
+
+        assert isinstance(self, Symbol)
+        if isinstance(other, Symbol) and pairwise is not None:
+            return compose(pairwise, (self, other), hint=hint)
+        if isinstance(other, int | float):
+            return compose(scalar, (self,), {"scalar": other}, hint="_" + scalar.replace("_", ""))
+        return NotImplemented

@@ -1,0 +1,220 @@
+"""Reverse-mode differentiation over the stages of a forward graph (Tofu, section 2).
+
+An operation's gradient is derived from its description: one adjoint stage or more for each tensor that it
+reads. Operators with a custom gradient, among them the losses that start the backward pass, are
+differentiated as a whole. Gradients that are zero everywhere are never made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+from ..operators import registry
+from ..operators.stage import Stage
+from .builder import GraphBuilder
+from .expand import Application, Expansion, Step
+from .graph import Phase, Role
+
+
+def differentiate(
+    builder: GraphBuilder,
+    expansion: Expansion,
+    targets: Iterable[int],
+    heads: Mapping[int, int],
+) -> dict[int, int]:
+    """Add the backward operations; return the gradient of each tensor in `targets` that has one.
+
+    `heads` maps outputs to the tensors that hold their gradients; losses need none. Raises OperatorError
+    where an operator on the way has no gradient.
+    """
+    return _Backward(builder, expansion, targets, heads).run()
+
+
+class _Backward:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        expansion: Expansion,
+        targets: Iterable[int],
+        heads: Mapping[int, int],
+    ) -> None:
+        self.builder = builder
+        self.expansion = expansion
+        self.targets = tuple(targets)
+        self.gradients: dict[int, int] = dict(heads)
+        self.terms: dict[int, int] = {tensor: 1 for tensor in heads}
+        self.ties: dict[int, str] = {}
+        self.wanted = self._wanted()
+
+    def run(self) -> dict[int, int]:
+        for application in reversed(self.expansion.applications):
+            if application.gradient is None:
+                self.derive(application)
+            else:
+                self.apply_custom(application)
+        return {tensor: self.gradients[tensor] for tensor in self.targets if tensor in self.gradients}
+
+    def _wanted(self) -> set[int]:
+        """Tensors that depend on a target; only their gradients are made."""
+        wanted = set(self.targets)
+        for application in self.expansion.applications:
+            for step in application.steps:
+                if any(index in wanted for index in step.inputs):
+                    wanted.update(step.outputs)
+                if application.tie is not None:
+                    for index in step.outputs:
+                        self.ties[index] = f"{application.tie}.{'.'.join(step.stage.produces[:1])}"
+        return wanted
+
+    def derive(self, application: Application) -> None:
+        """Differentiate stage by stage, the last one first."""
+        for step in reversed(application.steps):
+            if not any(output in self.gradients for output in step.outputs):
+                continue
+            # Weights come after the data; their gradients go first, so that an activation is freed before
+            # its own gradient is made.
+            for name, tensor in reversed(tuple(zip(step.stage.inputs, step.inputs, strict=True))):
+                if tensor not in self.wanted:
+                    continue
+                stages = step.stage.adjoint(name)
+                for number, stage in enumerate(stages, 1):
+                    role = f"{step.stage.name}.{name}" + (f".{number}" if len(stages) > 1 else "")
+                    self.contribute(application, role, stage, tensor, self.adjoint_inputs(step, stage))
+
+    def adjoint_inputs(self, step: Step, stage: Stage) -> tuple[int, ...]:
+        """What an adjoint reads: gradients of the outputs, outputs, and the stage's own inputs."""
+        own = dict(zip(step.stage.inputs, step.inputs, strict=True))
+        outputs = {f"output_{k}": output for k, output in enumerate(step.outputs)}
+        heads = {f"grad_{k}": k for k in range(len(step.outputs))}
+        read = []
+        for name in stage.inputs:
+            if name in heads:
+                read.append(self.head(step.outputs[heads[name]]))
+            elif name in outputs and name not in own:
+                read.append(outputs[name])
+            else:
+                read.append(own[name])
+        return tuple(read)
+
+    def apply_custom(self, application: Application) -> None:
+        """Differentiate an operator as a whole, through the gradient that it brings."""
+        gradient = application.gradient
+        assert gradient is not None
+        reached = any(output in self.gradients for output in application.outputs)
+        if not reached and not application.operator.is_loss:
+            return
+        produced: dict[tuple[int, int], list[str]] = {}
+        for argument, place in gradient.targets.items():
+            if application.tensors[argument] in self.wanted:
+                produced.setdefault((place.stage, place.output), []).append(argument)
+        if not produced:
+            return
+        tensors = dict(application.tensors)
+        for k, output in enumerate(application.outputs):
+            if any(f"grad_{k}" in stage.inputs for stage in gradient.stages):
+                tensors[f"grad_{k}"] = self.head(output)
+        for position, stage in enumerate(gradient.stages):
+            role = stage.produces[0] if position < len(gradient.stages) - 1 else stage.name
+            inputs = tuple(tensors[name] for name in stage.inputs)
+            made = self.emit(
+                application, role, stage, inputs, self.names(application, position, stage, produced)
+            )
+            tensors.update(zip(stage.produces, made, strict=True))
+            for output, tensor in enumerate(made):
+                for argument in produced.get((position, output), ()):
+                    self.add(application.tensors[argument], tensor, tied=application.tie is not None)
+
+    def names(
+        self,
+        application: Application,
+        position: int,
+        stage: Stage,
+        produced: Mapping[tuple[int, int], Sequence[str]],
+    ) -> list[str]:
+        """Names for what a stage of a custom gradient produces."""
+        names = []
+        for output, product in enumerate(stage.produces):
+            arguments = produced.get((position, output))
+            if arguments:
+                names.append(self.gradient_name(application.tensors[arguments[0]]))
+            else:
+                names.append(self.builder.unique_tensor_name(f"{application.name}.grad.{product}"))
+        return names
+
+    def contribute(
+        self, application: Application, role: str, stage: Stage, target: int, inputs: Sequence[int]
+    ) -> None:
+        """Add an operation whose result is a term of the gradient of `target`."""
+        (term,) = self.emit(application, role, stage, inputs, [self.gradient_name(target)])
+        self.add(target, term, tied=application.tie is not None)
+
+    def emit(
+        self,
+        application: Application,
+        role: str,
+        stage: Stage,
+        inputs: Sequence[int],
+        names: Sequence[str],
+    ) -> tuple[int, ...]:
+        return self.builder.apply(
+            f"{application.name}.grad.{role}",
+            stage,
+            inputs,
+            names,
+            phase=Phase.BACKWARD,
+            role=Role.GRADIENT,
+            tie=application.tie and f"{application.tie}.grad.{role}",
+        )
+
+    def gradient_name(self, target: int) -> str:
+        """`grad(x)` for the first term; a later one makes room by numbering those before."""
+        name = self.builder.tensors[target].name
+        if target not in self.gradients:
+            return self.builder.unique_tensor_name(f"grad({name})")
+        return self.builder.unique_tensor_name(f"grad({name})#{self.terms[target] + 1}")
+
+    def add(self, target: int, term: int, *, tied: bool) -> None:
+        """Sum up terms as they come, so that no more than two are ever held."""
+        before = self.gradients.get(target)
+        if before is None:
+            self.gradients[target] = term
+            self.terms[target] = 1
+            return
+        name = self.builder.tensors[target].name
+        count = self.terms[target]
+        label = "#1" if count == 1 else f"#1..{count}"
+        self.builder.rename_tensor(before, self.builder.unique_tensor_name(f"grad({name}){label}"))
+        (stage,) = _sum_stages(len(self.builder.tensors[target].shape))
+        tie = self.ties.get(target) or (name if tied else None)
+        (total,) = self.builder.apply(
+            f"grad({name}).sum",
+            stage,
+            (before, term),
+            [self.builder.unique_tensor_name(f"grad({name})")],
+            phase=Phase.BACKWARD,
+            role=Role.GRADIENT,
+            tie=tie and f"{tie}.grad.sum",
+        )
+        self.gradients[target] = total
+        self.terms[target] = count + 1
+
+    def head(self, output: int) -> int:
+        """The gradient of a stage's output; zeros where only its siblings have one."""
+        gradient = self.gradients.get(output)
+        if gradient is None:
+            tensor = self.builder.tensors[output]
+            stages = registry.get("zeros_like").stages({}, {"data": tensor.shape})
+            name = self.builder.unique_tensor_name(f"grad({tensor.name})")
+            (gradient,) = self.builder.apply(
+                f"{tensor.name}.zeros", stages[0], (output,), [name], phase=Phase.BACKWARD, role=Role.GRADIENT
+            )
+            self.gradients[output] = gradient
+            self.terms[output] = 1
+        return gradient
+
+
+@cache
+def _sum_stages(rank: int) -> tuple[Stage, ...]:
+    shape = (1,) * rank
+    return registry.get("elemwise_add").stages({}, {"lhs": shape, "rhs": shape})

@@ -1,0 +1,168 @@
+"""Composing symbols: variables, groups, and operators applied to symbols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import GraphError, OperatorError
+from ..operators import registry
+from ..operators.operator import Operator
+from .naming import current_scope, suggestion
+from .node import NO_ATTRIBUTES, Entry, Node, duplicate_name, topological
+from .symbol import Symbol
+
+TIE = "__tie__"
+NOTHING: Mapping[str, Any] = {}
+
+
+def variable(
+    name: str,
+    shape: Sequence[int | None] | None = None,
+    *,
+    attr: Mapping[str, str] | None = None,
+    dtype: str | None = None,
+    init: object = None,
+    lr_mult: float | None = None,
+    wd_mult: float | None = None,
+) -> Symbol:
+    """An input of the network: data, a label or a parameter. 0 or None in `shape` is an unknown extent.
+
+    `init` is an initializer's JSON text or an object with `dumps()`; the multipliers scale the learning
+    rate and the weight decay of this parameter.
+    """
+    if not isinstance(name, str) or not name:
+        raise GraphError(f"a variable's name must be text, not {name!r}")
+    text = {str(key): str(value) for key, value in (attr or {}).items()}
+    settings = {
+        "__shape__": None if shape is None else str(tuple(extent or 0 for extent in shape)),
+        "__dtype__": dtype,
+        "__init__": init.dumps() if hasattr(init, "dumps") else init,
+        "__lr_mult__": lr_mult,
+        "__wd_mult__": wd_mult,
+    }
+    text |= {key: str(value) for key, value in settings.items() if value is not None}
+    node = _variable_node(name, text)
+    current_scope().claim(name)
+    return Symbol((Entry(node, 0),))
+
+
+def group(symbols: Sequence[Symbol]) -> Symbol:
+    """One symbol with the outputs of several."""
+    for symbol in symbols:
+        if not isinstance(symbol, Symbol):
+            raise GraphError(f"a group is made of symbols; {symbol!r} is none")
+    grouped = Symbol([head for symbol in symbols for head in symbol.heads])
+    grouped.list_arguments()
+    return grouped
+
+
+def apply(
+    operator: Operator | str,
+    *inputs: Symbol,
+    name: str | None = None,
+    attr: Mapping[str, str] | None = None,
+    **arguments: Any,
+) -> Symbol:
+    """Apply an operator, the user's own or one of the library by name, to symbols.
+
+    Inputs go by position or by name; those left out become variables, `fc1_weight`. Other keywords are
+    attributes. `attr` holds settings that do not change results, as text. Raises OperatorError, GraphError.
+    """
+    symbols = {key: value for key, value in arguments.items() if isinstance(value, Symbol)}
+    values = {key: value for key, value in arguments.items() if key not in symbols}
+    return compose(operator, inputs, values, symbols, name=name, settings=attr or NOTHING)
+
+
+def compose(
+    operator: Operator | str,
+    positional: Sequence[Symbol],
+    values: Mapping[str, Any] = NOTHING,
+    named: Mapping[str, Symbol] = NOTHING,
+    *,
+    name: str | None = None,
+    hint: str | None = None,
+    settings: Mapping[str, str] = NOTHING,
+) -> Symbol:
+    """`apply` with everything apart; `hint` begins an automatic name."""
+    called = operator if isinstance(operator, str) else operator.name
+    operator = registry.get(operator) if isinstance(operator, str) else operator
+    values = {key: value for key, value in values.items() if value is not None}
+    if operator.count_attribute is not None:
+        values.setdefault(operator.count_attribute, len(positional))
+    attributes = operator.attributes(values)
+    scope = current_scope()
+    name = scope.name(name, hint or called.lower())
+    text = {key: str(value) for key, value in values.items()}
+    slots = (*operator.arguments(attributes), *operator.auxiliary)
+    given = _assign(operator, name, slots, positional, named)
+    created = {}
+    for slot in slots:
+        if slot not in given:
+            created[slot] = _variable_node(f"{name}_{slot}", text)
+            given[slot] = Entry(created[slot], 0)
+    outputs = operator.outputs(attributes)
+    node = Node(
+        name,
+        operator,
+        tuple(given[slot] for slot in slots),
+        attributes,
+        text | {str(key): str(value) for key, value in settings.items()},
+        ("output",) if len(outputs) == 1 else tuple(f"output{index}" for index in range(len(outputs))),
+    )
+    repeated = [new for new in (*created.values(), node) if not scope.claim(new.name)]
+    if repeated:
+        _refuse_duplicates(node, repeated)
+    return Symbol([Entry(node, index) for index in range(len(outputs))])
+
+
+def _variable_node(name: str, text: Mapping[str, str]) -> Node:
+    return Node(name, None, (), NO_ATTRIBUTES, text, ("output",))
+
+
+def _assign(
+    operator: Operator,
+    name: str,
+    slots: Sequence[str],
+    positional: Sequence[Symbol],
+    named: Mapping[str, Symbol],
+) -> dict[str, Entry]:
+    """The given inputs by the name of their slot."""
+    if len(positional) > len(slots):
+        raise OperatorError(
+            f"{operator.name} {name!r} takes {len(slots)} inputs ({', '.join(slots)}), "
+            f"but {len(positional)} were given"
+        )
+    given = {}
+    for slot, symbol in (*zip(slots, positional, strict=False), *named.items()):
+        if slot not in slots:
+            raise OperatorError(f"{operator.name} {name!r} has no input {slot!r}{suggestion(slot, slots)}")
+        if slot in given:
+            raise OperatorError(f"{operator.name} {name!r}: input {slot!r} is given by position and by name")
+        if not isinstance(symbol, Symbol):
+            raise OperatorError(
+                f"{operator.name} {name!r}: input {slot!r} is {symbol!r}, expected a symbol; "
+                "attributes are given by keyword"
+            )
+        if len(symbol) != 1:
+            raise GraphError(
+                f"{operator.name} {name!r}: input {slot!r} is a symbol with {len(symbol)} outputs "
+                f"({', '.join(symbol.list_outputs()[:4])}, ...); select one with [index]"
+            )
+        given[slot] = symbol.heads[0]
+    return given
+
+
+def _refuse_duplicates(node: Node, repeated: Sequence[Node]) -> None:
+    """Raise GraphError where a new node has the name of another one below it."""
+    names = {new.name: new for new in repeated}
+    for other in topological((Entry(node, 0),)):
+        new = names.get(other.name)
+        if new is not None and new is not other:
+            raise duplicate_name(other, new)
+
+
+def initializer_text(kind: str, **settings: object) -> str:
+    """An initializer as MXNet stores it with a variable: `["zero", {}]`."""
+    return json.dumps([kind, settings])

@@ -1,0 +1,164 @@
+"""From a symbol to forward operations: every operator becomes its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..analyzer.region import Shape
+from ..errors import GraphError
+from ..operators.operator import Gradient, Operator
+from ..operators.stage import Stage
+from .builder import GraphBuilder
+from .compose import TIE
+from .graph import Phase, Role
+from .node import Entry, Node
+from .shapes import Table
+from .symbol import Symbol, auxiliary_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One stage as placed in the graph: `inputs` and `outputs` are tensor numbers."""
+
+    stage: Stage
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One operator of the symbol as expanded.
+
+    `tensors` holds the tensor behind every name that stages and gradients may read: arguments, auxiliary
+    states, what stages produce, and the outputs `output_0`, `output_1`, ...
+    """
+
+    name: str
+    operator: Operator
+    gradient: Gradient | None
+    steps: tuple[Step, ...]
+    tensors: Mapping[str, int]
+    outputs: tuple[int, ...]
+    tie: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A symbol's forward graph: applications in execution order, and the tensor of every entry."""
+
+    applications: tuple[Application, ...]
+    outputs: tuple[int, ...]
+    variables: Mapping[str, int]
+
+
+def expand(
+    builder: GraphBuilder, symbol: Symbol, table: Table, data: Collection[str], training: bool
+) -> Expansion:
+    """Add the symbol's forward operations to the builder; variables named in `data` are fed, others kept.
+
+    In training, auxiliary states get their updates.
+    """
+    return _Expander(builder, symbol, table, data, training).run()
+
+
+class _Expander:
+    def __init__(
+        self, builder: GraphBuilder, symbol: Symbol, table: Table, data: Collection[str], training: bool
+    ) -> None:
+        self.builder = builder
+        self.symbol = symbol
+        self.table = table
+        self.data = data
+        self.training = training
+        self.entries: dict[Entry, int] = {}
+        self.variables: dict[str, int] = {}
+        self.recipes: dict[tuple[object, ...], _Recipe] = {}
+        self.updated: dict[str, str] = {}
+
+    def run(self) -> Expansion:
+        auxiliary = auxiliary_variables(self.symbol.nodes)
+        for node in self.symbol.nodes:
+            if node.is_variable:
+                role = Role.AUXILIARY if node in auxiliary else Role.PARAMETER
+                role = Role.DATA if node.name in self.data else role
+                index = self.builder.tensor(node.name, self.shape(Entry(node, 0)), role)
+                self.entries[Entry(node, 0)] = self.variables[node.name] = index
+        applications = [self.apply(node) for node in self.symbol.nodes if not node.is_variable]
+        outputs = tuple(self.entries[head] for head in self.symbol.heads)
+        return Expansion(tuple(applications), outputs, self.variables)
+
+    def shape(self, entry: Entry) -> Shape:
+        shape = self.table[entry.node][entry.index]
+        assert shape is not None
+        return tuple(extent or 0 for extent in shape)
+
+    def recipe(self, node: Node, operator: Operator, shapes: Mapping[str, Shape]) -> _Recipe:
+        key = (id(operator), node.attributes, tuple(shapes.values()))
+        recipe = self.recipes.get(key)
+        if recipe is None:
+            recipe = _Recipe(
+                operator.stages(node.attributes, shapes, self.training),
+                operator.gradient(node.attributes, shapes, self.training) if self.training else None,
+                operator.updates(node.attributes, shapes) if self.training and operator.auxiliary else {},
+            )
+            self.recipes[key] = recipe
+        return recipe
+
+    def apply(self, node: Node) -> Application:
+        operator = node.operator
+        assert operator is not None
+        slots = (*operator.arguments(node.attributes), *operator.auxiliary)
+        tensors = {slot: self.entries[entry] for slot, entry in zip(slots, node.inputs, strict=True)}
+        shapes = {slot: self.shape(entry) for slot, entry in zip(slots, node.inputs, strict=True)}
+        shapes |= {f"output_{index}": self.shape(Entry(node, index)) for index in range(len(node.outputs))}
+        recipe = self.recipe(node, operator, shapes)
+        tie = node.text.get(TIE)
+        steps = []
+        for stage in recipe.stages:
+            last = stage is recipe.stages[-1]
+            names = [
+                node.output_name(index) if last else self.builder.unique_tensor_name(f"{node.name}.{product}")
+                for index, product in enumerate(stage.produces)
+            ]
+            inputs = tuple([tensors[name] for name in stage.inputs])
+            outputs = self.builder.apply(
+                node.name if last else f"{node.name}.{stage.produces[0]}",
+                stage,
+                inputs,
+                names,
+                tie=tie and (tie if last else f"{tie}.{stage.produces[0]}"),
+            )
+            steps.append(Step(stage, inputs, outputs))
+            tensors.update(zip(stage.produces, outputs, strict=True))
+        outputs = steps[-1].outputs
+        for index, output in enumerate(outputs):
+            self.entries[Entry(node, index)] = output
+        for state, stage in recipe.updates.items():
+            self.update(node, state, stage, tensors)
+        return Application(node.name, operator, recipe.gradient, tuple(steps), tensors, outputs, tie)
+
+    def update(self, node: Node, state: str, stage: Stage, tensors: Mapping[str, int]) -> None:
+        """Overwrite an auxiliary state after a training iteration."""
+        target = tensors[state]
+        name = self.builder.tensors[target].name
+        other = self.updated.setdefault(name, node.name)
+        if other != node.name:
+            raise GraphError(f"auxiliary state {name!r} is updated by both {other!r} and {node.name!r}")
+        self.builder.apply(
+            f"update({name})",
+            stage,
+            [tensors[read] for read in stage.inputs],
+            [f"updated({name})"],
+            phase=Phase.UPDATE,
+            aliases=[target],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """What an operator does for given attributes and shapes."""
+
+    stages: Sequence[Stage]
+    gradient: Gradient | None
+    updates: Mapping[str, Stage]

@@ -1,0 +1,70 @@
+"""Names for nodes the user did not name: `fullyconnected0`, `fullyconnected1`, ..."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable
+from contextvars import ContextVar, Token
+from types import TracebackType
+
+
+class NameScope:
+    """Counts names by hint and remembers which were given. As a context manager, the scope in force.
+
+    A fresh scope starts its numbers at 0, so that building the same network twice gives the same names.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
+        self._counts: Counter[str] = Counter()
+        self._given: set[str] = set()
+        self._token: Token[NameScope] | None = None
+
+    def name(self, name: str | None, hint: str) -> str:
+        """`prefix + name`, or a new name from the hint where there is none."""
+        if name is not None:
+            return self.prefix + name
+        while True:
+            number = self._counts[hint]
+            self._counts[hint] += 1
+            made = f"{self.prefix}{hint}{number}"
+            if made not in self._given:
+                return made
+
+    def claim(self, name: str) -> bool:
+        """Remember a name; False where it had been given before."""
+        if name in self._given:
+            return False
+        self._given.add(name)
+        return True
+
+    def __enter__(self) -> NameScope:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._token is not None
+        _current.reset(self._token)
+        self._token = None
+
+
+_current: ContextVar[NameScope | None] = ContextVar("tofu_name_scope", default=None)
+_outermost = NameScope()
+
+
+def current_scope() -> NameScope:
+    """The innermost `with NameScope():`, else the one of the process."""
+    return _current.get() or _outermost
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for an unknown name, a short list of what there is otherwise."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    return f"; there are: {listed}" if known else ""

@@ -1,0 +1,98 @@
+"""Nodes of a symbol: variables and applied operators, and walks over them without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..errors import GraphError
+from ..operators.attributes import Attributes
+from ..operators.operator import Operator
+
+
+class Entry(NamedTuple):
+    """Output `index` of a node."""
+
+    node: Node
+    index: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A variable (`operator` is None) or an operator applied to `inputs`: arguments, then auxiliary states.
+
+    `attributes` are checked and complete, `text` is what the user gave, as MXNet writes it in files:
+    strings, with settings such as `__shape__` among them. `outputs` names the visible outputs.
+    """
+
+    name: str
+    operator: Operator | None
+    inputs: tuple[Entry, ...]
+    attributes: Attributes
+    text: Mapping[str, str]
+    outputs: tuple[str, ...]
+
+    @property
+    def is_variable(self) -> bool:
+        return self.operator is None
+
+    def output_name(self, index: int) -> str:
+        """`fc1_output`, `split0_output2`; a variable's is its own name."""
+        return self.name if self.operator is None else f"{self.name}_{self.outputs[index]}"
+
+    def __repr__(self) -> str:
+        kind = "variable" if self.operator is None else self.operator.name
+        return f"<{kind} {self.name}>"
+
+
+NO_ATTRIBUTES = Attributes({})
+
+
+def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:
+    """Every node that the heads depend on, inputs before users: depth first, left to right."""
+    seen: set[Node] = set()
+    order: list[Node] = []
+    for head in heads:
+        stack: list[Node] = [head.node]
+        while stack:
+            node = stack[-1]
+            if node in seen:
+                stack.pop()
+                continue
+            pending = [entry.node for entry in node.inputs if entry.node not in seen]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            seen.add(node)
+            order.append(node)
+            stack.pop()
+    return tuple(order)
+
+
+def check_unique_names(nodes: Iterable[Node]) -> None:
+    """Raise GraphError where two of the nodes have one name."""
+    first: dict[str, Node] = {}
+    for node in nodes:
+        other = first.setdefault(node.name, node)
+        if other is not node:
+            raise duplicate_name(other, node)
+
+
+def duplicate_name(first: Node, second: Node) -> GraphError:
+    """The error for two nodes of one graph that share a name."""
+    advice = (
+        "create the variable once and use it in both places"
+        if first.is_variable and second.is_variable
+        else "give one of them another name="
+    )
+    return GraphError(
+        f"two nodes of the graph are named {first.name!r}: {_describe(first)} and {_describe(second)}; {advice}"
+    )
+
+
+def _describe(node: Node) -> str:
+    if node.operator is None:
+        return "a variable"
+    inputs = ", ".join(entry.node.output_name(entry.index) for entry in node.inputs)
+    return f"{node.operator.name}({inputs})"

@@ -1,0 +1,62 @@
+"""Optimizers: which update operator overwrites the weights, and with what settings."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ..errors import OperatorError
+from ..operators import registry
+from ..operators.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """An update operator of the library and its attributes, the same for every parameter.
+
+    `weight_decay` and `rescale` (None: one over the batch) are kept apart: the first depends on the
+    parameter, the second on the shapes.
+    """
+
+    operator: str
+    attributes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    weight_decay: float = 0.0
+    rescale: float | None = None
+
+    def resolve(self) -> Operator:
+        return registry.get(self.operator)
+
+
+def sgd(momentum: float = 0.9, weight_decay: float = 0.0, rescale: float | None = None) -> Optimizer:
+    """Stochastic gradient descent, with momentum unless that is 0."""
+    if momentum == 0:
+        return Optimizer("sgd_update", {}, weight_decay, rescale)
+    return Optimizer("sgd_mom_update", {"momentum": momentum}, weight_decay, rescale)
+
+
+def adam(
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    weight_decay: float = 0.0,
+    rescale: float | None = None,
+) -> Optimizer:
+    """Adam; the bias correction is part of the learning rate that is fed, as in MXNet."""
+    settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+    return Optimizer("adam_update", settings, weight_decay, rescale)
+
+
+OPTIMIZERS = MappingProxyType({"sgd": sgd, "adam": adam})
+
+
+def get_optimizer(optimizer: Optimizer | str) -> Optimizer:
+    """The optimizer, or the one of this name with its defaults. Raises OperatorError for an unknown name."""
+    if isinstance(optimizer, Optimizer):
+        return optimizer
+    if optimizer not in OPTIMIZERS:
+        close = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise OperatorError(f"there is no optimizer {optimizer!r}{hint} Known: {', '.join(OPTIMIZERS)}")
+    return OPTIMIZERS[optimizer]()

@@ -1,0 +1,162 @@
+"""Symbols as MXNet's graph files: written as 0.11 does, read from any version before 2.
+
+A user's own operator is written with its description under `__description__`, so that it can be read back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import GraphError, OperatorError, TofuError
+from ..operators import registry
+from ..operators.operator import Operator
+from ..operators.user import parse
+from .naming import suggestion
+from .node import NO_ATTRIBUTES, Entry, Node
+from .symbol import Symbol, auxiliary_variables
+
+MXNET_VERSION = 1100
+DESCRIPTION = "__description__"
+UNMARKED_SETTINGS = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage"})
+"""Settings that MXNet before 0.9 wrote without the double underscores."""
+
+
+def to_json(symbol: Symbol) -> str:
+    """The symbol as text; see `Symbol.tojson`."""
+    nodes = symbol.nodes
+    number = {node: index for index, node in enumerate(nodes)}
+    auxiliary = auxiliary_variables(nodes)
+    rows = [0]
+    for node in nodes:
+        rows.append(rows[-1] + len(node.outputs))
+
+    def entry(source: Entry) -> list[int]:
+        return [number[source.node], source.index, int(source.node in auxiliary)]
+
+    def written(node: Node) -> dict[str, Any]:
+        operator = node.operator
+        fields: dict[str, Any] = {"op": "null" if operator is None else operator.name, "name": node.name}
+        text = dict(node.text)
+        if operator is not None and not _in_library(operator):
+            text[DESCRIPTION] = str(operator)
+        if text:
+            fields["attr"] = text
+        return {**fields, "inputs": [entry(source) for source in node.inputs]}
+
+    return json.dumps(
+        {
+            "nodes": [written(node) for node in nodes],
+            "arg_nodes": [number[node] for node in nodes if node.is_variable],
+            "node_row_ptr": rows,
+            "heads": [entry(head) for head in symbol.heads],
+            "attrs": {"mxnet_version": ["int", MXNET_VERSION]},
+        },
+        indent=1,
+    )
+
+
+def load(path: str | Path) -> Symbol:
+    """The symbol in a file. Raises GraphError for one that is malformed, OSError for one that is missing."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise GraphError(f"{path} is no graph file: {error}") from None
+    try:
+        return load_json(text)
+    except TofuError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def load_json(text: str) -> Symbol:
+    """The symbol that `tojson` wrote, here or in MXNet. Raises GraphError, OperatorError."""
+    try:
+        graph = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GraphError(f"this is no graph file: {error or 'nested too deeply'}") from None
+    if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
+        raise GraphError('this is no graph file: an object with a list "nodes" is expected')
+    nodes: list[Node] = []
+    for fields in graph["nodes"]:
+        nodes.append(_read_node(fields, nodes, len(graph["nodes"])))
+    heads = graph.get("heads")
+    if not isinstance(heads, list) or not heads:
+        raise GraphError('the graph file has no "heads", the list of its outputs')
+    symbol = Symbol([_read_entry(head, nodes, len(nodes), "the list of heads") for head in heads])
+    symbol.list_arguments()
+    return symbol
+
+
+def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
+    place = f"node {len(nodes)}"
+    if not isinstance(fields, dict):
+        raise GraphError(f"{place} is {fields!r:.80}, expected an object")
+    name, kind = fields.get("name"), fields.get("op")
+    if not isinstance(name, str) or not isinstance(kind, str):
+        raise GraphError(f'{place} lacks "op" or "name"')
+    place = f"{place} ({kind} {name!r})"
+    text = _read_text(fields, place)
+    listed = fields.get("inputs", [])
+    if not isinstance(listed, list):
+        raise GraphError(f"{place}: inputs are {listed!r:.80}, expected a list")
+    inputs = [_read_entry(item, nodes, count, place) for item in listed]
+    if kind == "null":
+        if inputs:
+            raise GraphError(f"{place} is a variable and can have no inputs")
+        return Node(name, None, (), NO_ATTRIBUTES, text, ("output",))
+    operator, text = _read_operator(kind, text, place)
+    try:
+        attributes = operator.attributes(text)
+    except OperatorError as error:
+        raise OperatorError(f"{place}: {error}") from error
+    slots = (*operator.arguments(attributes), *operator.auxiliary)
+    if len(inputs) > len(slots):
+        raise GraphError(f"{place} has {len(inputs)} inputs; {operator.name} takes {', '.join(slots)}")
+    for slot in slots[len(inputs) :]:
+        inputs.append(Entry(Node(f"{name}_{slot}", None, (), NO_ATTRIBUTES, {}, ("output",)), 0))
+    outputs = operator.outputs(attributes)
+    names = ("output",) if len(outputs) == 1 else tuple(f"output{index}" for index in range(len(outputs)))
+    return Node(name, operator, tuple(inputs), attributes, text, names)
+
+
+def _read_operator(kind: str, text: dict[str, str], place: str) -> tuple[Operator, dict[str, str]]:
+    if DESCRIPTION in text:
+        operator = parse(text[DESCRIPTION])
+        return operator, {key: value for key, value in text.items() if key != DESCRIPTION}
+    if kind not in registry.aliases():
+        raise OperatorError(f"{place}: there is no operator {kind!r}{suggestion(kind, registry.aliases())}")
+    return registry.get(kind), text
+
+
+def _read_text(fields: Mapping[str, Any], place: str) -> dict[str, str]:
+    """The node's attributes under the key of its version: "attrs", "attr" and, oldest, "param"."""
+    text: dict[str, str] = {}
+    for key in ("param", "attr", "attrs"):
+        found = fields.get(key, {})
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise GraphError(f"{place}: {key} must be an object whose values are text")
+        text |= found
+    return {f"__{key}__" if key in UNMARKED_SETTINGS else key: value for key, value in text.items()}
+
+
+def _read_entry(item: Any, nodes: list[Node], count: int, place: str) -> Entry:
+    valid = isinstance(item, list) and len(item) in (2, 3) and all(type(part) is int for part in item)
+    if not valid:
+        raise GraphError(
+            f"{place}: {item!r:.80} is no reference; expected [node, output] or [node, output, version]"
+        )
+    number, index = item[:2]
+    if not 0 <= number < count:
+        raise GraphError(f"{place} refers to node {number}, but there are {count} nodes")
+    if number >= len(nodes):
+        raise GraphError(f"{place} refers to node {number}, which does not come before it: a cycle")
+    node = nodes[number]
+    if not 0 <= index < len(node.outputs):
+        raise GraphError(f"{place} refers to output {index} of {node.name!r}, which has {len(node.outputs)}")
+    return Entry(node, index)
+
+
+def _in_library(operator: Operator) -> bool:
+    return operator.name in registry.aliases() and registry.get(operator.name) is operator

@@ -1,0 +1,60 @@
+"""The namespace `tofu.sym`: every operator of the library as a function on symbols, by its MXNet name.
+
+data = sym.Variable("data")
+fc1 = sym.FullyConnected(data, num_hidden=10, name="fc1")      # makes fc1_weight and fc1_bias
+net = sym.SoftmaxOutput(fc1, name="softmax")                    # makes softmax_label
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from ..operators import registry
+from .compose import apply, compose
+from .compose import group as Group
+from .compose import variable as Variable
+from .naming import NameScope, suggestion
+from .serialize import load, load_json
+from .symbol import Symbol
+
+var = Variable
+
+__all__ = ["Group", "NameScope", "Symbol", "Variable", "apply", "load", "load_json", "ones", "var", "zeros"]
+
+
+def zeros(shape: Sequence[int], *, name: str | None = None) -> Symbol:
+    """A tensor of zeros; an extent of 0 is inferred."""
+    return compose("_zeros", (), {"shape": tuple(shape)}, name=name)
+
+
+def ones(shape: Sequence[int], *, name: str | None = None) -> Symbol:
+    """A tensor of ones; an extent of 0 is inferred."""
+    return compose("_ones", (), {"shape": tuple(shape)}, name=name)
+
+
+def __getattr__(name: str) -> Callable[..., Symbol]:
+    if name.startswith("__") or name not in registry.aliases():
+        raise AttributeError(f"tofu.sym has no operator {name!r}{suggestion(name, registry.aliases())}")
+    return _function(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *registry.aliases()})
+
+
+@cache
+def _function(called: str) -> Callable[..., Symbol]:
+    operator = registry.get(called)
+
+    def function(
+        *inputs: Symbol, name: str | None = None, attr: Mapping[str, str] | None = None, **arguments: Any
+    ) -> Symbol:
+        symbols = {key: value for key, value in arguments.items() if isinstance(value, Symbol)}
+        values = {key: value for key, value in arguments.items() if key not in symbols}
+        return compose(operator, inputs, values, symbols, name=name, hint=called.lower(), settings=attr or {})
+
+    function.__name__ = function.__qualname__ = called
+    function.__doc__ = operator.documentation or str(operator.name)
+    return function

@@ -1,0 +1,220 @@
+"""Symbols: networks as the user composes them, in the manner of MXNet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from ..analyzer.region import Shape
+from ..errors import ExecutionError, GraphError, ShapeError
+from .arithmetic import Arithmetic
+from .naming import suggestion
+from .node import Entry, Node, check_unique_names, topological
+
+
+class Binder(Protocol):
+    """What makes a runnable executor of a symbol; supplied by a room to the right of this one."""
+
+    def __call__(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
+
+
+class Symbol(Arithmetic):
+    """One or more outputs of a network: immutable, and shared freely between larger symbols.
+
+    `symbol[0]` and `symbol["fc1_output"]` select outputs, iteration yields them one by one.
+    """
+
+    __slots__ = ("_nodes", "heads")
+
+    binder: ClassVar[Binder | None] = None
+
+    def __init__(self, heads: Sequence[Entry]) -> None:
+        if not heads:
+            raise GraphError("a symbol needs at least one output")
+        self.heads = tuple(heads)
+        self._nodes: tuple[Node, ...] | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, inputs before users. Raises GraphError where two share a name."""
+        if self._nodes is None:
+            nodes = topological(self.heads)
+            check_unique_names(nodes)
+            self._nodes = nodes
+        return self._nodes
+
+    @property
+    def name(self) -> str | None:
+        """The node's name; None for a group of several nodes."""
+        nodes = {head.node for head in self.heads}
+        return self.heads[0].node.name if len(nodes) == 1 else None
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (Symbol((head,)) for head in self.heads)
+
+    def __getitem__(self, key: int | str) -> Symbol:
+        names = self.list_outputs()
+        if isinstance(key, str):
+            found = [head for head, name in zip(self.heads, names, strict=True) if name == key]
+            if len(found) != 1:
+                problem = "several outputs" if found else "no output"
+                raise GraphError(f"there are {problem} named {key!r}{suggestion(key, names)}")
+            return Symbol(found)
+        if not -len(names) <= key < len(names):
+            raise IndexError(f"output {key} of a symbol with {len(names)} outputs: {', '.join(names)}")
+        return Symbol((self.heads[key],))
+
+    def __repr__(self) -> str:
+        return f"<Symbol {', '.join(self.list_outputs()[:8])}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __copy__(self) -> Symbol:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Symbol:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .serialize import load_json
+
+        return (load_json, (self.tojson(),))
+
+    def list_arguments(self) -> list[str]:
+        """Names of the variables, auxiliary states excluded, depth first from the outputs."""
+        auxiliary = self._auxiliary()
+        return [node.name for node in self.nodes if node.is_variable and node not in auxiliary]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the states that an iteration overwrites, such as BatchNorm's moving mean."""
+        auxiliary = self._auxiliary()
+        return [node.name for node in self.nodes if node in auxiliary]
+
+    def list_outputs(self) -> list[str]:
+        """Names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
+        return [head.node.output_name(head.index) for head in self.heads]
+
+    def get_internals(self) -> Symbol:
+        """A symbol of every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
+        return Symbol([Entry(node, index) for node in self.nodes for index in range(len(node.outputs))])
+
+    def get_children(self) -> Symbol | None:
+        """The inputs of the output nodes; None for a variable."""
+        inputs = [entry for head in self.heads for entry in head.node.inputs]
+        return Symbol(inputs) if inputs else None
+
+    def attr(self, key: str) -> str | None:
+        """An attribute of the node as text, as the user gave it; None where it was not given."""
+        return self._only_node().text.get(key)
+
+    def list_attr(self) -> dict[str, str]:
+        """All attributes of the node that the user gave, as text."""
+        return dict(self._only_node().text)
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """For every node with attributes: its name and its attributes as text."""
+        return {node.name: dict(node.text) for node in self.nodes if node.text}
+
+    def infer_shape(
+        self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
+    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        """Shapes of the arguments, the outputs and the auxiliary states, from those of some arguments.
+
+        0 and None stand for an unknown extent. Raises ShapeError where shapes disagree, and where some
+        stay unknown, naming those.
+        """
+        from .shapes import complete, infer_symbol
+
+        tables = infer_symbol(self, self._keywords(positional, known))
+        complete(self, tables)
+        arguments, outputs, auxiliary = self._listed(tables)
+        return arguments, outputs, auxiliary
+
+    def infer_shape_partial(
+        self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
+    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        """As `infer_shape`, with 0 for an unknown extent and () for a shape of which nothing is known."""
+        from .shapes import infer_symbol
+
+        return self._listed(infer_symbol(self, self._keywords(positional, known)))
+
+    def tojson(self) -> str:
+        """The symbol as MXNet 0.11 writes it."""
+        from .serialize import to_json
+
+        return to_json(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the symbol to a file that MXNet and `tofu.sym.load` read."""
+        Path(path).write_text(self.tojson(), encoding="utf-8")
+
+    def simple_bind(self, context: Any = None, **arguments: Any) -> Any:
+        """An executor of this symbol with memory allocated: shapes by argument name, as in MXNet."""
+        binder = type(self).binder
+        if binder is None:
+            raise ExecutionError("no engine is attached to symbols; `import tofu` and use tofu.sym")
+        return binder(self, context, **arguments)
+
+    def _only_node(self) -> Node:
+        nodes = {head.node for head in self.heads}
+        if len(nodes) != 1:
+            raise GraphError("a group has no attributes of its own; select one of its outputs first")
+        return self.heads[0].node
+
+    def _auxiliary(self) -> set[Node]:
+        return auxiliary_variables(self.nodes)
+
+    def _keywords(
+        self,
+        positional: Sequence[Sequence[int | None] | None],
+        known: Mapping[str, Sequence[int | None] | None],
+    ) -> dict[str, Sequence[int | None] | None]:
+        arguments = self.list_arguments()
+        if len(positional) > len(arguments):
+            raise ShapeError(f"{len(positional)} shapes were given for {len(arguments)} arguments")
+        return {**dict(zip(arguments, positional, strict=False)), **known}
+
+    def _listed(
+        self, tables: Mapping[Node, Sequence[tuple[int | None, ...] | None]]
+    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        auxiliary = self._auxiliary()
+        variables = [node for node in self.nodes if node.is_variable]
+
+        def shape(entry: Entry) -> Shape:
+            partial = tables[entry.node][entry.index]
+            return tuple(extent or 0 for extent in partial or ())
+
+        return (
+            [shape(Entry(node, 0)) for node in variables if node not in auxiliary],
+            [shape(head) for head in self.heads],
+            [shape(Entry(node, 0)) for node in variables if node in auxiliary],
+        )
+
+
+def auxiliary_variables(nodes: Sequence[Node]) -> set[Node]:
+    """Variables that operators update. Raises GraphError for one that is an argument elsewhere."""
+    auxiliary: set[Node] = set()
+    for node in nodes:
+        if node.operator is not None and node.operator.auxiliary:
+            states = node.inputs[-len(node.operator.auxiliary) :]
+            for entry, state in zip(states, node.operator.auxiliary, strict=True):
+                if not entry.node.is_variable:
+                    raise GraphError(
+                        f"{state} of {node.name!r} is updated in place, so it must be a variable, "
+                        f"not {entry.node.output_name(entry.index)!r}"
+                    )
+                auxiliary.add(entry.node)
+    for node in nodes:
+        if node.operator is None or not auxiliary:
+            continue
+        for entry in node.inputs[: len(node.inputs) - len(node.operator.auxiliary)]:
+            if entry.node in auxiliary:
+                raise GraphError(
+                    f"{entry.node.name!r} is an auxiliary state and cannot be an argument of {node.name!r} too"
+                )
+    return auxiliary

@@ -1,0 +1,194 @@
+"""From a symbol and shapes to the graph that is planned and run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ..analyzer.region import Shape
+from ..errors import GraphError
+from ..operators.operator import Operator
+from .autodiff import differentiate
+from .builder import GraphBuilder
+from .expand import Expansion, expand
+from .graph import Graph, Phase, Role
+from .node import Node
+from .optimizer import Optimizer, get_optimizer
+from .shapes import complete, infer_symbol
+from .symbol import Symbol
+
+LEARNING_RATE = "learning_rate"
+
+
+def inference_graph(
+    symbol: Symbol, shapes: Mapping[str, Sequence[int]], *, name: str | None = None, dtype: str = "float32"
+) -> Graph:
+    """The forward pass as used after training. Variables named in `shapes` are data, the others parameters."""
+    builder, expansion = _forward(symbol, shapes, name, dtype, training=False)
+    return builder.build(expansion.outputs)
+
+
+def training_graph(
+    symbol: Symbol,
+    shapes: Mapping[str, Sequence[int]],
+    optimizer: Optimizer | str = "sgd",
+    *,
+    fixed: Collection[str] = (),
+    name: str | None = None,
+    dtype: str = "float32",
+) -> Graph:
+    """One training iteration: forward, backward and the update of every parameter (Tofu, section 2).
+
+    `shapes` holds the data and the labels, which are fed; other variables are parameters, updated unless
+    they are `fixed`, have a learning rate multiplier of 0, or a gradient of zero. Outputs are the symbol's.
+    The learning rate is a tensor `learning_rate` of shape (1,). Raises ShapeError, OperatorError, and
+    GraphError where no output is a loss.
+    """
+    builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
+    _require_loss(symbol, expansion)
+    variables = {node.name: node for node in symbol.nodes if node.is_variable}
+    trained = {
+        expansion.variables[name]: variables[name]
+        for name in _parameters(builder, expansion)
+        if name not in fixed and _multiplier(variables[name], "__lr_mult__", 1.0) != 0
+    }
+    gradients = differentiate(builder, expansion, trained, {})
+    _Updates(builder, get_optimizer(optimizer), _batch(shapes)).add(
+        {trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()}
+    )
+    return builder.build(expansion.outputs)
+
+
+def gradient_graph(
+    symbol: Symbol,
+    shapes: Mapping[str, Sequence[int]],
+    wrt: Collection[str] | None = None,
+    *,
+    name: str | None = None,
+    dtype: str = "float32",
+) -> Graph:
+    """Forward and backward without updates. Outputs are the symbol's, then `grad(x)` for each x in `wrt`.
+
+    `wrt` defaults to all parameters. An output that is no loss gets its gradient from a data tensor that
+    is fed, `grad(fc1_output)`. A gradient that is zero everywhere is left out.
+    """
+    builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
+    names = _parameters(builder, expansion) if wrt is None else list(wrt)
+    unknown = [name for name in names if name not in expansion.variables]
+    if unknown:
+        raise GraphError(f"gradients are wanted for {', '.join(unknown)}, which the symbol does not have")
+    losses = _losses(expansion)
+    heads = {
+        output: builder.tensor(
+            f"grad({builder.tensors[output].name})", builder.tensors[output].shape, Role.DATA
+        )
+        for output in dict.fromkeys(expansion.outputs)
+        if output not in losses
+    }
+    gradients = differentiate(builder, expansion, [expansion.variables[name] for name in names], heads)
+    return builder.build((*expansion.outputs, *gradients.values()))
+
+
+def _forward(
+    symbol: Symbol, shapes: Mapping[str, Sequence[int]], name: str | None, dtype: str, *, training: bool
+) -> tuple[GraphBuilder, Expansion]:
+    table = infer_symbol(symbol, shapes)
+    complete(symbol, table)
+    builder = GraphBuilder(name or symbol.name or "graph", dtype)
+    return builder, expand(builder, symbol, table, shapes.keys(), training)
+
+
+def _parameters(builder: GraphBuilder, expansion: Expansion) -> list[str]:
+    return [
+        name for name, index in expansion.variables.items() if builder.tensors[index].role is Role.PARAMETER
+    ]
+
+
+def _losses(expansion: Expansion) -> set[int]:
+    return {
+        output
+        for application in expansion.applications
+        if application.operator.is_loss
+        for output in application.outputs
+    }
+
+
+def _require_loss(symbol: Symbol, expansion: Expansion) -> None:
+    if not _losses(expansion):
+        raise GraphError(
+            f"nothing starts the backward pass: none of {', '.join(symbol.list_outputs()[:4])} comes from a "
+            "loss operator; end the network in SoftmaxOutput, a regression output or MakeLoss"
+        )
+
+
+def _batch(shapes: Mapping[str, Shape | Sequence[int]]) -> int:
+    """The extent of the first dimension of the first data tensor."""
+    for shape in shapes.values():
+        if len(shape):
+            return int(shape[0])
+    return 1
+
+
+def _multiplier(node: Node, key: str, default: float) -> float:
+    text = node.text.get(key)
+    if text is None:
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise GraphError(f"{key} of {node.name!r} is {text!r}, expected a number") from None
+
+
+class _Updates:
+    """Adds an update operation for each parameter; the optimizer's state and scalars with it."""
+
+    def __init__(self, builder: GraphBuilder, optimizer: Optimizer, batch: int) -> None:
+        self.builder = builder
+        self.optimizer = optimizer
+        self.operator: Operator = optimizer.resolve()
+        self.rescale = 1.0 / batch if optimizer.rescale is None else optimizer.rescale
+        self.scalars: dict[str, int] = {}
+
+    def add(self, parameters: Mapping[Node, tuple[int, int]]) -> None:
+        """Update each parameter's tensor by its gradient."""
+        for node, (weight, gradient) in parameters.items():
+            self.update(node, weight, gradient)
+
+    def update(self, node: Node, weight: int, gradient: int) -> None:
+        builder = self.builder
+        shape = builder.tensors[weight].shape
+        attributes = self.operator.attributes(
+            {
+                **self.optimizer.attributes,
+                "wd": self.optimizer.weight_decay * _multiplier(node, "__wd_mult__", _decays(node.name)),
+                "rescale_grad": self.rescale,
+            }
+        )
+        given = {"weight": weight, "grad": gradient}
+        for argument in self.operator.arguments(attributes):
+            if argument in given:
+                continue
+            if argument in self.operator.overwrites:
+                given[argument] = builder.tensor(f"{argument}({node.name})", shape, Role.STATE)
+            else:
+                given[argument] = self.scalar(LEARNING_RATE if argument == "lr" else argument)
+        shapes = {argument: builder.tensors[index].shape for argument, index in given.items()}
+        (stage,) = self.operator.stages(attributes, shapes)
+        targets = [given[argument] for argument in self.operator.overwrites]
+        builder.apply(
+            f"update({node.name})",
+            stage,
+            [given[argument] for argument in stage.inputs],
+            [f"updated({builder.tensors[target].name})" for target in targets],
+            phase=Phase.UPDATE,
+            aliases=targets,
+        )
+
+    def scalar(self, name: str) -> int:
+        if name not in self.scalars:
+            self.scalars[name] = self.builder.tensor(self.builder.unique_tensor_name(name), (1,), Role.SCALAR)
+        return self.scalars[name]
+
+
+def _decays(name: str) -> float:
+    """MXNet's default: weights and scales decay, biases and offsets do not."""
+    return 1.0 if name.endswith(("_weight", "_gamma")) else 0.0
