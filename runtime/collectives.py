@@ -1,0 +1,73 @@
+"""Moving tensors between workers: multi-fetch and reduction in a fixed order (Tofu, section 6).
+
+Both are prepared once, as views of source and target, and count the bytes that they copy from other
+workers while they copy them: what is counted is what was moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..operators.kernel import Array
+
+Step = Callable[[], None]
+
+COMBINE: dict[str, np.ufunc] = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """`source`, a view of the memory of a worker, goes to `target`, a view of the same shape."""
+
+    source: Array
+    target: Array
+    remote: bool
+
+
+class Traffic:
+    """Bytes that one worker has read from other workers since the last reset."""
+
+    __slots__ = ("nbytes",)
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+
+
+def multi_fetch(transfers: Sequence[Transfer], traffic: Traffic) -> Step:
+    """Copy every piece into its place in the target."""
+    local = [(t.source, t.target) for t in transfers if not t.remote]
+    remote = [(t.source, t.target) for t in transfers if t.remote]
+
+    def run() -> None:
+        for source, target in local:
+            target[...] = source
+        fetched = 0
+        for source, target in remote:
+            target[...] = source
+            fetched += source.nbytes
+        traffic.nbytes += fetched
+
+    return run
+
+
+def fixed_order_reduce(reducer: str, terms: Sequence[Sequence[Transfer]], traffic: Traffic) -> Step:
+    """Combine terms, each made of pieces that together cover the target, in the order given.
+
+    The order never depends on which worker finishes first, so every run rounds alike.
+    """
+    combine = COMBINE[reducer]
+    first = [(t.source, t.target) for t in terms[0]]
+    rest = [(t.source, t.target) for term in terms[1:] for t in term]
+    remote = [t.source for term in terms for t in term if t.remote]
+
+    def run() -> None:
+        for source, target in first:
+            target[...] = source
+        for source, target in rest:
+            combine(target, source, out=target)
+        traffic.nbytes += sum(source.nbytes for source in remote)
+
+    return run

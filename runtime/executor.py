@@ -1,0 +1,121 @@
+"""Loading, running and reading a partitioned graph in the coordinates of whole tensors."""
+
+from __future__ import annotations
+
+import difflib
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dataflow.graph import Tensor
+from ..dataflow.partitioned import PartitionedGraph
+from ..errors import DataError, ShapeError
+from ..operators.kernel import Array
+from .memory import plan_memory
+from .numpy_engine import NumpyEngine
+from .schedule import schedule
+
+WATCHDOG_SECONDS = 600.0
+
+
+class Executor:
+    """A partitioned graph in memory, ready to run.
+
+    `memory` is the memory plan. `threads` and `watchdog_seconds` (how long no worker may make progress
+    before the run is given up) are the engine's. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(
+        self,
+        partitioned: PartitionedGraph,
+        *,
+        threads: int | None = None,
+        watchdog_seconds: float = WATCHDOG_SECONDS,
+    ) -> None:
+        self.partitioned = partitioned
+        self.memory = plan_memory(partitioned)
+        self._tensors = {tensor.name: tensor for tensor in partitioned.graph.tensors}
+        self._lasting = {tensor.index for tensor in partitioned.graph.tensors if tensor.role.persistent}
+        self._lasting.update(partitioned.graph.outputs)
+        self._engine = NumpyEngine(
+            partitioned,
+            self.memory,
+            schedule(partitioned, self.memory),
+            threads=threads,
+            watchdog_seconds=watchdog_seconds,
+        )
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes that crossed between workers in the last iteration."""
+        return self._engine.fetched_bytes
+
+    @property
+    def peak_bytes_per_worker(self) -> int:
+        """The largest arena of any worker."""
+        return max(self.memory.arena_bytes, default=0)
+
+    def run(self) -> None:
+        """Run one iteration. Raises ExecutionError that names worker, operation and iteration."""
+        self._engine.run()
+
+    def write(self, name: str, value: npt.ArrayLike) -> None:
+        """Scatter a whole tensor to the workers that own parts of it.
+
+        ShapeError where the shape differs, DataError where values cannot be stored as the tensor's type.
+        """
+        tensor = self._find(name)
+        array = np.asarray(value)
+        if array.shape != tensor.shape:
+            raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but the array given for it {array.shape}")
+        if not np.can_cast(array.dtype, tensor.dtype, "same_kind"):
+            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but the array given for it {array.dtype}")
+        for view, place in self._parts(tensor):
+            view[...] = array[place]
+
+    def read(self, name: str) -> Array:
+        """Gather a whole tensor from the workers that own parts of it, as a new array."""
+        tensor = self._find(name)
+        array: Array = np.empty(tensor.shape, tensor.dtype)
+        for view, place in self._parts(tensor):
+            array[place] = view
+        return array
+
+    def close(self) -> None:
+        """End the engine's threads."""
+        self._engine.close()
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _find(self, name: str) -> Tensor:
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            near = difflib.get_close_matches(name, self._tensors, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise DataError(f"graph '{self.partitioned.graph.name}' has no tensor '{name}'{hint}")
+        root = tensor
+        while root.alias is not None:
+            root = self.partitioned.graph.tensors[root.alias]
+        if not {tensor.index, root.index} & self._lasting:
+            raise DataError(
+                f"tensor '{name}' ({tensor.role}) does not outlive its last use in an iteration; make it an "
+                "output of the graph"
+            )
+        return tensor
+
+    def _parts(self, tensor: Tensor) -> list[tuple[Array, tuple[slice, ...]]]:
+        """Every worker's shard and the place of its region in the whole tensor."""
+        parts: list[tuple[Array, tuple[slice, ...]]] = []
+        for worker, buffer in enumerate(self.partitioned.shards[tensor.index]):
+            if buffer < 0:
+                continue
+            region = self.partitioned.programs[worker].buffers[buffer].region
+            parts.append((self._engine.buffers[worker][buffer], tuple(slice(*interval) for interval in region)))
+        return parts

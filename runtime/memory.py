@@ -1,0 +1,198 @@
+"""The memory planner: an offset for every buffer in one arena per worker (Tofu, section 6).
+
+A shard of a tensor that persists lives always, any other buffer from the first write to the last read
+by any worker. Buffers whose lifetimes meet get disjoint memory; an element-wise operation writes over an
+input that dies there. Arena sizes are known before anything runs, and an iteration needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dataflow.partitioned import BufferKind, Compute, PartitionedGraph
+from ..errors import PlanError
+from .offsets import ALIGNMENT_BYTES, place
+from .timeline import TICKS_PER_OPERATION, lasting_buffers, reads, ticks, writes
+
+Ticks = npt.NDArray[np.int64]
+LARGEST_COUNT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """`births[worker][buffer]` and `deaths[worker][buffer]`: the first and last tick of each buffer, inclusive.
+
+    A buffer that nothing touches has a death before its birth.
+    """
+
+    births: tuple[Ticks, ...]
+    deaths: tuple[Ticks, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTensor:
+    """A buffer that is live when its worker needs the most memory."""
+
+    name: str
+    kind: BufferKind
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Where every buffer lies.
+
+    `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `lower_bound_bytes[worker]` is the largest
+    sum of live bytes at any tick: no plan with these lifetimes needs less. `largest[worker]` are the largest
+    buffers live at that tick.
+    """
+
+    offsets: tuple[tuple[int, ...], ...]
+    arena_bytes: tuple[int, ...]
+    lower_bound_bytes: tuple[int, ...]
+    largest: tuple[tuple[LiveTensor, ...], ...]
+
+
+def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
+    """Plan every worker's arena; workers with equal lifetimes and sizes share the work.
+
+    Raises PlanError where a buffer is read before anything was written to it.
+    """
+    lifetimes = buffer_lifetimes(partitioned)
+    hosts = in_place_hosts(partitioned, lifetimes)
+    placed: dict[tuple[bytes, ...], tuple[tuple[int, ...], int, int, int]] = {}
+    offsets: list[tuple[int, ...]] = []
+    arenas: list[int] = []
+    bounds: list[int] = []
+    largest: list[tuple[LiveTensor, ...]] = []
+    for worker, program in enumerate(partitioned.programs):
+        sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)
+        births, deaths = lifetimes.births[worker], lifetimes.deaths[worker]
+        host = np.array(hosts[worker], np.int64)
+        key = (sizes.tobytes(), births.tobytes(), deaths.tobytes(), host.tobytes())
+        if key not in placed:
+            placed[key] = _plan_worker(sizes, births, deaths, hosts[worker])
+        worker_offsets, arena, bound, peak = placed[key]
+        offsets.append(worker_offsets)
+        arenas.append(arena)
+        bounds.append(bound)
+        live = np.flatnonzero((births <= peak) & (peak <= deaths))
+        newest = {hosts[worker][index]: index for index in live[np.argsort(births[live], kind="stable")].tolist()}
+        buffers = sorted((program.buffers[index] for index in newest.values()), key=lambda b: (-b.nbytes, b.index))
+        largest.append(
+            tuple(
+                LiveTensor(partitioned.graph.tensors[b.tensor].name, b.kind, b.nbytes)
+                for b in buffers[:LARGEST_COUNT]
+            )
+        )
+    return MemoryPlan(tuple(offsets), tuple(arenas), tuple(bounds), tuple(largest))
+
+
+def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
+    """First write and last use of every buffer, uses by other workers included."""
+    last = len(partitioned.graph.operations) * TICKS_PER_OPERATION
+    unborn = last + 1
+    births = [[unborn] * len(program.buffers) for program in partitioned.programs]
+    deaths = [[-1] * len(program.buffers) for program in partitioned.programs]
+    for worker, buffers in enumerate(lasting_buffers(partitioned)):
+        for buffer in buffers:
+            births[worker][buffer], deaths[worker][buffer] = 0, last
+    for worker, program in enumerate(partitioned.programs):
+        own_births, own_deaths = births[worker], deaths[worker]
+        for now, instruction in zip(ticks(program), program.instructions, strict=True):
+            for buffer in writes(instruction):
+                own_births[buffer] = min(own_births[buffer], now)
+                own_deaths[buffer] = max(own_deaths[buffer], now)
+            for owner, buffer in reads(worker, instruction):
+                if deaths[owner][buffer] < now:
+                    deaths[owner][buffer] = now
+    for tensor in partitioned.graph.outputs:
+        for worker, buffer in enumerate(partitioned.shards[tensor]):
+            if buffer >= 0:
+                deaths[worker][buffer] = last
+    _check_written_first(partitioned, births, deaths)
+    return Lifetimes(
+        tuple(np.array(values, np.int64) for values in births),
+        tuple(np.array(values, np.int64) for values in deaths),
+    )
+
+
+def _check_written_first(
+    partitioned: PartitionedGraph, births: Sequence[Sequence[int]], deaths: Sequence[Sequence[int]]
+) -> None:
+    for program, born, died in zip(partitioned.programs, births, deaths, strict=True):
+        for buffer, birth, death in zip(program.buffers, born, died, strict=True):
+            if 0 <= death < birth and buffer.nbytes:
+                tensor = partitioned.graph.tensors[buffer.tensor]
+                raise PlanError(
+                    f"tensor '{tensor.name}': worker {program.worker} never writes its {buffer.kind} buffer "
+                    f"{buffer.index} (region {buffer.region}), but operation {death // TICKS_PER_OPERATION} reads it"
+                )
+
+
+def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[list[int]]:
+    """`hosts[worker][buffer]`: the buffer whose memory a buffer takes over, or the buffer itself.
+
+    An output of an element-wise computation takes over an input of the same form that nobody, on any worker,
+    uses after that computation.
+    """
+    hosts = [list(range(len(program.buffers))) for program in partitioned.programs]
+    for worker, program in enumerate(partitioned.programs):
+        births, deaths = lifetimes.births[worker].tolist(), lifetimes.deaths[worker].tolist()
+        for instruction in program.instructions:
+            if not isinstance(instruction, Compute):
+                continue
+            if not partitioned.graph.operations[instruction.operation].bound.elementwise:
+                continue
+            now = instruction.operation * TICKS_PER_OPERATION + 1
+            dying = [
+                buffer
+                for buffer, region in dict(zip(instruction.inputs, instruction.input_regions, strict=True)).items()
+                if buffer is not None
+                and deaths[buffer] == now
+                and births[buffer] < now
+                and program.buffers[buffer].region == region
+            ]
+            for output in instruction.outputs:
+                if births[output] != now:
+                    continue
+                host = next((b for b in dying if _same_form(partitioned, worker, b, output)), None)
+                if host is not None:
+                    hosts[worker][output] = hosts[worker][host]
+                    dying.remove(host)
+    return hosts
+
+
+def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: int) -> bool:
+    """Whether two buffers have the same extents and element type."""
+    a, b = (partitioned.programs[worker].buffers[index] for index in (first, second))
+    tensors = partitioned.graph.tensors
+    if a.nbytes != b.nbytes or tensors[a.tensor].dtype != tensors[b.tensor].dtype:
+        return False
+    return [u - l for l, u in a.region] == [u - l for l, u in b.region]
+
+
+def _plan_worker(
+    sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Sequence[int]
+) -> tuple[tuple[int, ...], int, int, int]:
+    """Offsets, arena bytes, lower bound in bytes and the tick of the peak of one worker."""
+    merged_births, merged_deaths = births.copy(), deaths.copy()
+    np.minimum.at(merged_births, hosts, births)
+    np.maximum.at(merged_deaths, hosts, deaths)
+    births, deaths = merged_births, merged_deaths
+    owners = np.flatnonzero((np.asarray(hosts) == np.arange(len(sizes))) & (births <= deaths) & (sizes > 0))
+    offsets = np.zeros(len(sizes), np.int64)
+    if not len(owners):
+        return tuple(offsets.tolist()), 0, 0, 0
+    aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    offsets[owners], arena = place(aligned, births[owners], deaths[owners])
+    live = np.zeros(int(deaths.max()) + 2, np.int64)
+    np.add.at(live, births[owners], sizes[owners])
+    np.subtract.at(live, deaths[owners] + 1, sizes[owners])
+    live = live.cumsum()
+    peak = int(live.argmax())
+    return tuple(offsets[np.asarray(hosts)].tolist()), arena, int(live[peak]), peak

@@ -1,0 +1,210 @@
+"""Threads that run lists of steps side by side, iteration after iteration.
+
+A step may have to wait for steps of other threads. A step that raises stops all threads, whether they run
+or wait; nobody is left waiting. Steps between two waits run as one group, and a thread announces its
+progress once per group, so that small steps cost little beside what they compute.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Step = Callable[[], None]
+
+LONGEST_GROUP = 64
+"""Steps in a group at most: how many small steps a stop may have to sit out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One step of a thread. `waits` are (other thread, how many of its steps must be done)."""
+
+    step: Step
+    waits: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    waits: tuple[tuple[int, int], ...]
+    steps: tuple[Step, ...]
+    first: int
+    last: int
+
+
+class StepFailed(Exception):
+    """Step `step` of thread `thread` raised; the error is the cause."""
+
+    def __init__(self, thread: int, step: int) -> None:
+        super().__init__(f"thread {thread}: step {step} failed")
+        self.thread = thread
+        self.step = step
+
+
+class StepsHang(Exception):
+    """No thread made progress for too long. `current` are the (thread, step) pairs that have not finished."""
+
+    def __init__(self, current: tuple[tuple[int, int], ...]) -> None:
+        super().__init__(f"{len(current)} threads hang")
+        self.current = current
+
+
+class _Stopped(Exception):
+    """Another thread failed, or the run was interrupted."""
+
+
+def group(tasks: Sequence[Sequence[Task]]) -> tuple[tuple[_Group, ...], ...]:
+    """Cut every thread's tasks before a wait, after a step that another thread waits for, and when too long."""
+    awaited: list[set[int]] = [set() for _ in tasks]
+    for own in tasks:
+        for task in own:
+            for other, needed in task.waits:
+                awaited[other].add(needed)
+    groups: list[tuple[_Group, ...]] = []
+    for thread, own in enumerate(tasks):
+        cuts = [
+            index
+            for index, task in enumerate(own)
+            if index == 0 or task.waits or index in awaited[thread] or index % LONGEST_GROUP == 0
+        ]
+        groups.append(
+            tuple(
+                _Group(own[start].waits, tuple(task.step for task in own[start:stop]), start, stop)
+                for start, stop in zip(cuts, [*cuts[1:], len(own)], strict=True)
+            )
+        )
+    return tuple(groups)
+
+
+class Team:
+    """Persistent threads, one for each list of tasks.
+
+    `run` does one iteration; `close` ends the threads. After a failed or interrupted iteration the team is
+    broken and must not run again.
+    """
+
+    def __init__(self, tasks: Sequence[Sequence[Task]], watchdog_seconds: float) -> None:
+        self._groups = group(tasks)
+        self._watchdog_seconds = watchdog_seconds
+        count = len(tasks)
+        self._done = [0] * count
+        self._current = [0] * count
+        self._sleepers = [0] * count
+        self._progress = [threading.Condition() for _ in range(count)]
+        self._failures: list[tuple[int, int, BaseException]] = []
+        self._stopping = False
+        self._closed = False
+        self._iteration = 0
+        self._working = 0
+        self._gate = threading.Condition()
+        self._threads = [
+            threading.Thread(target=self._serve, args=(index,), name=f"tofu-worker-{index}", daemon=True)
+            for index in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def run(self) -> None:
+        """Run every task once.
+
+        Raises StepFailed (its cause is the step's own error) or StepsHang; an interrupt from the keyboard
+        stops the threads at their next step and passes through.
+        """
+        assert not (self._closed or self._stopping), "a closed or broken team cannot run"
+        with self._gate:
+            self._done[:] = [0] * len(self._threads)
+            self._current[:] = [0] * len(self._threads)
+            self._working = len(self._threads)
+            self._iteration += 1
+            self._gate.notify_all()
+        try:
+            self._await_threads()
+        except BaseException:
+            self._stop()
+            raise
+        if self._failures:
+            thread, step, error = min(self._failures, key=lambda failure: failure[:2])
+            raise StepFailed(thread, step) from error
+
+    def close(self, join_seconds: float = 5.0) -> None:
+        """End the threads; one that hangs in a step is left behind (it is a daemon)."""
+        self._closed = True
+        self._stop()
+        for thread in self._threads:
+            thread.join(join_seconds)
+
+    def _await_threads(self) -> None:
+        seen = list(self._current)
+        patience_ends = time.monotonic() + self._watchdog_seconds
+        with self._gate:
+            while self._working:
+                self._gate.wait(min(1.0, self._watchdog_seconds))
+                current = list(self._current)
+                if current != seen:
+                    seen, patience_ends = current, time.monotonic() + self._watchdog_seconds
+                elif self._working and time.monotonic() > patience_ends:
+                    raise StepsHang(self._unfinished())
+
+    def _unfinished(self) -> tuple[tuple[int, int], ...]:
+        totals = [groups[-1].last if groups else 0 for groups in self._groups]
+        return tuple(
+            (thread, self._current[thread]) for thread, total in enumerate(totals) if self._done[thread] < total
+        )
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for condition in [*self._progress, self._gate]:
+            with condition:
+                condition.notify_all()
+
+    def _serve(self, me: int) -> None:
+        iteration = 0
+        while True:
+            with self._gate:
+                while self._iteration == iteration and not self._closed:
+                    self._gate.wait()
+                if self._closed:
+                    return
+                iteration = self._iteration
+            try:
+                self._iterate(me)
+            except _Stopped:
+                pass
+            except BaseException as error:
+                self._failures.append((me, self._current[me], error))
+                self._stop()
+            with self._gate:
+                self._working -= 1
+                if not self._working:
+                    self._gate.notify_all()
+
+    def _iterate(self, me: int) -> None:
+        done, current, sleepers = self._done, self._current, self._sleepers
+        for block in self._groups[me]:
+            for other, needed in block.waits:
+                if done[other] < needed:
+                    self._sleep_until(other, needed)
+            if self._stopping:
+                raise _Stopped
+            for number, step in enumerate(block.steps, block.first):
+                current[me] = number
+                step()
+            # The order matters: a sleeper counts itself before it looks at `done` for the last time.
+            done[me] = block.last
+            if sleepers[me]:
+                with self._progress[me]:
+                    self._progress[me].notify_all()
+
+    def _sleep_until(self, other: int, needed: int) -> None:
+        condition = self._progress[other]
+        with condition:
+            self._sleepers[other] += 1
+            try:
+                while self._done[other] < needed and not self._stopping:
+                    condition.wait()
+            finally:
+                self._sleepers[other] -= 1
+        if self._stopping:
+            raise _Stopped

@@ -1,0 +1,91 @@
+"""When instructions run and which buffers they touch: common ground of memory planner and schedule.
+
+Time is a logical clock, three ticks for every operation of the graph: all workers' fetches for it, its
+computations, the collection of its outputs. These are the control dependencies of Tofu, section 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import assert_never
+
+from ..dataflow.partitioned import BufferKind, Compute, Instruction, MultiFetch, PartitionedGraph, Program, Reduce
+from ..errors import PlanError
+
+
+class Position(IntEnum):
+    FETCH = 0
+    COMPUTE = 1
+    COLLECT = 2
+
+
+TICKS_PER_OPERATION = len(Position)
+
+
+def tick(program: Program, instruction: Instruction) -> int:
+    """The clock's value when `instruction` runs."""
+    match instruction:
+        case MultiFetch():
+            fetches = program.buffers[instruction.target].kind is BufferKind.FETCHED
+            position = Position.FETCH if fetches else Position.COLLECT
+        case Compute():
+            position = Position.COMPUTE
+        case Reduce():
+            position = Position.COLLECT
+        case _:
+            assert_never(instruction)
+    return instruction.operation * TICKS_PER_OPERATION + position
+
+
+def ticks(program: Program) -> list[int]:
+    """The clock's value for every instruction. PlanError where a worker's list leaves the graph's order."""
+    values = [tick(program, instruction) for instruction in program.instructions]
+    for number, (before, after) in enumerate(zip(values, values[1:], strict=False)):
+        if after < before:
+            raise PlanError(
+                f"worker {program.worker}: instruction {number + 1} belongs to operation "
+                f"{after // TICKS_PER_OPERATION}, but follows one of operation {before // TICKS_PER_OPERATION}; "
+                "instructions must follow the order fetch, compute, collect of the graph's operations"
+            )
+    return values
+
+
+def reads(worker: int, instruction: Instruction) -> Iterator[tuple[int, int]]:
+    """The buffers that an instruction of `worker` reads, as (worker, buffer)."""
+    match instruction:
+        case MultiFetch(pieces=pieces):
+            for piece in pieces:
+                yield piece.worker, piece.buffer
+        case Compute(inputs=inputs):
+            for buffer in inputs:
+                if buffer is not None:
+                    yield worker, buffer
+        case Reduce(parts=parts):
+            for part in parts:
+                for piece in part:
+                    yield piece.worker, piece.buffer
+        case _:
+            assert_never(instruction)
+
+
+def writes(instruction: Instruction) -> tuple[int, ...]:
+    """The buffers that an instruction writes, all of its own worker."""
+    match instruction:
+        case MultiFetch() | Reduce():
+            return (instruction.target,)
+        case Compute():
+            return instruction.outputs
+        case _:
+            assert_never(instruction)
+
+
+def lasting_buffers(partitioned: PartitionedGraph) -> list[set[int]]:
+    """Per worker the shards of tensors that live across iterations."""
+    lasting: list[set[int]] = [set() for _ in range(partitioned.workers)]
+    for tensor, shards in zip(partitioned.graph.tensors, partitioned.shards, strict=True):
+        if tensor.role.persistent:
+            for worker, buffer in enumerate(shards):
+                if buffer >= 0:
+                    lasting[worker].add(buffer)
+    return lasting
