@@ -1,0 +1,49 @@
+"""Values on the command line: shapes, attributes, counts."""
+
+from __future__ import annotations
+
+import ast
+
+import click
+
+Shape = tuple[int, ...]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+workers_option = click.option(
+    "--workers", "-w", type=click.IntRange(1, 4096), default=8, show_default=True, help="Number of workers."
+)
+
+
+class ShapeOption(click.ParamType[tuple[str, Shape]]):
+    """`name=4,3,12`."""
+
+    name = "NAME=SHAPE"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Shape]:
+        tensor, equals, text = str(value).partition("=")
+        try:
+            shape = tuple(int(part) for part in text.strip("()").split(",") if part.strip())
+        except ValueError:
+            shape = ()
+        if not (tensor and equals and shape):
+            self.fail(f"expected a tensor and its extents such as data=4,3,12, found {value!r}", param, ctx)
+        return tensor, shape
+
+
+class AttributeOption(click.ParamType[tuple[str, object]]):
+    """`name=value`; the value is a number, True or False, a tuple `3,3`, or else a word."""
+
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, object]:
+        attribute, equals, text = str(value).partition("=")
+        if not (attribute and equals and text):
+            self.fail(f"expected an attribute and its value such as kernel=3,3, found {value!r}", param, ctx)
+        try:
+            return attribute, ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return attribute, text

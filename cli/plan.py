@@ -1,0 +1,67 @@
+"""`tofu plan`: search for a partition plan and say what it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .options import Shape, ShapeOption, json_option, workers_option
+
+
+@click.command("plan")
+@click.argument("model")
+@workers_option
+@click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
+@click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files.")
+@click.option("--method", default="recursive", show_default=True, help="Search method.")
+@click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
+@json_option
+def command(
+    model: str,
+    workers: int,
+    batch: int | None,
+    shapes: tuple[tuple[str, Shape], ...],
+    method: str,
+    optimizer: str,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Partition MODEL's training graph over workers and print the plan.
+
+    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`.
+    """
+    from ..partitioner import lower, partition
+    from ..reports import plan as report
+    from ..runtime.memory import plan_memory
+    from .target import load_model
+
+    loaded = load_model(model, batch, dict(shapes))
+    graph = loaded.training_graph(optimizer=optimizer)
+    found = partition(graph, workers=workers, method=method)
+    memory = plan_memory(lower(graph, found))
+    single = plan_memory(lower(graph, partition(graph, workers=1)))
+    if save is not None:
+        found.save(save)
+    facts = {
+        "model": loaded.name,
+        "workers": workers,
+        "method": found.method,
+        "operators": len(graph.operations),
+        "tensors": len(graph.tensors),
+        "weight_state_bytes": loaded.weight_state_bytes,
+        "cost_bytes": found.cost_bytes,
+        "step_cost_bytes": list(found.step_cost_bytes),
+        "lower_bound_bytes": found.lower_bound_bytes,
+        "search_seconds": found.search_seconds,
+        "peak_bytes_per_worker": max(memory.arena_bytes),
+        "single_device_peak_bytes": max(single.arena_bytes),
+    }
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    report.show(graph, found, facts, memory)
+    if save is not None:
+        click.echo(f"plan written to {save}")

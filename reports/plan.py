@@ -1,0 +1,58 @@
+"""A plan as a page of text: bytes per step, the largest contributors, memory per worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..dataflow.graph import Graph
+from ..partitioner import Plan, contributors
+from ..runtime.memory import MemoryPlan
+from .units import format_bytes
+
+LARGEST = 10
+
+
+def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) -> None:
+    """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{facts['model']}[/] over {plan.workers} workers: {facts['operators']} operators, "
+        f"{facts['tensors']} tensors, weights and their state {format_bytes(facts['weight_state_bytes'])}",
+        soft_wrap=True,
+    )
+    console.print(_steps(plan))
+    console.print(_contributors(graph, plan))
+    console.print(_memory(facts, memory))
+    console.print(
+        f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven); "
+        f"searched in {plan.search_seconds:.2f} s",
+        soft_wrap=True,
+    )
+
+
+def _steps(plan: Plan) -> Table:
+    table = Table("step", "groups", "bytes moved in one iteration", title="Communication", title_justify="left")
+    for step, (factor, cost) in enumerate(zip(plan.factors, plan.step_cost_bytes, strict=True), 1):
+        table.add_row(str(step), f"{factor}-way", format_bytes(cost))
+    table.add_row("all", str(plan.workers), format_bytes(plan.cost_bytes), style="bold")
+    return table
+
+
+def _contributors(graph: Graph, plan: Plan) -> Table:
+    table = Table("operation", "split along", "bytes", "share", title="Largest contributors", title_justify="left")
+    for operation, count in contributors(graph, plan)[:LARGEST]:
+        split = ", ".join(variable or "-" for variable in plan.strategies[operation])
+        table.add_row(operation, split, format_bytes(count), f"{count / max(plan.cost_bytes, 1):.1%}")
+    return table
+
+
+def _memory(facts: dict[str, Any], memory: MemoryPlan) -> Table:
+    single = facts["single_device_peak_bytes"]
+    table = Table("worker", "peak", "of one device's", title="Memory", title_justify="left")
+    for worker, count in enumerate(memory.arena_bytes):
+        table.add_row(str(worker), format_bytes(count), f"{count / max(single, 1):.1%}")
+    table.add_row("one device", format_bytes(single), "100%", style="bold")
+    return table

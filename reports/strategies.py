@@ -1,0 +1,72 @@
+"""Tables of what the analysis derived for an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+
+from ..errors import ShapeError
+from ..operators.bound import BoundOperator
+from .units import format_region
+
+
+def summary(bound: BoundOperator, workers: int) -> dict[str, Any]:
+    """One stage as plain data: text, shapes, extents, strategies with every worker's regions, refusals."""
+    from ..tdl import format
+
+    return {
+        "name": bound.description.name,
+        "description": format(bound.description),
+        "shapes": {name: list(shape) for name, shape in bound.shapes.items()},
+        "output_shapes": [list(shape) for shape in bound.output_shapes],
+        "extents": dict(bound.extents),
+        "elementwise": bound.elementwise,
+        "strategies": list(_strategies(bound, workers)),
+        "refusals": [
+            {"variable": refusal.variable, "reason": refusal.reason} for refusal in bound.refusals
+        ],
+    }
+
+
+def _strategies(bound: BoundOperator, workers: int) -> Iterator[dict[str, Any]]:
+    for strategy in bound.strategies:
+        entry: dict[str, Any] = {
+            "variable": strategy.variable,
+            "kind": strategy.kind,
+            "reducer": strategy.reducer,
+        }
+        try:
+            entry["workers"] = [
+                {
+                    "reads": strategy.input_regions(worker=worker, workers=workers),
+                    "writes": strategy.output_regions(worker=worker, workers=workers),
+                }
+                for worker in range(workers)
+            ]
+        except ShapeError as error:
+            entry["refused"] = str(error)
+        yield entry
+
+
+def tables(stage: dict[str, Any]) -> Iterator[Table]:
+    """One table per strategy: the regions that each worker reads and writes."""
+    for strategy in stage["strategies"]:
+        how = "concat" if strategy["kind"] == "concat" else f"reduce by {strategy['reducer']}"
+        table = Table(title=f"split {strategy['variable']} ({how})", title_justify="left", title_style="bold")
+        if "refused" in strategy:
+            table.add_column("refused")
+            table.add_row(strategy["refused"])
+            yield table
+            continue
+        inputs = list(strategy["workers"][0]["reads"])
+        table.add_column("worker", justify="right")
+        for name in inputs:
+            table.add_column(f"reads {name}")
+        for index in range(len(strategy["workers"][0]["writes"])):
+            table.add_column("writes" if index == 0 else f"writes {index}")
+        for worker, regions in enumerate(strategy["workers"]):
+            reads = [format_region(regions["reads"][name]) for name in inputs]
+            table.add_row(str(worker), *reads, *map(format_region, regions["writes"]))
+        yield table

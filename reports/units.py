@@ -1,0 +1,28 @@
+"""Byte counts as people read them."""
+
+from __future__ import annotations
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def format_bytes(count: float) -> str:
+    """`21_790_000_000 -> '21.79 GB'`: decimal units, as the literature counts traffic."""
+    for unit in _UNITS[:-1]:
+        if abs(count) < 1000:
+            break
+        count /= 1000
+    else:
+        unit = _UNITS[-1]
+    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
+
+
+def format_interval(interval: tuple[int, int]) -> str:
+    """`(0, 4) -> '0:4'`, as a slice is written."""
+    return f"{interval[0]}:{interval[1]}"
+
+
+def format_region(region: tuple[tuple[int, int], ...]) -> str:
+    """`((0, 2), (0, 3)) -> '[0:2, 0:3]'`; a region without elements reads `nothing`."""
+    if any(upper <= lower for lower, upper in region):
+        return "nothing"
+    return f"[{', '.join(map(format_interval, region))}]"
