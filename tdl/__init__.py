@@ -1,21 +1,37 @@
 """The Tensor Description Language: text to a checked syntax tree, and back."""
 
-from .functions import FUNCTIONS, ScalarFunction
+from .decorator import op_location, op_source
+from .derivatives import derivative
+from .functions import CONSTANTS, FUNCTIONS, ScalarFunction
+from .interpreter import interpret
+from .markers import Max, Min, Opaque, Prod, Sum, pad
 from .parser import parse, parse_expression
 from .printer import format, format_expression, format_lambda
 from .source import Diagnostic, Source, SourceError
-from .traverse import children, rebuild, transform, walk
+from .traverse import children, depth, rebuild, transform, walk
 
 __all__ = [
+    "CONSTANTS",
     "FUNCTIONS",
     "Diagnostic",
+    "Max",
+    "Min",
+    "Opaque",
+    "Prod",
     "ScalarFunction",
     "Source",
     "SourceError",
+    "Sum",
     "children",
+    "depth",
+    "derivative",
     "format",
     "format_expression",
     "format_lambda",
+    "interpret",
+    "op_location",
+    "op_source",
+    "pad",
     "parse",
     "parse_expression",
     "rebuild",

@@ -4,6 +4,8 @@ Nodes are immutable values. Spans say where a node came from and take no part in
 texts that differ in layout alone give equal trees.
 """
 
+# ruff: noqa: RUF009 (the default of every span is one immutable value)
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

@@ -232,7 +232,9 @@ class Builder:
                 return ast.Variable(name, span)
             case _Shape(tensor=tensor, span=span):
                 return self._complain(
-                    f"'{tensor}.shape' needs an axis", span, f"write {tensor}.shape[0] for the first dimension"
+                    f"'{tensor}.shape' needs an axis",
+                    span,
+                    f"write {tensor}.shape[0] for the first dimension",
                 )
             case _OpaqueCall(function=function, span=span):
                 return self._complain(
@@ -242,11 +244,15 @@ class Builder:
                 )
             case _Declaration(span=span):
                 return self._complain(
-                    "an opaque function must have a name", span, "write name = Opaque() on a line before the return"
+                    "an opaque function must have a name",
+                    span,
+                    "write name = Opaque() on a line before the return",
                 )
             case Lambda(span=span):
                 return self._complain(
-                    "a lambda is not a value here", span, "a lambda is returned, a stage, or the argument of a reducer"
+                    "a lambda is not a value here",
+                    span,
+                    "a lambda is returned, a stage, or the argument of a reducer",
                 )
             case ast.Star(name=name, span=span):
                 return self._complain(f"'*{name}' is not a value", span, "it may only stand as an index")
@@ -265,11 +271,15 @@ class Builder:
                 return _Shape(tensor, span)
             case _Name(name=module) if name in LANGUAGE:
                 return self._complain(
-                    f"'{module}.{name}' is not known here: nothing of Python is executed", span, f"write {name}"
+                    f"'{module}.{name}' is not known here: nothing of Python is executed",
+                    span,
+                    f"write {name}",
                 )
             case _:
                 return self._complain(
-                    f"expected '.shape', found '.{name}'", span, "a tensor has no other member; write tensor.shape[axis]"
+                    f"expected '.shape', found '.{name}'",
+                    span,
+                    "a tensor has no other member; write tensor.shape[axis]",
                 )
 
     def _call(self, base: Part, arguments: tuple[Part, ...], span: Span) -> Part:
@@ -289,7 +299,9 @@ class Builder:
             case ast.Number():
                 return base
             case _:
-                return self._complain("only a function can be called", base.span, "multiplication is written with *")
+                return self._complain(
+                    "only a function can be called", base.span, "multiplication is written with *"
+                )
 
     def _reduce(self, reducer: Reducer, arguments: tuple[Part, ...], span: Span) -> Expression:
         if len(arguments) != 1 or not isinstance(arguments[0], Lambda):
@@ -297,17 +309,23 @@ class Builder:
                 if not isinstance(argument, Lambda):
                     self._expression(argument)
             return self._complain(
-                f"{reducer} expects one lambda", span, f"write {reducer}(lambda i: ...) with the variables to reduce over"
+                f"{reducer} expects one lambda",
+                span,
+                f"write {reducer}(lambda i: ...) with the variables to reduce over",
             )
         return ast.Reduce(reducer, arguments[0].variables, arguments[0].body, span)
 
     def _pad(self, arguments: tuple[Part, ...], span: Span) -> Expression:
         if len(arguments) != 2:
-            return self._complain(f"pad expects 2 arguments, found {len(arguments)}", span, "write pad(tensor[i - 1], 0)")
+            return self._complain(
+                f"pad expects 2 arguments, found {len(arguments)}", span, "write pad(tensor[i - 1], 0)"
+            )
         element, value = map(self._expression, arguments)
         if not isinstance(element, ast.Element):
             return self._complain(
-                "the first argument of pad must be a tensor's element", element.span, "write pad(tensor[i - 1], 0)"
+                "the first argument of pad must be a tensor's element",
+                element.span,
+                "write pad(tensor[i - 1], 0)",
             )
         return ast.Pad(element, value, span)
 
@@ -320,7 +338,9 @@ class Builder:
                 hint = "write a tensor with its indices, such as data[b, :, :]"
                 self._complain(f"'{name}' expects slices of tensors", argument.span, hint)
         if not arguments:
-            self._complain(f"'{name}' is given no slice", span, "write a tensor with its indices, such as data[b, :, :]")
+            self._complain(
+                f"'{name}' is given no slice", span, "write a tensor with its indices, such as data[b, :, :]"
+            )
         return _OpaqueCall(name, tuple(slices), span)
 
     def _subscript(self, base: Part, parts: tuple[Part, ...], span: Span) -> Part:
@@ -348,7 +368,9 @@ class Builder:
                 return ast.Attribute(name, index, span)
             case _:
                 return self._complain(
-                    f"attribute '{name}' must be indexed by a number", span, f"write {name}[0] for its first value"
+                    f"attribute '{name}' must be indexed by a number",
+                    span,
+                    f"write {name}[0] for its first value",
                 )
 
     def _extent(self, tensor: str, parts: tuple[Part, ...], span: Span) -> Expression:

@@ -2,7 +2,7 @@
 
 Each has its arity, its NumPy implementation (applied element by element to arrays or scalars) and its
 partial derivatives as expressions in the arguments `x`, `y`, `z` and the function's own value `f`.
-`gamma`, `gammaln`, `digamma` and `erf` are not in NumPy: they run the standard library's (or a series) per element.
+NumPy lacks `gamma`, `gammaln`, `digamma` and `erf`: the standard library (or a series) gives them per element.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _digamma(x: float) -> float:
         x += 1
     square = 1 / (x * x)
     series = square * (
-        1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square * (1 / 132 - square * 691 / 32760))))
+        1 / 12
+        - square
+        * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square * (1 / 132 - square * 691 / 32760))))
     )
     return shift + math.log(x) - 0.5 / x - series
 

@@ -41,11 +41,15 @@ def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scal
     text, span = str(token), span_of(token)
     if len(text) > MAX_DIGITS:
         diagnostics.append(
-            Diagnostic(f"a number of {len(text):,} characters is too long", span, f"the limit is {MAX_DIGITS}")
+            Diagnostic(
+                f"a number of {len(text):,} characters is too long", span, f"the limit is {MAX_DIGITS}"
+            )
         )
         return 0
     if "__" in text or text.endswith("_") or "_." in text or "_e" in text.lower():
-        diagnostics.append(Diagnostic(f"'{text}' is not a number", span, "underscores stand between two digits"))
+        diagnostics.append(
+            Diagnostic(f"'{text}' is not a number", span, "underscores stand between two digits")
+        )
         return 0
     value: Scalar
     if text.replace("_", "").isdigit():
@@ -54,7 +58,9 @@ def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scal
             return 0
         value = int(text)
         if value > MAX_INTEGER:
-            diagnostics.append(Diagnostic(f"{text} does not fit 64 bits", span, f"the largest is {MAX_INTEGER}"))
+            diagnostics.append(
+                Diagnostic(f"{text} does not fit 64 bits", span, f"the largest is {MAX_INTEGER}")
+            )
             return 0
         return value
     value = float(text)
@@ -129,7 +135,7 @@ def _read_constants(
                 Diagnostic(
                     f"'{token}' cannot be the default of '{name}'",
                     span_of(part),
-                    "a default is a number, True, False or a tuple of numbers; without one the user must give a value",
+                    "a default is a number, True, False or a tuple of numbers",
                 )
             )
             yield 0

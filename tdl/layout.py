@@ -22,7 +22,9 @@ MAX_NESTING = 64
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-_STRING = r'"""(?:[^\\]|\\.)*?"""|' r"'''(?:[^\\]|\\.)*?'''|" r'"(?:[^"\\\r\n]|\\.)*"|' r"'(?:[^'\\\r\n]|\\.)*'"
+_STRING = (
+    r'"""(?:[^\\]|\\.)*?"""|' r"'''(?:[^\\]|\\.)*?'''|" r'"(?:[^"\\\r\n]|\\.)*"|' r"'(?:[^'\\\r\n]|\\.)*'"
+)
 _LANDMARK = re.compile(rf"#[^\r\n]*|{_STRING}|[()\[\]]|[^\x00-\x7f]", re.DOTALL)
 _CLOSES = {")": "(", "]": "["}
 
@@ -39,7 +41,9 @@ def check_text(source: Source) -> list[Diagnostic]:
         ]
     if not source.text.strip():
         return [
-            Diagnostic("the description is empty", Span(0, 0), "write `def name(tensors): return lambda ...: ...`")
+            Diagnostic(
+                "the description is empty", Span(0, 0), "write `def name(tensors): return lambda ...: ...`"
+            )
         ]
     return _check_characters(source.text) or _check_brackets(source.text)
 
@@ -76,7 +80,9 @@ def _check_brackets(text: str) -> list[Diagnostic]:
                 return [nested_too_deeply(Span(at, at + 1), MAX_NESTING)]
         elif bracket in _CLOSES:
             if not open_at:
-                return [Diagnostic(f"'{bracket}' closes nothing", Span(at, at + 1), "delete it or open it before")]
+                return [
+                    Diagnostic(f"'{bracket}' closes nothing", Span(at, at + 1), "delete it or open it before")
+                ]
             opener = open_at.pop()
             if text[opener] != _CLOSES[bracket]:
                 return [

@@ -94,9 +94,9 @@ def _limit_depth(source: Source, node: Lambda | Expression) -> None:
 
 _EXPRESSION_STARTS = frozenset({"NAME", "NUMBER", "LPAR", "MINUS", "PLUS", "NOT"})
 _OPERATORS = frozenset(
-    "PLUS MINUS STAR SLASH PERCENT POWER FLOOR_DIVIDE LESS_EQUAL GREATER_EQUAL EQUAL_TO NOT_EQUAL "
-    "LESSTHAN MORETHAN AND OR IF DOT LPAR LSQB".split()
+    ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "POWER", "FLOOR_DIVIDE", "AND", "OR", "IF", "DOT", "LPAR")
 )
+_COMPARISONS = frozenset(("LESSTHAN", "MORETHAN", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL_TO", "NOT_EQUAL"))
 _WORDS = {
     "NAME": "a name",
     "NUMBER": "a number",
@@ -116,7 +116,9 @@ def _unexpected_token(text: str, error: UnexpectedToken) -> Diagnostic:
     found = "the end of the line" if token.type == "_NEWLINE" else f"'{token}'"
     if token.type == "_NEWLINE":
         span = Span(span.start, span.start)
-    return Diagnostic(f"expected {_expected(accepted)}, found {found}", span, _syntax_hint(text, token, accepted))
+    return Diagnostic(
+        f"expected {_expected(accepted)}, found {found}", span, _syntax_hint(text, token, accepted)
+    )
 
 
 def _expected(accepted: set[str]) -> str:
@@ -128,7 +130,7 @@ def _expected(accepted: set[str]) -> str:
         left -= _EXPRESSION_STARTS
     elif left >= _OPERATORS:
         words.append("an operator")
-        left -= _OPERATORS
+        left -= _OPERATORS | _COMPARISONS | {"LSQB"}
     patterns = {terminal.name: terminal.pattern.value for terminal in _grammar().terminals}
     if "_NEWLINE" in left:
         left.discard("SEMICOLON")
@@ -139,7 +141,7 @@ def _expected(accepted: set[str]) -> str:
 def _syntax_hint(text: str, token: Token, accepted: set[str]) -> str:
     """Advice for the slips that are easy to name."""
     before = text[: token.start_pos or 0].rstrip()
-    if token.type in ("LESSTHAN", "MORETHAN", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL_TO", "NOT_EQUAL"):
+    if token.type in _COMPARISONS:
         return "comparisons do not chain, write a < b and b < c"
     if token.type == "EQUAL" and "EQUAL_TO" in accepted:
         return "equality is written =="
@@ -159,6 +161,6 @@ def _unexpected_character(text: str, at: int) -> Diagnostic:
     if character in "\"'":
         return Diagnostic("a string is never closed", Span(at, at + 1), "strings are for the docstring only")
     hints = {"{": "tuples are written with ()", "!": "not equal is written !=, negation is written not"}
-    return Diagnostic(f"unexpected character '{character}'", Span(at, at + 1), hints.get(character, "delete it"))
-
-
+    return Diagnostic(
+        f"unexpected character '{character}'", Span(at, at + 1), hints.get(character, "delete it")
+    )

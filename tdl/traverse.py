@@ -122,7 +122,11 @@ def _rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
         case Stage():
             fields = {"value": parts[0]}
         case Description(tensors=tensors, attributes=attributes, stages=stages):
-            ends = (len(tensors), len(tensors) + len(attributes), len(tensors) + len(attributes) + len(stages))
+            ends = (
+                len(tensors),
+                len(tensors) + len(attributes),
+                len(tensors) + len(attributes) + len(stages),
+            )
             fields = {
                 "tensors": parts[: ends[0]],
                 "attributes": parts[ends[0] : ends[1]],

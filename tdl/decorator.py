@@ -1,0 +1,44 @@
+"""The text of a decorated Python function; the function itself is never called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DescriptionError
+
+
+def op_source(function: Callable[..., Any]) -> str:
+    """The source of a Python function, dedented, without its decorators.
+
+    Raises `DescriptionError` where Python does not keep the source (functions made by `exec` or typed at
+    a prompt) or where it is not one plain `def`.
+    """
+    return op_location(function)[0]
+
+
+def op_location(function: Callable[..., Any]) -> tuple[str, str, int]:
+    """The source of a function as `op_source` gives it, its file, and the line its `def` stands on."""
+    name = getattr(function, "__qualname__", repr(function))
+    if not inspect.isfunction(function):
+        raise DescriptionError(f"'{name}' is not a function; decorate a def or pass text to tofu.parse")
+    try:
+        lines, first_line = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise DescriptionError(
+            f"the source of '{name}' is not available, as for functions typed at a prompt; "
+            "pass the description's text to tofu.parse instead"
+        ) from None
+    text = textwrap.dedent("".join(lines))
+    try:
+        [definition] = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        definition = None
+    if not isinstance(definition, ast.FunctionDef):
+        raise DescriptionError(f"'{name}' is not a plain function; a description is one def with a return")
+    skipped = definition.lineno - 1
+    body = "".join(text.splitlines(keepends=True)[skipped:])
+    return body, inspect.getsourcefile(function) or "<string>", max(first_line, 1) + skipped

@@ -1,0 +1,31 @@
+"""Partial derivatives of the scalar functions, as syntax trees."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .ast import Call, Expression, Variable
+from .functions import FUNCTIONS
+from .parser import parse_expression
+from .traverse import Node, transform
+
+
+def derivative(call: Call, argument: int) -> Expression | None:
+    """The partial derivative of a call by one of its arguments; None where the language cannot express it.
+
+    The function's own value appears as the call itself: `tanh(u)` gives `1 - tanh(u) * tanh(u)`.
+    """
+    text = FUNCTIONS[call.function].derivatives[argument]
+    if not text:
+        return None
+    replacements: dict[str, Expression] = dict(zip("xyz", call.arguments, strict=False)) | {"f": call}
+
+    def substitute(node: Node) -> Node:
+        return replacements[node.name] if isinstance(node, Variable) else node
+
+    return transform(_pattern(text), substitute)
+
+
+@cache
+def _pattern(text: str) -> Expression:
+    return parse_expression(text)
