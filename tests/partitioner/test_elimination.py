@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tofu.errors import PlanError
 from tofu.partitioner.elimination import Factor, Semiring, eliminate
 
@@ -87,7 +86,9 @@ def test_a_hub_with_many_leaves_stays_small():
 
 
 def test_equal_costs_resolve_to_the_first_value():
-    solution = eliminate([3, 3, 2], [Factor((0, 1), np.zeros((3, 3), int)), Factor((1, 2), np.ones((3, 2), int))])
+    solution = eliminate(
+        [3, 3, 2], [Factor((0, 1), np.zeros((3, 3), int)), Factor((1, 2), np.ones((3, 2), int))]
+    )
     assert solution.assignment == (0, 0, 0)
 
 
@@ -107,7 +108,9 @@ def test_a_dense_graph_is_refused_with_its_width_and_size():
     n = 12
     pairs = itertools.combinations(range(n), 2)
     factors = [Factor(pair, np.zeros((4, 4), int)) for pair in pairs]
-    with pytest.raises(PlanError, match=r"joins it with 11 others into a table of 16777216 entries.*limit is 1000"):
+    with pytest.raises(
+        PlanError, match=r"joins it with 11 others into a table of 16777216 entries.*limit is 1000"
+    ):
         eliminate([4] * n, factors, table_limit=1000)
 
 

@@ -1,0 +1,174 @@
+"""A proven lower bound for every recursive plan: what must cross between the groups of the first step.
+
+Take any plan that refines a choice of the first step, whose `k` groups own `T_g`, compute boxes that need
+`R_g`, and produce `P_g`. Each count of the first step is at most the refined plan's count:
+
+* *Outputs, concatenated.* An element of `T_g` outside `P_g` is owned by some worker of group `g` and
+  computed by none of them, so it is fetched at least once: `|T_g| - |T_g n P_g|` in all.
+* *Outputs, reduced.* Each owner of an element fetches it from one holder of every term but its own. At
+  least `k - 1` terms are computed outside the group: `(k - 1) |T_g|`.
+* *Inputs.* Together the workers of a group fetch at least what their regions cover outside `T_g`. Where
+  the regions of any refinement cover all of `R_g`, that is `|R_g| - |R_g n T_g|`. They need not: a window
+  with a stride skips elements at the seam between two workers that the group's bounding box contains.
+  Such a read counts as nothing here. A tensor that is read twice counts by its larger read only, since
+  refined regions may coincide and be fetched once.
+
+The least sum of these over all choices of the first step is therefore a bound for every plan with the
+same decisions (ties included) and the same first factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analyzer.bound import Bound
+from ..analyzer.region import Boxes, volume
+from ..tdl.ast import Element, Index, Variable
+from ..tdl.traverse import walk
+from .cost import Counts, overlap
+from .elimination import Factor, eliminate
+from .network import Link, Network
+from .tables import OperatorChoices, Tables, TensorChoices
+
+UNIT_LIMIT = 1 << 14
+"""Values of an index for which a read is still checked for holes; beyond that it counts as nothing."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+def first_step_bound(
+    network: Network,
+    tables: Tables,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    first_step_bytes: int,
+) -> int:
+    """The bound, given the choices of the first step and their optimum.
+
+    Where every count is already a bound the optimum itself is the answer, else a second elimination over
+    the smaller tables gives it.
+    """
+    refinable = _Refinable()
+    known: dict[tuple[OperatorChoices, TensorChoices, tuple[str, ...]], Counts] = {}
+    factors: list[Factor] = []
+    exact = True
+    for link in network.links:
+        operator, tensor = operators[link.operator], tensors[link.tensor]
+        table = tables.bytes(operator, tensor, link.source, link.weight)
+        if not isinstance(link.source, int) and not refinable.all(operator, link.source):
+            key = (operator, tensor, link.source)
+            if key not in known:
+                known[key] = _certain_reads(operator, tensor, link.source, refinable)
+            table = known[key] * link.weight
+            exact = False
+        factors.append(Factor(_scope(link, len(operators)), table))
+    if exact:
+        return first_step_bytes
+    domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
+    return int(eliminate(domains, factors).optimum)
+
+
+def _scope(link: Link, operators: int) -> tuple[int, int]:
+    return link.operator, operators + link.tensor
+
+
+def _certain_reads(
+    operator: OperatorChoices, tensor: TensorChoices, names: tuple[str, ...], refinable: _Refinable
+) -> Counts:
+    """Elements that any refinement fetches: `[operator choices, tensor choices]`."""
+    owned = tensor.regions[None]
+    largest: Counts | None = None
+    for name in names:
+        needed = operator.inputs[name][:, None]
+        counts = (volume(needed) - overlap(needed, owned)) * refinable.mask(operator, name)[:, None]
+        largest = counts if largest is None else np.maximum(largest, counts)
+    assert largest is not None
+    total: Counts = largest.sum(axis=-1)
+    return total
+
+
+class _Refinable:
+    """Which reads have the property that the regions of any refinement cover the whole region."""
+
+    def __init__(self) -> None:
+        self._masks: dict[tuple[OperatorChoices, str], Mask] = {}
+        self._covered: dict[tuple[Bound, str, int, bytes], bool] = {}
+
+    def all(self, operator: OperatorChoices, names: tuple[str, ...]) -> bool:
+        return len(names) == 1 and bool(self.mask(operator, names[0]).all())
+
+    def mask(self, operator: OperatorChoices, name: str) -> Mask:
+        """`[choices, groups]`: whether unit boxes of that group's box cover its region of the tensor."""
+        found = self._masks.get((operator, name))
+        if found is None:
+            found = self._masks[operator, name] = self._compute(operator, name)
+        return found
+
+    def _compute(self, operator: OperatorChoices, name: str) -> Mask:
+        shape = operator.boxes.shape[:2]
+        description = operator.bound.description
+        elements = [n for n in walk(description) if isinstance(n, Element) and n.tensor == name]
+        dimensions = list(zip(*(element.indices for element in elements), strict=True))
+        variables = [_variables(indices) for indices in dimensions]
+        if len(set().union(*variables)) != sum(map(len, variables)):
+            return np.zeros(shape, np.bool_)
+        mask = np.ones(shape, np.bool_)
+        for dimension, indices in enumerate(dimensions):
+            plain = isinstance(indices[0], Variable) and all(index == indices[0] for index in indices)
+            if plain or not variables[dimension]:
+                continue
+            positions = [operator.bound.variables.index(v) for v in sorted(variables[dimension])]
+            for place in np.ndindex(shape):
+                mask[place] &= self._is_covered(operator, name, dimension, positions, place)
+        return mask
+
+    def _is_covered(
+        self,
+        operator: OperatorChoices,
+        name: str,
+        dimension: int,
+        positions: list[int],
+        place: tuple[int, ...],
+    ) -> bool:
+        bound, box = operator.bound, operator.boxes[place]
+        key = (bound, name, dimension, box[positions].tobytes())
+        found = self._covered.get(key)
+        if found is None:
+            units = _unit_boxes(box, positions)
+            found = units is not None and _covers(
+                bound.input_regions(units)[name][:, dimension], operator.inputs[name][place][dimension]
+            )
+            self._covered[key] = found
+        return found
+
+
+def _variables(indices: Sequence[Index]) -> set[str]:
+    return {node.name for index in indices for node in walk(index) if isinstance(node, Variable)}
+
+
+def _unit_boxes(box: Boxes, positions: list[int]) -> Boxes | None:
+    """`box` cut into single values of the variables at `positions`; None where there are too many."""
+    extents = (box[positions, 1] - box[positions, 0]).tolist()
+    if np.prod([float(extent) for extent in extents]) > UNIT_LIMIT:
+        return None
+    offsets = np.indices(extents).reshape(len(positions), -1)
+    units = np.repeat(box[None], offsets.shape[1], axis=0)
+    for position, offset in zip(positions, offsets, strict=True):
+        units[:, position, 0] = box[position, 0] + offset
+        units[:, position, 1] = units[:, position, 0] + 1
+    return units
+
+
+def _covers(intervals: Boxes, target: Boxes) -> bool:
+    """Whether the union of `[n, 2]` intervals contains the `[2]` target."""
+    intervals = intervals[intervals[:, 1] > intervals[:, 0]]
+    if not len(intervals):
+        return bool(target[1] <= target[0])
+    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    reached = np.maximum.accumulate(intervals[:, 1])
+    return bool(
+        intervals[0, 0] <= target[0] and reached[-1] >= target[1] and (intervals[1:, 0] <= reached[:-1]).all()
+    )

@@ -1,0 +1,177 @@
+"""From a graph and its plan to one instruction list per worker (Tofu, section 6).
+
+Per operation a worker fetches the input regions that its own shards lack, computes, and collects its
+shards of the outputs. Inputs are read from the shard where that holds the whole region. An output is
+computed right into the shard where the worker computes exactly what it owns; otherwise into a buffer of
+its own, from which all owners fetch or reduce.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..analyzer.region import Region
+from ..dataflow.graph import Graph, Operation
+from ..dataflow.partitioned import (
+    Buffer,
+    BufferKind,
+    Compute,
+    Instruction,
+    MultiFetch,
+    PartitionedGraph,
+    Piece,
+    Program,
+    Reduce,
+)
+from .cover import Parts, elements
+from .movement import Movements, OperatorRegions
+from .plan import Plan
+
+NO_BUFFER = -1
+
+
+def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
+    """Make the programs that run `graph` as `plan` says.
+
+    `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Raises PlanError where the plan
+    is not one for this graph.
+    """
+    plan.check_graph(graph)
+    lowering = _Lowering(graph, plan)
+    for operation in graph.operations:
+        lowering.add(operation)
+    return lowering.finish()
+
+
+class _Lowering:
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        self._graph = graph
+        self._plan = plan
+        self._workers = range(plan.workers)
+        self._movements = Movements(plan.factors)
+        self._buffers: list[list[Buffer]] = [[] for _ in self._workers]
+        self._instructions: list[list[Instruction]] = [[] for _ in self._workers]
+        self._layouts = [plan.layouts[tensor.name] for tensor in graph.tensors]
+        self._itemsize = [np.dtype(tensor.dtype).itemsize for tensor in graph.tensors]
+        self._planned_bytes = 0
+        self._shards: list[tuple[int, ...]] = []
+        for tensor in graph.tensors:
+            self._shards.append(
+                self._make_shards(tensor.index) if tensor.alias is None else self._shards[tensor.alias]
+            )
+
+    def finish(self) -> PartitionedGraph:
+        programs = tuple(
+            Program(w, tuple(self._buffers[w]), tuple(self._instructions[w])) for w in self._workers
+        )
+        return PartitionedGraph(
+            self._graph, self._plan.workers, programs, tuple(self._shards), self._planned_bytes
+        )
+
+    def add(self, operation: Operation) -> None:
+        """Append one operation to every worker's list: fetch, compute, collect."""
+        operator = self._movements.operator(operation.bound, self._plan.strategies[operation.name])
+        computes = [self._fetch_inputs(operation, operator, w) for w in self._workers]
+        produced = [
+            self._output_buffers(operation, operator, tensor, output, computes)
+            for output, tensor in enumerate(operation.outputs)
+        ]
+        names = operation.bound.description.tensor_names
+        for w in self._workers:
+            self._instructions[w].append(
+                Compute(
+                    operation.index,
+                    operator.boxes[w],
+                    computes[w],
+                    tuple(operator.inputs[name][w] if name in operator.inputs else None for name in names),
+                    tuple(buffers[w] for buffers in produced),
+                )
+            )
+        for output, tensor in enumerate(operation.outputs):
+            self._collect(operation, operator, tensor, output, produced[output])
+
+    def _make_shards(self, tensor: int) -> tuple[int, ...]:
+        return tuple(
+            self._buffer(w, tensor, region, BufferKind.SHARD) if elements(region) else NO_BUFFER
+            for w, region in enumerate(self._movements.layout(self._layouts[tensor]))
+        )
+
+    def _buffer(self, worker: int, tensor: int, region: Region, kind: BufferKind) -> int:
+        buffers = self._buffers[worker]
+        index = len(buffers)
+        buffers.append(Buffer(index, tensor, region, kind, elements(region) * self._itemsize[tensor]))
+        return index
+
+    def _fetch_inputs(
+        self, operation: Operation, operator: OperatorRegions, worker: int
+    ) -> tuple[int | None, ...]:
+        """The buffer of every input, after fetching those that are not in the worker's shards."""
+        inputs: list[int | None] = []
+        fetched: dict[tuple[int, Region], int] = {}
+        for name, tensor in zip(operation.bound.description.tensor_names, operation.inputs, strict=True):
+            if name not in operator.inputs:
+                inputs.append(None)
+                continue
+            parts = self._movements.fetches(operator, name, self._layouts[tensor])[worker]
+            if parts is None:
+                inputs.append(self._shards[tensor][worker])
+                continue
+            region = operator.inputs[name][worker]
+            buffer = fetched.get((tensor, region))
+            if buffer is None:
+                buffer = self._buffer(worker, tensor, region, BufferKind.FETCHED)
+                fetched[tensor, region] = buffer
+                pieces = self._pieces(parts, tensor, self._shards[tensor], worker)
+                self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces))
+            inputs.append(buffer)
+        return tuple(inputs)
+
+    def _output_buffers(
+        self,
+        operation: Operation,
+        operator: OperatorRegions,
+        tensor: int,
+        output: int,
+        computes: list[tuple[int | None, ...]],
+    ) -> list[int]:
+        """Where each worker computes an output: its shard, or a buffer that the owners collect from.
+
+        A shard that the operation also reads may be overwritten only element by element.
+        """
+        owned = self._movements.layout(self._layouts[tensor])
+        buffers = []
+        for w, region in enumerate(operator.outputs[output]):
+            shard = self._shards[tensor][w]
+            direct = (
+                operator.reducer is None
+                and shard != NO_BUFFER
+                and region == owned[w]
+                and (operation.bound.elementwise or shard not in computes[w])
+            )
+            buffers.append(shard if direct else self._buffer(w, tensor, region, BufferKind.PARTIAL))
+        return buffers
+
+    def _collect(
+        self, operation: Operation, operator: OperatorRegions, tensor: int, output: int, produced: list[int]
+    ) -> None:
+        """Assemble or reduce every owner's shard from what the workers computed."""
+        collections = self._movements.collections(operator, output, self._layouts[tensor])
+        for w, shard in enumerate(self._shards[tensor]):
+            if shard == NO_BUFFER or shard == produced[w]:
+                continue
+            parts = tuple(self._pieces(part, tensor, produced, w) for part in collections[w])
+            self._instructions[w].append(
+                MultiFetch(operation.index, shard, parts[0])
+                if operator.reducer is None
+                else Reduce(operation.index, shard, operator.reducer, parts)
+            )
+
+    def _pieces(
+        self, parts: Parts, tensor: int, buffers: tuple[int, ...] | list[int], reader: int
+    ) -> tuple[Piece, ...]:
+        pieces = []
+        for source, region in parts:
+            pieces.append(Piece(source, buffers[source], region))
+            if source != reader:
+                self._planned_bytes += elements(region) * self._itemsize[tensor]
+        return tuple(pieces)

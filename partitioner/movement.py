@@ -1,0 +1,116 @@
+"""Which worker reads which region from whom, for one operation and one tensor, without buffers.
+
+Layers repeat, so lowering asks for the same movements again and again: they are computed once per
+operator with its strategies, per source, and per layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..analyzer.bound import Bound
+from ..analyzer.region import Boxes, Region, to_region
+from ..errors import PlanError
+from .cover import Parts, contains, cover, elements
+from .splits import SplitLayout
+from .tables import Strategies, operator_choices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorRegions:
+    """One operator split by one sequence of strategies: everything per worker.
+
+    `term[w]` is the number of the partial result that worker `w` computes, of `terms`; `reducer` combines
+    them and is None where the outputs are only concatenated.
+    """
+
+    bound: Bound
+    boxes: tuple[Region, ...]
+    inputs: dict[str, tuple[Region, ...]]
+    outputs: tuple[tuple[Region, ...], ...]
+    terms: int
+    term: tuple[int, ...]
+    reducer: str | None
+
+
+class Movements:
+    """Regions and movements for plans with one sequence of factors."""
+
+    def __init__(self, factors: tuple[int, ...]) -> None:
+        self._factors = factors
+        self._operators: dict[tuple[Bound, Strategies], OperatorRegions] = {}
+        self._layouts: dict[SplitLayout, tuple[Region, ...]] = {}
+        self._fetches: dict[tuple[OperatorRegions, str, SplitLayout], tuple[Parts | None, ...]] = {}
+        self._collections: dict[tuple[OperatorRegions, int, SplitLayout], tuple[tuple[Parts, ...], ...]] = {}
+
+    def operator(self, bound: Bound, strategies: Strategies) -> OperatorRegions:
+        found = self._operators.get((bound, strategies))
+        if found is None:
+            choices = operator_choices(bound, [strategies], self._factors)
+            found = OperatorRegions(
+                bound,
+                _regions(choices.boxes[0]),
+                {name: _regions(boxes[0]) for name, boxes in choices.inputs.items()},
+                tuple(_regions(boxes[0]) for boxes in choices.outputs),
+                int(choices.terms[0]),
+                tuple(choices.term[0].tolist()),
+                _reducer(bound, strategies),
+            )
+            self._operators[bound, strategies] = found
+        return found
+
+    def layout(self, layout: SplitLayout) -> tuple[Region, ...]:
+        """The region that each worker owns."""
+        found = self._layouts.get(layout)
+        if found is None:
+            found = self._layouts[layout] = _regions(layout.regions)
+        return found
+
+    def fetches(self, operator: OperatorRegions, name: str, layout: SplitLayout) -> tuple[Parts | None, ...]:
+        """Per worker the parts of an input to fetch, or None where its own shard holds all it needs."""
+        key = (operator, name, layout)
+        found = self._fetches.get(key)
+        if found is None:
+            owned = self.layout(layout)
+            found = self._fetches[key] = tuple(
+                None if elements(owned[w]) and contains(owned[w], needed) else _covered(needed, owned, w)
+                for w, needed in enumerate(operator.inputs[name])
+            )
+        return found
+
+    def collections(
+        self, operator: OperatorRegions, output: int, layout: SplitLayout
+    ) -> tuple[tuple[Parts, ...], ...]:
+        """Per worker and term the parts of an output that make up the region it owns."""
+        key = (operator, output, layout)
+        found = self._collections.get(key)
+        if found is None:
+            produced = operator.outputs[output]
+            by_term = [
+                [r if term == mine else None for r, mine in zip(produced, operator.term, strict=True)]
+                for term in range(operator.terms)
+            ]
+            found = self._collections[key] = tuple(
+                tuple(_covered(owned, held, w) for held in by_term) if elements(owned) else ()
+                for w, owned in enumerate(self.layout(layout))
+            )
+        return found
+
+
+def _regions(boxes: Boxes) -> tuple[Region, ...]:
+    return tuple(to_region(box) for box in boxes)
+
+
+def _covered(target: Region, held: tuple[Region, ...] | list[Region | None], reader: int) -> Parts:
+    parts = cover(target, held, reader)
+    if parts is None:
+        raise PlanError(f"worker {reader} needs {target}, but no worker holds all of it: the layout has gaps")
+    return parts
+
+
+def _reducer(bound: Bound, strategies: Strategies) -> str | None:
+    reducers = {str(bound.reducer(v)) for v in strategies if v is not None and bound.kind(v) == "reduce"}
+    if len(reducers) > 1:
+        both = " and ".join(sorted(reducers))
+        raise PlanError(f"{bound.description.name} cannot be reduced by {both} at once")
+    return reducers.pop() if reducers else None

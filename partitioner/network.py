@@ -1,0 +1,116 @@
+"""What the search decides about a graph: its classes of operations and tensors, and the links between them.
+
+Every operation and every tensor is a decision, except that some must agree: a tensor that overwrites
+another one takes over its layout, and operations that are tied (one cell's copies at different time
+steps, Tofu section 5.1) share one strategy, and what they produce one layout.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..analyzer.bound import Bound
+from ..analyzer.region import Shape
+from ..dataflow.graph import Graph, Operation
+from ..errors import PlanError
+
+Source = tuple[str, ...] | int
+"""How an operation touches a tensor: the parameters through which it reads it, or the output it is."""
+
+
+class Link(NamedTuple):
+    """An operation class touches a tensor class; `weight` is the bytes of one element times repetitions."""
+
+    operator: int
+    tensor: int
+    source: Source
+    weight: int
+
+
+@dataclass(frozen=True)
+class Network:
+    """The decisions: `operators[c]` and `shapes[c]` describe a class, the maps lead from index to class."""
+
+    graph: Graph
+    operators: tuple[Bound, ...]
+    shapes: tuple[Shape, ...]
+    operation_class: tuple[int, ...]
+    tensor_class: tuple[int, ...]
+
+    @property
+    def tied(self) -> bool:
+        """Whether any two operations share a decision."""
+        return len(self.operators) < len(self.graph.operations)
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""
+        weights: Counter[tuple[int, int, Source]] = Counter()
+        for operation in self.graph.operations:
+            for tensor, source in touched(operation):
+                itemsize = np.dtype(self.graph.tensors[tensor].dtype).itemsize
+                weights[self.operation_class[operation.index], self.tensor_class[tensor], source] += itemsize
+        return tuple(Link(*key, weight) for key, weight in weights.items())
+
+
+def touched(operation: Operation) -> list[tuple[int, Source]]:
+    """The tensors an operation reads, each once with all its parameters, and the tensors it produces."""
+    bound = operation.bound
+    reads: dict[int, tuple[str, ...]] = {}
+    for name, tensor in zip(bound.description.tensor_names, operation.inputs, strict=True):
+        if name in bound.reads:
+            reads[tensor] = (*reads.get(tensor, ()), name)
+    return [*reads.items(), *((tensor, output) for output, tensor in enumerate(operation.outputs))]
+
+
+def build_network(graph: Graph) -> Network:
+    """Group operations by tie, and tensors by alias and by the tied operations that produce them.
+
+    Raises PlanError where a tensor overwrites one of another shape.
+    """
+    classes: dict[tuple[str, Bound] | int, int] = {}
+    operation_class = tuple(
+        classes.setdefault((op.tie, op.bound) if op.tie is not None else op.index, len(classes))
+        for op in graph.operations
+    )
+    representatives: dict[int, Operation] = {}
+    leader = list(range(len(graph.tensors)))
+    for tensor in graph.tensors:
+        if tensor.alias is not None:
+            _join(leader, tensor.index, tensor.alias)
+    for op in graph.operations:
+        first = representatives.setdefault(operation_class[op.index], op)
+        for mine, its in zip(op.outputs, first.outputs, strict=True):
+            _join(leader, mine, its)
+    numbers: dict[int, int] = {}
+    tensor_class = tuple(
+        numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors
+    )
+    shapes: list[Shape] = []
+    for tensor, number in zip(graph.tensors, tensor_class, strict=True):
+        if number == len(shapes):
+            shapes.append(tensor.shape)
+        elif shapes[number] != tensor.shape:
+            raise PlanError(
+                f"tensor {tensor.name!r} has shape {tensor.shape} but shares its layout (by overwriting or "
+                f"by tied operations) with a tensor of shape {shapes[number]}; they must be equal"
+            )
+    operators = tuple(op.bound for op in representatives.values())
+    return Network(graph, operators, tuple(shapes), operation_class, tensor_class)
+
+
+def _leader(leader: list[int], index: int) -> int:
+    while leader[index] != index:
+        leader[index] = leader[leader[index]]
+        index = leader[index]
+    return index
+
+
+def _join(leader: list[int], a: int, b: int) -> None:
+    first, second = sorted((_leader(leader, a), _leader(leader, b)))
+    leader[second] = first

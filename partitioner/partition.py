@@ -1,0 +1,61 @@
+"""From a graph to a plan, by a method chosen by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from ..dataflow.fingerprint import fingerprint
+from ..dataflow.graph import Graph
+from ..errors import PlanError
+from .network import Network, build_network
+from .plan import Plan
+from .recount import count_bytes
+from .recursive import recursive
+from .solution import Solution
+from .splits import SplitLayout
+
+Method = Callable[[Network, int], Solution]
+
+METHODS: Mapping[str, Method] = {"recursive": recursive}
+
+WORKER_LIMIT = 4096
+
+
+def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
+    """Find a plan for `workers` workers; the same graph gives the same plan.
+
+    Raises PlanError for an unknown method, a worker count below 1 or above `WORKER_LIMIT`, or a graph on
+    which the method gives up.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
+    if not 1 <= workers <= WORKER_LIMIT:
+        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
+    if method not in METHODS:
+        raise PlanError(f"there is no search method {method!r}; there are: {', '.join(sorted(METHODS))}")
+    start = time.perf_counter()
+    network = build_network(graph)
+    solution = METHODS[method](network, workers)
+    layouts = {
+        tensor.name: SplitLayout(tensor.shape, solution.dimensions[number], solution.factors)
+        for tensor, number in zip(graph.tensors, network.tensor_class, strict=True)
+    }
+    strategies = {
+        operation.name: solution.strategies[number]
+        for operation, number in zip(graph.operations, network.operation_class, strict=True)
+    }
+    cost_bytes = count_bytes(graph, layouts, strategies, solution.factors)
+    assert cost_bytes == sum(solution.step_cost_bytes), "the search and the recount disagree"
+    return Plan(
+        fingerprint=fingerprint(graph),
+        workers=workers,
+        factors=solution.factors,
+        method=method,
+        layouts=layouts,
+        strategies=strategies,
+        cost_bytes=cost_bytes,
+        step_cost_bytes=solution.step_cost_bytes,
+        lower_bound_bytes=solution.lower_bound_bytes,
+        search_seconds=time.perf_counter() - start,
+    )

@@ -1,0 +1,150 @@
+"""Candidate choices and the communication tables between them.
+
+A choice is a sequence with one entry per step: for an operation the index variable it is split along, for
+a tensor the dimension, or None where the step replicates it. Choices of `i` entries describe the graph
+split over the product of the first `i` factors; fetched data is included because an operation's regions
+follow from its own nested boxes (Tofu, section 5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..analyzer.bound import Bound
+from ..analyzer.region import Boxes, Shape, split, whole
+from .cost import Counts, collected_elements, fetched_elements, fetched_elements_once
+from .network import Source
+
+Strategies = tuple[str | None, ...]
+Dimensions = tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorChoices:
+    """Candidate strategies of one bound operator with their regions: one axis of choices, one of workers.
+
+    `boxes` is `[choices, workers, variables, 2]`, `inputs[name]` and `outputs[k]` the regions read and
+    produced, `terms` the number of partial results per choice, `term` the one that each worker computes.
+    """
+
+    bound: Bound
+    sequences: tuple[Strategies, ...]
+    boxes: Boxes
+    inputs: dict[str, Boxes]
+    outputs: tuple[Boxes, ...]
+    terms: Counts
+    term: Counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorChoices:
+    """Candidate layouts of one shape: `regions` is `[choices, workers, dimensions, 2]`."""
+
+    shape: Shape
+    sequences: tuple[Dimensions, ...]
+    regions: Boxes
+
+
+def operator_choices(
+    bound: Bound, sequences: Sequence[Strategies], factors: Sequence[int]
+) -> OperatorChoices:
+    """Evaluate the regions of all candidate strategies of an operator at once."""
+    boxes = np.stack([bound.split(sequence, factors) for sequence in sequences])
+    count, workers = boxes.shape[:2]
+    flat = boxes.reshape(-1, *boxes.shape[2:])
+    inputs = {
+        name: regions.reshape(count, workers, *regions.shape[1:])
+        for name, regions in bound.input_regions(flat).items()
+        if name in bound.reads
+    }
+    outputs = tuple(
+        regions.reshape(count, workers, *regions.shape[1:]) for regions in bound.output_regions(flat)
+    )
+    terms = np.ones(count, np.int64)
+    term = np.zeros((count, workers), np.int64)
+    for choice, sequence in enumerate(sequences):
+        remaining = workers
+        for variable, factor in zip(sequence, factors, strict=True):
+            remaining //= factor
+            if variable is not None and bound.kind(variable) == "reduce":
+                terms[choice] *= factor
+                term[choice] = term[choice] * factor + np.arange(workers) // remaining % factor
+    return OperatorChoices(bound, tuple(sequences), boxes, inputs, outputs, terms, term)
+
+
+def tensor_choices(shape: Shape, sequences: Sequence[Dimensions], factors: Sequence[int]) -> TensorChoices:
+    """Evaluate the regions of all candidate layouts of a shape."""
+    box = whole(shape)
+    regions = np.stack([split(box, sequence, factors) for sequence in sequences])
+    return TensorChoices(shape, tuple(sequences), regions)
+
+
+def communication(operator: OperatorChoices, tensor: TensorChoices, source: Source) -> Counts:
+    """Elements that move for every pair of choices: `[operator choices, tensor choices]`."""
+    owned = tensor.regions[None]
+    match source:
+        case int():
+            return collected_elements(operator.outputs[source][:, None], owned, operator.terms[:, None])
+        case (name,):
+            return fetched_elements(operator.inputs[name][:, None], owned)
+        case _:
+            return fetched_elements_once(np.stack([operator.inputs[n][:, None] for n in source]), owned)
+
+
+class Tables:
+    """Choices and tables for one factorisation, each computed once: layers repeat.
+
+    Bound operators are compared by identity, which is how binding caches them.
+    """
+
+    def __init__(self, factors: Sequence[int]) -> None:
+        self.factors = tuple(factors)
+        self._operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
+        self._tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
+        self._bytes: dict[tuple[OperatorChoices, TensorChoices, Source, int], Counts] = {}
+
+    def operator(self, bound: Bound, earlier: Strategies) -> OperatorChoices:
+        """All ways to split an operator once more; whole on every worker only where there is none.
+
+        A variable qualifies where it has a strategy and no worker group would be left without a value.
+        """
+        found = self._operators.get((bound, earlier))
+        if found is None:
+            step = len(earlier)
+            boxes = bound.split(earlier, self.factors[:step])
+            extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
+            sequences = [
+                (*earlier, variable)
+                for variable, extent in zip(bound.variables, extents, strict=True)
+                if extent >= self.factors[step] and bound.kind(variable) is not None
+            ]
+            found = operator_choices(bound, sequences or [(*earlier, None)], self.factors[: step + 1])
+            self._operators[bound, earlier] = found
+        return found
+
+    def tensor(self, shape: Shape, earlier: Dimensions) -> TensorChoices:
+        """All ways to split a tensor once more; replicated only where there is none."""
+        found = self._tensors.get((shape, earlier))
+        if found is None:
+            step = len(earlier)
+            boxes = split(whole(shape), earlier, self.factors[:step])
+            extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
+            sequences = [
+                (*earlier, dimension)
+                for dimension, extent in enumerate(extents)
+                if extent >= self.factors[step]
+            ]
+            found = tensor_choices(shape, sequences or [(*earlier, None)], self.factors[: step + 1])
+            self._tensors[shape, earlier] = found
+        return found
+
+    def bytes(self, operator: OperatorChoices, tensor: TensorChoices, source: Source, weight: int) -> Counts:
+        """Bytes that move for every pair of choices, each element counting `weight`."""
+        key = (operator, tensor, source, weight)
+        found = self._bytes.get(key)
+        if found is None:
+            found = self._bytes[key] = communication(operator, tensor, source) * weight
+        return found
