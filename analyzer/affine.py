@@ -1,0 +1,220 @@
+"""Index expressions in affine normal form.
+
+An index is a constant plus a sum of coefficients times *atoms*: index variables, and floor quotients and
+remainders of affine expressions by constants. Constants are integers and extents of whole tensors, as
+sympy expressions over symbols of our own; no text ever reaches sympy's parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Never, assert_never
+
+import sympy
+
+from ..tdl import ast
+from ..tdl.traverse import walk
+from .places import error_at
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVariable:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`floor(value / divisor)` with a positive divisor."""
+
+    value: Affine
+    divisor: sympy.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """`value - divisor * floor(value / divisor)` with a positive divisor."""
+
+    value: Affine
+    divisor: sympy.Expr
+
+
+Atom = IndexVariable | Quotient | Remainder
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """`constant + sum(coefficient * atom)`; atoms are distinct, coefficients are not zero."""
+
+    constant: sympy.Expr
+    terms: tuple[tuple[sympy.Expr, Atom], ...] = ()
+
+    @classmethod
+    def variable(cls, name: str) -> Affine:
+        return cls(sympy.S.Zero, ((sympy.S.One, IndexVariable(name)),))
+
+    @property
+    def bare(self) -> str | None:
+        """The index variable that this index is, if it is nothing else."""
+        match self.terms:
+            case ((coefficient, IndexVariable(name)),) if coefficient == 1 and self.constant == 0:
+                return name
+            case _:
+                return None
+
+    def __add__(self, other: Affine) -> Affine:
+        coefficients = {atom: coefficient for coefficient, atom in self.terms}
+        for coefficient, atom in other.terms:
+            coefficients[atom] = coefficients.get(atom, sympy.S.Zero) + coefficient
+        terms = tuple((c, atom) for atom, c in coefficients.items() if c != 0)
+        return Affine(self.constant + other.constant, terms)
+
+    def scale(self, factor: sympy.Expr) -> Affine:
+        if factor == 0:
+            return Affine(sympy.S.Zero)
+        terms = tuple((factor * c, atom) for c, atom in self.terms)
+        return Affine(factor * self.constant, terms)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDimension:
+    """An index that may take any value of its dimension: `:` of an opaque function's argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataDependent:
+    """An index computed from elements of tensors: any value of its dimension."""
+
+    span: ast.Span
+
+
+Index = Affine | WholeDimension | DataDependent
+
+
+@lru_cache(maxsize=None)
+def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
+    """The extent of a whole tensor's dimension."""
+    return sympy.Symbol(f"{tensor}.shape[{axis}]", integer=True, nonnegative=True)
+
+
+def normal_form(description: ast.Description, index: ast.Index) -> Index:
+    """An index's normal form.
+
+    Raises DescriptionError where the index neither is affine nor depends on data.
+    """
+    if isinstance(index, ast.FullSlice):
+        return WholeDimension()
+    if reads_elements(index):
+        return DataDependent(index.span)
+    return _affine(description, index)
+
+
+def constant(description: ast.Description, expression: ast.Expression) -> sympy.Expr:
+    """An extent stated by a binder: integers and extents of tensors. Raises DescriptionError."""
+    if isinstance(expression, ast.Call) and expression.function in ("maximum", "minimum"):
+        chosen = sympy.Max if expression.function == "maximum" else sympy.Min
+        arguments = (constant(description, argument) for argument in expression.arguments)
+        value: sympy.Expr = chosen(*arguments, evaluate=False)
+        return value
+    form = Affine(sympy.S.Zero) if reads_elements(expression) else _affine(description, expression)
+    if form.terms or reads_elements(expression):
+        raise error_at(description, expression.span, "an extent is made of integers and extents of tensors")
+    return form.constant
+
+
+def reads_elements(index: ast.Index) -> bool:
+    """Whether an index's value depends on tensor elements."""
+    return any(isinstance(node, ast.Element | ast.OpaqueElement) for node in walk(index))
+
+
+def variable_occurrences(index: ast.Index) -> Iterator[str]:
+    """Index variables as written, one for every occurrence."""
+    return (node.name for node in walk(index) if isinstance(node, ast.Variable))
+
+
+def variables_of(form: Affine) -> Iterator[str]:
+    """Index variables of a normal form; a variable may come more than once."""
+    for _, atom in form.terms:
+        match atom:
+            case IndexVariable():
+                yield atom.name
+            case Quotient() | Remainder():
+                yield from variables_of(atom.value)
+            case _:
+                assert_never(atom)
+
+
+def _affine(description: ast.Description, index: ast.Index) -> Affine:
+    def fail(node: ast.Index, reason: str) -> Never:
+        raise error_at(description, node.span, reason)
+
+    def convert(node: ast.Index) -> Affine:
+        match node:
+            case ast.Number(value):
+                if not isinstance(value, int):
+                    fail(node, f"an index is an integer, found {value!r}")
+                return Affine(sympy.Integer(value))
+            case ast.Variable(name):
+                return Affine.variable(name)
+            case ast.Extent(tensor, axis):
+                return Affine(extent_symbol(tensor, axis))
+            case ast.Unary("-", operand):
+                return convert(operand).scale(sympy.S.NegativeOne)
+            case ast.Binary("+", left, right):
+                return convert(left) + convert(right)
+            case ast.Binary("-", left, right):
+                return convert(left) + convert(right).scale(sympy.S.NegativeOne)
+            case ast.Binary("*", left, right):
+                return product(node, convert(left), convert(right))
+            case ast.Binary("//", left, right):
+                return quotient(convert(left), divisor_of(right))
+            case ast.Binary("%", left, right):
+                return remainder(convert(left), divisor_of(right))
+            case ast.Binary("/", _, _):
+                fail(node, "an index is an integer: use // for a floor quotient")
+            case _:
+                fail(node, "an index is affine: sums, differences, products and floor quotients by constants")
+
+    def product(node: ast.Binary, left: Affine, right: Affine) -> Affine:
+        if left.terms and right.terms:
+            fail(node, "an index is affine: a product of index variables is not; multiply by a constant")
+        return right.scale(left.constant) if not left.terms else left.scale(right.constant)
+
+    def divisor_of(node: ast.Expression) -> sympy.Expr:
+        form = convert(node)
+        if form.terms:
+            fail(node, "an index is divided by a constant, not by an index variable")
+        if form.constant == 0:
+            fail(node, "division by zero")
+        if form.constant.is_nonnegative is None and form.constant.is_nonpositive is None:
+            fail(node, "the sign of this divisor depends on shapes: use a number or a product of extents")
+        return form.constant
+
+    def quotient(value: Affine, divisor: sympy.Expr) -> Affine:
+        if divisor.is_nonpositive:
+            return quotient(value.scale(sympy.S.NegativeOne), -divisor)
+        if divisor == 1:
+            return value
+        if not value.terms:
+            return Affine(floor_quotient(value.constant, divisor))
+        return Affine(sympy.S.Zero, ((sympy.S.One, Quotient(value, divisor)),))
+
+    def remainder(value: Affine, divisor: sympy.Expr) -> Affine:
+        if divisor.is_nonpositive:
+            return remainder(value.scale(sympy.S.NegativeOne), -divisor).scale(sympy.S.NegativeOne)
+        if divisor == 1:
+            return Affine(sympy.S.Zero)
+        if not value.terms:
+            return Affine(value.constant - divisor * floor_quotient(value.constant, divisor))
+        return Affine(sympy.S.Zero, ((sympy.S.One, Remainder(value, divisor)),))
+
+    return convert(index)
+
+
+def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
+    """`floor(value / divisor)`, left as it stands: sympy's own simplification takes milliseconds."""
+    if value.is_Integer and divisor.is_Integer:
+        return sympy.Integer(int(value) // int(divisor))
+    result: sympy.Expr = sympy.floor(value / divisor, evaluate=False)
+    return result

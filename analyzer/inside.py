@@ -1,0 +1,55 @@
+"""The exact range of an index whose symbolic bounds are too wide, by trying all values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import sympy
+
+from .affine import Affine, IndexVariable, Quotient, Remainder, extent_symbol, floor_quotient, variables_of
+from .evaluate import compile_integers
+from .intervals import Interval, bounds
+from .region import Interval as Range
+from .region import Shape
+
+MAX_TRIALS = 2**22
+
+
+def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, Shape]) -> Range:
+    """The half-open range of an index's values over the whole iteration space.
+
+    Exact where the index has at most 2**22 combinations of values, else its symbolic bounds. No variable
+    may have extent 0.
+    """
+    variables = list(dict.fromkeys(variables_of(form)))
+    symbols = {name: sympy.Symbol(f"{name}.value", integer=True) for name in variables}
+    axes = [(tensor, axis) for tensor, shape in shapes.items() for axis in range(len(shape))]
+    constants = [shapes[tensor][axis] for tensor, axis in axes]
+    trailing = [extent_symbol(tensor, axis) for tensor, axis in axes]
+    trials = 1
+    for name in variables:
+        trials *= extents[name]
+    if trials > MAX_TRIALS:
+        interval = bounds(form, lambda name: Interval(sympy.S.Zero, sympy.Integer(extents[name] - 1)))
+        first, last = compile_integers(interval, trailing).integers(constants)
+        return first, last + 1
+    program = compile_integers([expression(form, symbols)], [*symbols.values(), *trailing])
+    grid = np.indices(tuple(extents[name] for name in variables)).reshape(len(variables), -1).T
+    values = program.bind(len(variables), constants)(grid)
+    return int(values.min()), int(values.max()) + 1
+
+
+def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
+    """A normal form as an expression in one symbol for each index variable."""
+    parts = [form.constant]
+    for coefficient, atom in form.terms:
+        match atom:
+            case IndexVariable(name):
+                parts.append(coefficient * symbols[name])
+            case Quotient(value, divisor):
+                parts.append(coefficient * floor_quotient(expression(value, symbols), divisor))
+            case Remainder(value, divisor):
+                inner = expression(value, symbols)
+                parts.append(coefficient * (inner - divisor * floor_quotient(inner, divisor)))
+    return sympy.Add(*parts)

@@ -1,0 +1,114 @@
+"""Symbolic interval analysis of index expressions (Tofu, section 4.2, with sound rules).
+
+Figure 4 of the paper does not swap bounds under a negative factor or a subtraction. Here every rule
+looks at signs, floor quotients use that floor is monotone, and the constants of both bounds are
+independent. Bounds are sympy expressions over the ends of index variables and the extents of tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from math import gcd
+from typing import NamedTuple, assert_never
+
+import sympy
+
+from .affine import Affine, Atom, IndexVariable, Quotient, Remainder, floor_quotient
+
+
+class Interval(NamedTuple):
+    """First and last value, both inclusive."""
+
+    first: sympy.Expr
+    last: sympy.Expr
+
+
+Ends = Callable[[str], Interval]
+
+
+@lru_cache(maxsize=None)
+def lower_symbol(variable: str) -> sympy.Symbol:
+    """The lower end of an index variable's half-open interval."""
+    return sympy.Symbol(f"{variable}.lower", integer=True)
+
+
+@lru_cache(maxsize=None)
+def upper_symbol(variable: str) -> sympy.Symbol:
+    """The upper end of an index variable's half-open interval."""
+    return sympy.Symbol(f"{variable}.upper", integer=True)
+
+
+def box_ends(variable: str) -> Interval:
+    """Ends of a variable in a box of the iteration space."""
+    return Interval(lower_symbol(variable), upper_symbol(variable) - 1)
+
+
+def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
+    """The interval of an index while its variables run through theirs; none of them may be empty.
+
+    Always contains every value. Exact where every variable occurs once, except under a remainder of a
+    value that moves in steps.
+    """
+    first, last = [form.constant], [form.constant]
+    for coefficient, atom in form.terms:
+        term = scaled(coefficient, _atom_bounds(atom, ends))
+        first.append(term.first)
+        last.append(term.last)
+    return Interval(sympy.Add(*first), sympy.Add(*last))
+
+
+def reach(form: Affine, extent: sympy.Expr) -> Interval:
+    """Clip a tensor's dimension `[0, extent)` to the values that an index with steps can hit.
+
+    An index `3 * x + 1` hits 1, 4, 7, ...: the first and the last of these inside the dimension. Only
+    integer coefficients are looked at, so the result is never too small.
+    """
+    step = _step(form)
+    if step <= 1 or not form.constant.is_Integer:
+        return Interval(sympy.S.Zero, extent - 1)
+    offset = int(form.constant) % step
+    return Interval(sympy.Integer(offset), offset + step * floor_quotient(extent - 1 - offset, sympy.Integer(step)))
+
+
+def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
+    match atom:
+        case IndexVariable(name):
+            return ends(name)
+        case Quotient(value, divisor):
+            inner = bounds(value, ends)
+            return Interval(floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor))
+        case Remainder(value, divisor):
+            return _remainder(value, divisor, bounds(value, ends))
+        case _:
+            assert_never(atom)
+
+
+def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
+    """The interval times a constant, whose sign may depend on shapes."""
+    first, last = coefficient * interval.first, coefficient * interval.last
+    if coefficient.is_nonnegative:
+        return Interval(first, last)
+    if coefficient.is_nonpositive:
+        return Interval(last, first)
+    return Interval(sympy.Min(first, last, evaluate=False), sympy.Max(first, last, evaluate=False))
+
+
+def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
+    """Exact within one period of the divisor, else all remainders that the value's steps can hit."""
+    low, high = floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor)
+    wraps = sympy.Min(sympy.S.One, high - low, evaluate=False)
+    smallest, largest = sympy.S.Zero, divisor - 1
+    step = gcd(_step(value), int(divisor)) if divisor.is_Integer else 1
+    if step > 1 and value.constant.is_Integer:
+        smallest = sympy.Integer(int(value.constant) % step)
+        largest = divisor - step + smallest
+    first, last = inner.first - divisor * low, inner.last - divisor * high
+    return Interval(first + wraps * (smallest - first), last + wraps * (largest - last))
+
+
+def _step(form: Affine) -> int:
+    """The greatest common divisor of the coefficients; 1 where one of them depends on shapes."""
+    if not all(coefficient.is_Integer for coefficient, _ in form.terms):
+        return 1
+    return reduce(gcd, (int(coefficient) for coefficient, _ in form.terms), 0)

@@ -1,0 +1,41 @@
+"""Take a description with stages apart: every stage becomes a description of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..tdl import ast
+from ..tdl.traverse import walk
+
+
+def split_stages(description: ast.Description) -> tuple[ast.Description, ...]:
+    """Descriptions without stages, in execution order; the last one produces the outputs.
+
+    Stage `s` of operator `F` is named `F_s`, the last one `F`. Each takes the tensors that it mentions:
+    the operator's parameters in their order, then what earlier stages produce, by the stages' names.
+    """
+    names = (*description.tensor_names, *(stage.name for stage in description.stages))
+    parts = [(f"{description.name}_{stage.name}", (stage.value,)) for stage in description.stages]
+    parts.append((description.name, description.outputs))
+    return tuple(_alone(description, names, name, outputs) for name, outputs in parts)
+
+
+def _alone(
+    description: ast.Description, names: tuple[str, ...], name: str, outputs: tuple[ast.Lambda, ...]
+) -> ast.Description:
+    tensors: set[str] = set()
+    opaques: set[str] = set()
+    for output in outputs:
+        for node in walk(output):
+            if isinstance(node, ast.Element | ast.Extent):
+                tensors.add(node.tensor)
+            elif isinstance(node, ast.OpaqueElement):
+                opaques.add(node.function)
+    return replace(
+        description,
+        name=name,
+        tensors=tuple(ast.TensorParameter(tensor) for tensor in names if tensor in tensors),
+        opaques=tuple(opaque for opaque in description.opaques if opaque in opaques),
+        stages=(),
+        outputs=outputs,
+    )
