@@ -1,0 +1,115 @@
+"""Adjoints: the descriptions of an operator's gradients, derived from its own.
+
+Let `t` be read in output `k` at indices `A(o, r)`, for output variables `o` and reduction variables `r`.
+The gradient at position `j` gains
+
+    sum over all (o, r) with A(o, r) = j of  grad_k[o] * d(output_k[o]) / d(t[A(o, r)])
+
+so an adjoint is found by differentiating the scalar expression and inverting the access. The results are
+descriptions like any other: they have strategies, kernels and adjoints of their own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+
+from ..errors import OperatorError
+from ..tdl import format, parse
+from ..tdl.ast import (
+    Binder,
+    Description,
+    Element,
+    Expression,
+    Extent,
+    Lambda,
+    Reduce,
+    Reducer,
+    TensorParameter,
+)
+from ..tdl.traverse import walk
+from .adjoint_algebra import ZERO, add
+from .adjoint_contribution import Contribution, contribution, position
+from .adjoint_extents import Extents, forward_extents
+from .adjoint_naming import rename, state_extents
+from .adjoint_sites import SiteFinder
+
+
+@lru_cache(maxsize=None)
+def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
+    """Descriptions whose results sum to the gradient with respect to `tensor`; none where it is zero.
+
+    Takes a description without attributes, stars and stages. A result's parameters are the head gradients
+    (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the forward's
+    order. All terms without a reduction form one description; each term with one has its own, a Sum at the root,
+    so that it can be split by reduction. Where several candidates of a Max or Min tie, each gets the gradient.
+
+    Raises OperatorError where the description has no derivative with respect to `tensor`.
+    """
+    _check(description, tensor)
+    heads, results = head_names(description), output_names(description)
+    extents = forward_extents(description, heads)
+    pointwise: list[Contribution] = []
+    summed: list[Contribution] = []
+    for output, head, result in zip(description.outputs, heads, results, strict=True):
+        for site in SiteFinder(description, tensor, output, head, result).sites():
+            found = contribution(extents, site)
+            (summed if found.free else pointwise).append(found)
+    terms = [_lambda(description, tensor, (found,), extents) for found in summed]
+    if pointwise:
+        terms.insert(0, _lambda(description, tensor, tuple(pointwise), extents))
+    gradients = [term for term in terms if term.body != ZERO]
+    parameters = heads + results + description.tensor_names
+    return tuple(
+        _description(f"{description.name}_grad_{tensor}{f'_{n}' if n > 1 else ''}", gradient, parameters)
+        for n, gradient in enumerate(gradients, 1)
+    )
+
+
+def head_names(description: Description) -> tuple[str, ...]:
+    """Names of the head gradients, one for each output: `grad_0`, `grad_1`, ...
+
+    Where the description has tensors of these names, being an adjoint itself: `grad_grad_0`, ...
+    """
+    return _numbered("grad_", description)
+
+
+def output_names(description: Description) -> tuple[str, ...]:
+    """Names under which adjoints read the outputs: `output_0`, ... or `output_output_0`, ..."""
+    return _numbered("output_", description)
+
+
+def _numbered(word: str, description: Description) -> tuple[str, ...]:
+    for repetitions in count(1):
+        names = tuple(f"{word * repetitions}{k}" for k in range(len(description.outputs)))
+        if not set(names) & set(description.tensor_names):
+            return names
+    raise AssertionError("some repetition is free")
+
+
+def _check(description: Description, tensor: str) -> None:
+    if tensor not in description.tensor_names:
+        known = ", ".join(description.tensor_names)
+        raise OperatorError(f"{description.name} has no tensor {tensor!r} to differentiate by; it has {known}")
+    if description.stages or description.attributes:
+        raise OperatorError(
+            f"{description.name} has {'stages' if description.stages else 'attributes'}: "
+            "specialise it and differentiate stage by stage"
+        )
+
+
+def _lambda(description: Description, tensor: str, terms: tuple[Contribution, ...], extents: Extents) -> Lambda:
+    rank = len(terms[0].positions)
+    binders = tuple(Binder(position(axis), Extent(tensor, axis)) for axis in range(rank))
+    if terms[0].free:
+        body: Expression = Reduce(Reducer.SUM, terms[0].free, terms[0].body.expression)
+    else:
+        body = add(*(term.body.expression for term in terms))
+    stated = state_extents(Lambda(binders, body), extents)
+    return rename(stated, terms[0].named_after, description)
+
+
+def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> Description:
+    used = {node.tensor for node in walk(gradient) if isinstance(node, Element | Extent)}
+    tensors = tuple(TensorParameter(parameter) for parameter in parameters if parameter in used)
+    return parse(format(Description(name, tensors, (), (), (), (gradient,))), origin=name)

@@ -1,0 +1,191 @@
+"""Sums and products of expressions, simplified as a person would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..tdl.ast import Binary, Call, Expression, Number, Unary
+
+ZERO = Number(0)
+ONE = Number(1)
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """`coefficient * factors / divisors` where all conditions hold, 0 elsewhere."""
+
+    coefficient: int | float = 1
+    factors: tuple[Expression, ...] = ()
+    divisors: tuple[Expression, ...] = ()
+    conditions: tuple[Expression, ...] = ()
+
+    def __mul__(self, other: Product) -> Product:
+        conditions = dict.fromkeys(self.conditions + other.conditions)
+        factors, divisors = self.factors + other.factors, list(self.divisors + other.divisors)
+        kept: list[Expression] = []
+        for factor in factors:
+            if factor in divisors:
+                divisors.remove(factor)
+            else:
+                kept.append(factor)
+        return Product(self.coefficient * other.coefficient, tuple(kept), tuple(divisors), tuple(conditions))
+
+    def same_up_to_coefficient(self, other: Product) -> bool:
+        return (self.factors, self.divisors, self.conditions) == (
+            other.factors,
+            other.divisors,
+            other.conditions,
+        )
+
+    @property
+    def expression(self) -> Expression:
+        if self.coefficient == 0:
+            return ZERO
+        result = _signed(self.coefficient, self.factors)
+        for divisor in self.divisors:
+            result = Binary("/", result, divisor)
+        return choose(conjunction(self.conditions), result, ZERO) if self.conditions else result
+
+
+def _signed(coefficient: int | float, factors: tuple[Expression, ...]) -> Expression:
+    if abs(coefficient) != 1 or not factors:
+        factors = (Number(abs(coefficient)), *factors)
+    result = Unary("-", factors[0]) if coefficient < 0 else factors[0]
+    for factor in factors[1:]:
+        result = Binary("*", result, factor)
+    return result
+
+
+def product(node: Expression) -> Product:
+    """An expression's factors. `where(c, x, 0)` counts as `x` under the condition `c`."""
+    match node:
+        case Number(value):
+            return Product(value)
+        case Unary("-", operand):
+            inner = product(operand)
+            return replace(inner, coefficient=-inner.coefficient)
+        case Binary("*", left, right):
+            return product(left) * product(right)
+        case Binary("/", left, right):
+            return product(left) * _reciprocal(right)
+        case Call("where", (condition, then, other)) if other == ZERO:
+            return Product(conditions=tuple(_conjuncts(condition))) * product(then)
+        case Call("where", (condition, then, other)) if then == ZERO:
+            return Product(conditions=(negation(condition),)) * product(other)
+        case _:
+            return Product(factors=(node,))
+
+
+def _reciprocal(node: Expression) -> Product:
+    match node:
+        case Number(1):
+            return Product()
+        case Unary("-", operand):
+            return replace(_reciprocal(operand), coefficient=-1)
+        case Binary("*", left, right):
+            return _reciprocal(left) * _reciprocal(right)
+        case _:
+            return Product(divisors=(node,))
+
+
+def _conjuncts(condition: Expression) -> Iterable[Expression]:
+    match condition:
+        case Binary("and", left, right):
+            yield from _conjuncts(left)
+            yield from _conjuncts(right)
+        case _:
+            yield condition
+
+
+def conjunction(conditions: tuple[Expression, ...]) -> Expression:
+    """`a and b and ...`; at least one condition."""
+    first, *rest = conditions
+    for condition in rest:
+        first = Binary("and", first, condition)
+    return first
+
+
+def negation(condition: Expression) -> Expression:
+    match condition:
+        case Binary(operator, left, right) if operator in _OPPOSITE:
+            return Binary(_OPPOSITE[operator], left, right)
+        case Unary("not", operand):
+            return operand
+        case _:
+            return Unary("not", condition)
+
+
+def multiply(*factors: Expression) -> Expression:
+    result = Product()
+    for factor in factors:
+        result = result * product(factor)
+    return result.expression
+
+
+def divide(dividend: Expression, divisor: Expression) -> Expression:
+    return (product(dividend) * _reciprocal(divisor)).expression
+
+
+def negate(operand: Expression) -> Expression:
+    return multiply(Number(-1), operand)
+
+
+def add(*summands: Expression) -> Expression:
+    """The sum, with like terms collected."""
+    collected: list[Product] = []
+    for term in (product(term) for summand in summands for term in _terms(summand, 1)):
+        for position, other in enumerate(collected):
+            if term.same_up_to_coefficient(other):
+                total = term.coefficient + other.coefficient
+                collected[position] = replace(other, coefficient=total)
+                break
+        else:
+            collected.append(term)
+    return _sum([term for term in collected if term.coefficient != 0])
+
+
+def subtract(left: Expression, right: Expression) -> Expression:
+    return add(left, negate(right))
+
+
+def _terms(node: Expression, sign: int) -> Iterable[Expression]:
+    match node:
+        case Binary("+", left, right):
+            yield from _terms(left, sign)
+            yield from _terms(right, sign)
+        case Binary("-", left, right):
+            yield from _terms(left, sign)
+            yield from _terms(right, -sign)
+        case _:
+            yield node if sign > 0 else negate(node)
+
+
+def _sum(terms: list[Product]) -> Expression:
+    if not terms:
+        return ZERO
+    first = next((i for i, term in enumerate(terms) if term.coefficient > 0), 0)
+    result = terms[first].expression
+    for term in terms[:first] + terms[first + 1 :]:
+        if term.coefficient < 0:
+            result = Binary("-", result, replace(term, coefficient=-term.coefficient).expression)
+        else:
+            result = Binary("+", result, term.expression)
+    return result
+
+
+def choose(condition: Expression, then: Expression, other: Expression) -> Expression:
+    """`where(condition, then, other)`, or the value that both cases agree on."""
+    return then if then == other else Call("where", (condition, then, other))
+
+
+def power(base: Expression, exponent: Expression) -> Expression:
+    match exponent:
+        case Number(0):
+            return ONE
+        case Number(1):
+            return base
+        case _:
+            return Binary("**", base, exponent)

@@ -1,0 +1,186 @@
+"""From a site to its contribution: the gradient's element at a position, as a sum over free variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+from ..tdl.ast import Binary, Binder, Call, Element, Expression, Extent, Number, Pad, Variable
+from ..tdl.traverse import Node, transform, walk
+from .adjoint_algebra import ZERO, Product, choose, conjunction, product
+from .adjoint_extents import Extents
+from .adjoint_inversion import Inversion, in_range, invert, substitute
+from .adjoint_polynomial import Polynomial, Ranges, expression
+from .adjoint_sites import Site, origin
+
+_FINITE_AT_ZERO = frozenset(
+    "exp expm1 log1p sqrt cbrt square abs sign floor ceil round trunc sin cos tan arcsin arctan sinh cosh tanh "
+    "arcsinh arctanh sigmoid softplus relu erf maximum minimum hypot where".split()
+)
+
+
+def position(axis: int) -> str:
+    """The index variable of a gradient's dimension until it gets its final name."""
+    return f"@{axis}"
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """`body` summed over `free`, at the `positions` `@0, @1, ...`; `named_after` suggests names for these."""
+
+    positions: tuple[str, ...]
+    body: Product
+    free: tuple[Binder, ...]
+    named_after: Mapping[str, str]
+
+
+def contribution(extents: Extents, site: Site) -> Contribution:
+    """Invert the site's access and put the solution into its factor."""
+    element = site.element
+    positions = tuple(position(axis) for axis in range(len(element.indices)))
+    names = [*site.output_variables, *(binder.name for binder in site.reduction_variables)]
+    plain = Ranges({}, extents.canonical)
+    sizes = {name: plain.polynomial(extents.expression(origin(name))) for name in names}
+    for axis, name in enumerate(positions):
+        sizes[name] = Polynomial.atom(Extent(element.tensor, axis))
+    numbers = count(1)
+    found = invert(
+        tuple(index for index in element.indices if isinstance(index, Expression)),
+        positions,
+        site.output_variables,
+        tuple(names[len(site.output_variables) :]),
+        Ranges(sizes, extents.canonical),
+        lambda base: f"{base}#fresh{next(numbers)}",
+    )
+    values = dict(found.values)
+    values.update({name: ZERO for name in names if name not in values and sizes[name].constant == 1})
+    body = _Body(site, found, values, positions).product()
+    stated = {binder.name: binder for binder in site.reduction_variables}
+    free = [stated.get(name, Binder(name)) for name in names if name not in values]
+    named_after = {position(axis): origin(name) for name, axis in found.solved_by.items() if name in sizes}
+    return Contribution(positions, body, (*free, *found.fresh), named_after)
+
+
+@dataclass(slots=True)
+class _Body:
+    """A site's factor with the solution in it.
+
+    A solved variable may leave its range, for positions that no value of the free variables reaches. Every
+    access it appears in is then padded with 0. That alone makes the term vanish where such an access is a
+    factor of it: the head gradient always is. Where it is not, comparisons guard the term.
+    """
+
+    site: Site
+    found: Inversion
+    values: Mapping[str, Expression]
+    positions: tuple[str, ...]
+
+    def product(self) -> Product:
+        factor = self._with_element(self.site.cofactor)
+        escaping = self._escaping()
+        plain = product(factor)
+        guards = list(self.found.guards)
+        for name, conditions in escaping.items():
+            if not self._has_vanishing_factor(plain, name):
+                guards.extend(conditions)
+        padded = self._solved(factor, frozenset(escaping))
+        if _may_blow_up(padded):
+            guards.extend(condition for conditions in escaping.values() for condition in conditions)
+            return Product(conditions=tuple(dict.fromkeys(guards))) * product(padded)
+        if not guards:
+            return product(padded)
+        return self._guarded(product(padded), tuple(dict.fromkeys(guards)), frozenset(escaping))
+
+    def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
+        """Guards around the head gradient, or around all where that is all."""
+        head = self._solved(self.site.head, escaping)
+        if body.factors == (head,):
+            return Product(conditions=guards) * body
+        guarded = choose(conjunction(guards), head, ZERO)
+        return replace(body, factors=tuple(guarded if factor == head else factor for factor in body.factors))
+
+    def _with_element(self, factor: Expression) -> Expression:
+        """The factor with the differentiated element itself written at the gradient's position."""
+        element = self.site.element
+        here = Element(element.tensor, tuple(Variable(name) for name in self.positions))
+
+        def rewrite(node: Node) -> Node:
+            if node == element:
+                return here
+            return here if isinstance(node, Pad) and node.element == here else node
+
+        return transform(factor, rewrite)
+
+    def _escaping(self) -> dict[str, list[Expression]]:
+        """Solved variables that may leave their range, with the comparisons that would tell."""
+        ranges = self.found.ranges
+        conditions = {
+            name: in_range(ranges.polynomial(value), ranges.extents[name], ranges)
+            for name, value in self.found.values.items()
+        }
+        return {name: needed for name, needed in conditions.items() if needed}
+
+    def _has_vanishing_factor(self, body: Product, name: str) -> bool:
+        """Whether an access that will be padded multiplies the whole and leaves its tensor with `name`."""
+        ranges = self.found.ranges
+        extent = ranges.canonical(ranges.extents[name])
+        for factor in body.factors:
+            if factor == self.site.head and Variable(name) in self.site.head.indices:
+                return True
+            if isinstance(factor, Element):
+                for axis, index in enumerate(factor.indices):
+                    size = ranges.canonical(Polynomial.atom(Extent(factor.tensor, axis)))
+                    if index == Variable(name) and size == extent:
+                        return True
+        return False
+
+    def _solved(self, node: Expression, escaping: frozenset[str]) -> Expression:
+        """The expression with the solution in it, indices in normal form, doubtful accesses padded."""
+
+        def rewrite(part: Node) -> Node:
+            match part:
+                case Element():
+                    return self._solved_access(part, escaping)
+                case Pad(Pad(element), value):
+                    return Pad(element, value)
+                case _:
+                    return part
+
+        accessed = transform(node, rewrite)
+        return substitute(accessed, self.values)
+
+    def _solved_access(self, element: Element, escaping: frozenset[str]) -> Element | Pad:
+        ranges = self.found.ranges
+        indices: list[Expression] = []
+        doubtful = False
+        for axis, index in enumerate(element.indices):
+            assert isinstance(index, Expression)
+            names = {node.name for node in walk(index) if isinstance(node, Variable)}
+            if not names & self.values.keys():
+                indices.append(index)
+                continue
+            value = ranges.polynomial(substitute(index, self.values))
+            indices.append(expression(value))
+            limit = Polynomial.atom(Extent(element.tensor, axis))
+            doubtful |= bool(names & escaping) and bool(in_range(value, limit, ranges))
+        solved = replace(element, indices=tuple(indices))
+        return Pad(solved, ZERO) if doubtful else solved
+
+
+def _may_blow_up(node: Expression) -> bool:
+    """Whether a padded access stands where its 0 could give a result that is not finite."""
+    for part in walk(node):
+        hidden: Iterable[Node]
+        match part:
+            case Binary("/" | "//" | "%", _, right):
+                hidden = walk(right)
+            case Binary("**"):
+                hidden = walk(part)
+            case Call(function) if function not in _FINITE_AT_ZERO:
+                hidden = walk(part)
+            case _:
+                continue
+        if any(isinstance(below, Pad) and below.value == Number(0) for below in hidden):
+            return True
+    return False

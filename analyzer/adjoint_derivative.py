@@ -1,0 +1,134 @@
+"""Partial derivatives of scalar expressions with respect to one of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import assert_never
+
+from ..errors import OperatorError
+from ..tdl import parse_expression
+from ..tdl.ast import (
+    Attribute,
+    Binary,
+    Call,
+    Description,
+    Element,
+    Expression,
+    Extent,
+    Number,
+    OpaqueElement,
+    Pad,
+    Reduce,
+    Span,
+    Unary,
+    Variable,
+)
+from ..tdl.functions import FUNCTIONS
+from ..tdl.traverse import Node, transform
+from .places import error_at
+from .adjoint_algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
+
+Part = Element | Reduce
+
+
+def partial(description: Description, node: Expression, part: Part) -> Expression:
+    """The derivative of `node` with respect to `part`, every other element and reduction held fixed.
+
+    `part` is an element, or a reduction that stands in `node`. Comparisons, rounding and remainders count as
+    piecewise constant. Raises OperatorError for a function without a derivative.
+    """
+    if node == part:
+        return ONE
+    match node:
+        case Number() | Variable() | Attribute() | Extent() | Element() | Reduce() | OpaqueElement():
+            return ZERO
+        case Pad(element, value):
+            inside = ONE if element == part else ZERO
+            outside = partial(description, value, part)
+            return inside if outside == ZERO else choose(_within(element), inside, outside)
+        case Unary("-", operand):
+            return negate(partial(description, operand, part))
+        case Unary():
+            return ZERO
+        case Binary():
+            return _binary(description, node, part)
+        case Call():
+            return _call(description, node, part)
+        case _:
+            assert_never(node)
+
+
+def _binary(description: Description, node: Binary, part: Part) -> Expression:
+    left, right = node.left, node.right
+    left_slope, right_slope = (partial(description, side, part) for side in (left, right))
+    if left_slope == ZERO and right_slope == ZERO:
+        return ZERO
+    match node.operator:
+        case "+":
+            return add(left_slope, right_slope)
+        case "-":
+            return subtract(left_slope, right_slope)
+        case "*":
+            return add(multiply(left_slope, right), multiply(left, right_slope))
+        case "/":
+            falling = divide(multiply(left, right_slope), power(right, Number(2)))
+            return subtract(divide(left_slope, right), falling)
+        case "**":
+            base = multiply(right, power(left, subtract(right, ONE)), left_slope)
+            return add(base, multiply(node, Call("log", (left,)), right_slope))
+        case "%":
+            return subtract(left_slope, multiply(Binary("//", left, right), right_slope))
+        case _:
+            return ZERO
+
+
+def _call(description: Description, node: Call, part: Part) -> Expression:
+    slopes = [partial(description, argument, part) for argument in node.arguments]
+    if node.function == "where":
+        return choose(node.arguments[0], slopes[1], slopes[2])
+    names = dict(zip("xyz", node.arguments, strict=False))
+    names["f"] = node
+    terms: list[Expression] = []
+    for position, slope in enumerate(slopes):
+        if slope != ZERO:
+            outer = _insert(_function_derivative(description, node, position), names)
+            terms.append(multiply(outer, slope))
+    return add(*terms)
+
+
+def _function_derivative(description: Description, node: Call, position: int) -> Expression:
+    text = FUNCTIONS[node.function].derivatives[position]
+    if not text:
+        raise no_adjoint(description, node.span, f"the function {node.function} has no derivative in the language")
+    return _parse_derivative(text)
+
+
+@lru_cache(maxsize=None)
+def _parse_derivative(text: str) -> Expression:
+    return parse_expression(text)
+
+
+def _insert(derivative: Expression, names: Mapping[str, Expression]) -> Expression:
+    """The derivative with the call's arguments and value in place of `x`, `y`, `z` and `f`."""
+
+    def substitute(node: Node) -> Node:
+        return names[node.name] if isinstance(node, Variable) else node
+
+    return transform(derivative, substitute)
+
+
+def _within(element: Element) -> Expression:
+    """Whether a padded access stays inside its tensor."""
+    conditions: list[Expression] = []
+    for axis, index in enumerate(element.indices):
+        if isinstance(index, Expression):
+            conditions.append(Binary(">=", index, ZERO))
+            conditions.append(Binary("<", index, Extent(element.tensor, axis)))
+    return conjunction(tuple(conditions))
+
+
+def no_adjoint(description: Description, span: Span, reason: str) -> OperatorError:
+    """The error for a description that cannot be differentiated, with the place in its text."""
+    hint = "give the operator a gradient of its own, or write it without"
+    return OperatorError(f"{description.name} has no derived gradient\n{error_at(description, span, reason, hint)}")

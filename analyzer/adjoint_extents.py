@@ -1,0 +1,120 @@
+"""What a forward description says about the extents of its index variables, for use in its adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..errors import OperatorError
+from ..tdl.ast import Binder, Description, Element, Expression, Extent, Lambda, Pad, Reduce, Variable
+from ..tdl.traverse import Node, children, walk
+from .adjoint_polynomial import Polynomial, Ranges, expression
+
+
+def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
+    """Variables that are the whole index of an unpadded access, with the dimension they index.
+
+    Such a variable takes every value of its dimension unless its binder states an extent.
+    """
+    pending: list[Node] = [node]
+    while pending:
+        current = pending.pop()
+        match current:
+            case Pad(element, value):
+                pending.extend(reversed((*element.indices, value)))
+                continue
+            case Element(tensor, indices):
+                for axis, index in enumerate(indices):
+                    if isinstance(index, Variable):
+                        yield index.name, Extent(tensor, axis)
+        pending.extend(reversed(children(current)))
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """Extents by variable, and the dimensions that variables without a stated extent fill."""
+
+    description: Description
+    known: Mapping[str, Expression]
+    dimensions: Mapping[str, tuple[Extent, ...]]
+
+    def expression(self, variable: str) -> Expression:
+        """An extent as the adjoint states it. Raises OperatorError where it does not follow."""
+        if variable not in self.known:
+            raise OperatorError(
+                f"{self.description.name} has no derived gradient: the extent of {variable} does not follow "
+                f"from the shapes; state it, as in `lambda {variable}=tensor.shape[0]: ...`"
+            )
+        return self.known[variable]
+
+    def canonical(self, polynomial: Polynomial) -> Polynomial:
+        """The polynomial with one name for each set of dimensions that one variable makes equal."""
+        names = {extent: group[0] for group in self._groups() for extent in group}
+        return Polynomial.of(
+            (tuple(sorted((names.get(a, a) if isinstance(a, Extent) else a for a in monomial), key=repr)), c)
+            for monomial, c in polynomial.terms.items()
+        )
+
+    def _groups(self) -> list[list[Extent]]:
+        groups: list[list[Extent]] = []
+        for extents in self.dimensions.values():
+            touching = [group for group in groups if not set(group).isdisjoint(extents)]
+            merged = list(dict.fromkeys([extent for group in touching for extent in group] + list(extents)))
+            groups = [group for group in groups if group not in touching] + [merged]
+        return groups
+
+
+def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents:
+    """Collect extents; `heads` names the head gradient of each output, whose dimensions are known.
+
+    A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave.
+    """
+    stated: dict[str, Expression] = {}
+    dimensions: dict[str, dict[Extent, None]] = {}
+    for binder in _binders(description):
+        if binder.extent is not None:
+            stated.setdefault(binder.name, binder.extent)
+    for output in description.outputs:
+        for variable, extent in bare_accesses(output.body):
+            if variable not in stated:
+                dimensions.setdefault(variable, {})[extent] = None
+    known: dict[str, Expression] = {**{v: next(iter(e)) for v, e in dimensions.items()}, **stated}
+    for head, output in zip(heads, description.outputs, strict=True):
+        for axis, binder in enumerate(output.variables):
+            known.setdefault(binder.name, Extent(head, axis))
+    solved = {
+        binder.name: extent
+        for binder in _binders(description)
+        if binder.name not in known
+        for extent in _leftover(description, binder.name, known)
+    }
+    return Extents(description, {**solved, **known}, {v: tuple(e) for v, e in dimensions.items()})
+
+
+def _binders(description: Description) -> Iterator[Binder]:
+    for node in walk(description):
+        if isinstance(node, Lambda | Reduce):
+            yield from node.variables
+
+
+def _leftover(description: Description, variable: str, known: Mapping[str, Expression]) -> Iterator[Expression]:
+    """Extents for which `variable`, stepping by one, just fills a dimension that it shares with others."""
+    plain = Ranges({}, lambda polynomial: polynomial)
+    sizes = {name: plain.polynomial(extent) for name, extent in known.items()}
+    ranges = Ranges(sizes, lambda polynomial: polynomial)
+    padded = {id(node.element) for node in walk(description) if isinstance(node, Pad)}
+    for node in walk(description):
+        if not isinstance(node, Element) or id(node) in padded:
+            continue
+        for axis, index in enumerate(node.indices):
+            if not isinstance(index, Expression):
+                continue
+            form = ranges.polynomial(index)
+            factor = form.coefficient(Variable(variable))
+            if factor is None or factor.constant is None or factor.constant < 1:
+                continue
+            rest = form - Polynomial.atom(Variable(variable)) * factor
+            highest = ranges.bound(rest, upper=True)
+            if highest is not None:
+                room = Polynomial.atom(Extent(node.tensor, axis)) - 1 - highest
+                yield expression(ranges.quotient(room, factor) + 1)

@@ -1,0 +1,66 @@
+"""Final names and stated extents for the variables of an adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, count
+
+from ..tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Reducer, Variable
+from ..tdl.functions import FUNCTIONS
+from ..tdl.traverse import Node, transform, walk
+from .adjoint_extents import Extents, bare_accesses
+from .adjoint_sites import origin
+
+_RESERVED = frozenset(FUNCTIONS) | frozenset(Reducer) | {"pad", "inf", "pi", "True", "False", "Opaque", "lambda"}
+
+
+def state_extents(value: Lambda, extents: Extents) -> Lambda:
+    """State the extent of every reduction variable that no unpadded access determines."""
+
+    def rewrite(node: Node) -> Node:
+        if not isinstance(node, Reduce):
+            return node
+        determined = {name for name, _ in bare_accesses(node.body)}
+        variables = tuple(
+            binder
+            if binder.extent is not None or binder.name in determined
+            else Binder(binder.name, extents.expression(origin(binder.name)))
+            for binder in node.variables
+        )
+        return Reduce(node.reducer, variables, node.body)
+
+    return transform(value, rewrite)
+
+
+def rename(value: Lambda, named_after: Mapping[str, str], forward: Description) -> Lambda:
+    """Give every variable a name that a person would: the forward's where it can keep it."""
+    taken = _RESERVED | {node.tensor for node in walk(value) if isinstance(node, Element | Extent)}
+    known = {node.name for node in walk(forward) if isinstance(node, Binder)} | taken
+    letters = chain((letter for letter in "ijklmn" if letter not in known), (f"i{n}" for n in count()))
+    names: dict[str, str] = {}
+    for binder in (node for node in walk(value) if isinstance(node, Binder)):
+        if binder.name in names:
+            continue
+        if binder.name.startswith("@"):
+            base = named_after.get(binder.name) or next(letters)
+        else:
+            base = origin(binder.name)
+        names[binder.name] = _free(base, taken | set(names.values()))
+
+    def rewrite(node: Node) -> Node:
+        match node:
+            case Variable(name):
+                return Variable(names[name])
+            case Binder(name, extent):
+                return Binder(names[name], extent)
+            case _:
+                return node
+
+    return transform(value, rewrite)
+
+
+def _free(base: str, taken: set[str] | frozenset[str]) -> str:
+    if base not in taken:
+        return base
+    return next(name for name in (f"{base}{n}" for n in count(2)) if name not in taken)
+

@@ -1,0 +1,284 @@
+"""Index expressions as integer polynomials, to solve and simplify them.
+
+A polynomial maps monomials to integer coefficients. The factors of a monomial, its *atoms*, are syntax
+nodes: index variables, extents, floor quotients, remainders and whatever else stands in an index.
+Dimensions enter through *extents*: variable `v` takes the values `[0, extents[v])`, and an `Extent` is
+never negative. With that much known many quotients and guards disappear: `(4 * j + r) // 4` is `j` when
+`r` has the extent 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+
+Monomial = tuple[Expression, ...]
+Canonical = Callable[["Polynomial"], "Polynomial"]
+
+
+def _order(atom: Expression) -> tuple[int, str]:
+    match atom:
+        case Extent():
+            return 0, f"{atom.tensor}[{atom.axis:03}]"
+        case Variable():
+            return 1, atom.name
+        case _:
+            return 2, repr(atom)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """A sum of `coefficient * product(monomial)`; terms keep the order in which they first appeared."""
+
+    terms: Mapping[Monomial, int]
+
+    @staticmethod
+    def of(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
+        """Collect like terms and drop those that vanish."""
+        collected: dict[Monomial, int] = {}
+        for monomial, coefficient in terms:
+            collected[monomial] = collected.get(monomial, 0) + coefficient
+        return Polynomial({monomial: c for monomial, c in collected.items() if c})
+
+    @staticmethod
+    def integer(value: int) -> Polynomial:
+        return Polynomial.of([((), value)])
+
+    @staticmethod
+    def atom(node: Expression) -> Polynomial:
+        return Polynomial({(node,): 1})
+
+    def __add__(self, other: Polynomial | int) -> Polynomial:
+        return Polynomial.of([*self.terms.items(), *_lift(other).terms.items()])
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial({monomial: -c for monomial, c in self.terms.items()})
+
+    def __sub__(self, other: Polynomial | int) -> Polynomial:
+        return self + -_lift(other)
+
+    def __mul__(self, other: Polynomial | int) -> Polynomial:
+        return Polynomial.of(
+            (tuple(sorted(a + b, key=_order)), m * n)
+            for a, m in self.terms.items()
+            for b, n in _lift(other).terms.items()
+        )
+
+    @property
+    def constant(self) -> int | None:
+        """The value of a polynomial without atoms, else None."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    @property
+    def atoms(self) -> tuple[Expression, ...]:
+        return tuple(dict.fromkeys(atom for monomial in self.terms for atom in monomial))
+
+    def coefficient(self, atom: Expression) -> Polynomial | None:
+        """What multiplies `atom`; None where it is absent or multiplies more than numbers and extents."""
+        found: list[tuple[Monomial, int]] = []
+        for monomial, c in self.terms.items():
+            if atom not in monomial:
+                continue
+            rest = list(monomial)
+            rest.remove(atom)
+            if not all(isinstance(node, Extent) for node in rest):
+                return None
+            found.append((tuple(rest), c))
+        return Polynomial.of(found) if found else None
+
+    def divide(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """Quotient and rest: the terms that a divisor of one term divides exactly, and all others."""
+        if len(divisor.terms) != 1:
+            return (_ONE, _ZERO) if self.terms == divisor.terms else (_ZERO, self)
+        (monomial, c), *_ = divisor.terms.items()
+        whole: list[tuple[Monomial, int]] = []
+        rest: list[tuple[Monomial, int]] = []
+        for factors, coefficient in self.terms.items():
+            left = _without(factors, monomial)
+            if left is None or coefficient % c:
+                rest.append((factors, coefficient))
+            else:
+                whole.append((left, coefficient // c))
+        return Polynomial.of(whole), Polynomial.of(rest)
+
+
+def _lift(value: Polynomial | int) -> Polynomial:
+    return Polynomial.integer(value) if isinstance(value, int) else value
+
+
+def _without(factors: Monomial, divisor: Monomial) -> Monomial | None:
+    left = list(factors)
+    for factor in divisor:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
+
+
+_ZERO = Polynomial.integer(0)
+_ONE = Polynomial.integer(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """What is known about sizes: extents of variables, and which extents are equal (`canonical`)."""
+
+    extents: Mapping[str, Polynomial]
+    canonical: Canonical
+
+    def nonnegative(self, polynomial: Polynomial) -> bool:
+        """Whether the polynomial is provably >= 0 for all sizes; False where that is not known."""
+        lowest = self.bound(polynomial, upper=False)
+        return lowest is not None and _plainly_nonnegative(self.canonical(lowest))
+
+    def below(self, polynomial: Polynomial, limit: Polynomial) -> bool:
+        """Whether the polynomial is provably < limit."""
+        highest = self.bound(polynomial, upper=True)
+        return highest is not None and _plainly_nonnegative(self.canonical(limit - highest - 1))
+
+    def bound(self, polynomial: Polynomial, *, upper: bool) -> Polynomial | None:
+        """The largest (smallest) value in terms of extents alone; None where no bound is known."""
+        total = _ZERO
+        for monomial, c in polynomial.terms.items():
+            extents = tuple(atom for atom in monomial if isinstance(atom, Extent))
+            others = [atom for atom in monomial if not isinstance(atom, Extent)]
+            scale = Polynomial({extents: c})
+            if not others:
+                total += scale
+                continue
+            if len(others) > 1:
+                return None
+            value = self._atom_bound(others[0], upper=upper if c > 0 else not upper)
+            if value is None:
+                return None
+            total += scale * value
+        return total
+
+    def _atom_bound(self, atom: Expression, *, upper: bool) -> Polynomial | None:
+        match atom:
+            case Variable(name) if name in self.extents:
+                return self.extents[name] - 1 if upper else _ZERO
+            case Binary("//", left, right):
+                dividend, divisor = self.polynomial(left), self.polynomial(right)
+                if not _plainly_nonnegative(self.canonical(divisor)) or not self.nonnegative(dividend):
+                    return None
+                if not upper:
+                    return _ZERO
+                highest = self.bound(dividend, upper=True)
+                return None if highest is None else _floor_divide(highest, divisor)
+            case Binary("%", _, right):
+                divisor = self.polynomial(right)
+                if not _plainly_nonnegative(self.canonical(divisor)):
+                    return None
+                return divisor - 1 if upper else _ZERO
+            case _:
+                return None
+
+    def polynomial(self, node: Expression) -> Polynomial:
+        """An index or extent expression in normal form."""
+        match node:
+            case Number(int(value)):
+                return Polynomial.integer(value)
+            case Unary("-", operand):
+                return -self.polynomial(operand)
+            case Binary("+", left, right):
+                return self.polynomial(left) + self.polynomial(right)
+            case Binary("-", left, right):
+                return self.polynomial(left) - self.polynomial(right)
+            case Binary("*", left, right):
+                return self.polynomial(left) * self.polynomial(right)
+            case Binary("//", left, right):
+                return self.quotient(self.polynomial(left), self.polynomial(right))
+            case Binary("%", left, right):
+                return self.remainder(self.polynomial(left), self.polynomial(right))
+            case _:
+                return Polynomial.atom(node)
+
+    def quotient(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
+        """`dividend // divisor`, rounded down; multiples of the divisor leave the quotient."""
+        if divisor.constant == 1:
+            return dividend
+        if divisor.constant == 0:
+            return Polynomial.atom(Binary("//", expression(dividend), expression(divisor)))
+        if dividend.constant is not None and divisor.constant is not None:
+            return Polynomial.integer(dividend.constant // divisor.constant)
+        whole, rest = dividend.divide(divisor)
+        if not rest.terms or (self.nonnegative(rest) and self.below(rest, divisor)):
+            return whole
+        match tuple(rest.terms.items()):
+            case (((Binary("//", inner, first),), 1),) if self._positive(first) and self._positive_size(divisor):
+                return whole + self.quotient(self.polynomial(inner), self.polynomial(first) * divisor)
+        return whole + Polynomial.atom(Binary("//", expression(rest), expression(divisor)))
+
+    def remainder(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
+        """`dividend % divisor`, with the sign of the divisor; multiples of the divisor vanish."""
+        if divisor.constant == 0:
+            return Polynomial.atom(Binary("%", expression(dividend), expression(divisor)))
+        if dividend.constant is not None and divisor.constant is not None:
+            return Polynomial.integer(dividend.constant % divisor.constant)
+        _, rest = dividend.divide(divisor)
+        if not rest.terms or (self.nonnegative(rest) and self.below(rest, divisor)):
+            return rest
+        return Polynomial.atom(Binary("%", expression(rest), expression(divisor)))
+
+    def _positive(self, divisor: Expression) -> bool:
+        return self._positive_size(self.polynomial(divisor))
+
+    def _positive_size(self, divisor: Polynomial) -> bool:
+        return bool(divisor.terms) and _plainly_nonnegative(divisor)
+
+
+def _plainly_nonnegative(polynomial: Polynomial) -> bool:
+    return all(
+        c > 0 and all(isinstance(atom, Extent) for atom in monomial)
+        for monomial, c in polynomial.terms.items()
+    )
+
+
+def _floor_divide(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
+    """`value // divisor` where the rest is a number and the result therefore plain."""
+    whole, rest = value.divide(divisor)
+    if rest.constant is None:
+        return None
+    if divisor.constant is not None:
+        return whole + rest.constant // divisor.constant
+    if rest.constant in (0, -1):
+        return whole + rest.constant
+    return None
+
+
+def expression(polynomial: Polynomial) -> Expression:
+    """A polynomial as a person would write it: `2 * x - dx + 1`."""
+    terms = sorted(polynomial.terms.items(), key=lambda term: _size_last(term[0]))
+    first = next((i for i, (_, c) in enumerate(terms) if c > 0), 0)
+    terms = [terms[first], *terms[:first], *terms[first + 1 :]] if terms else []
+    result: Expression | None = None
+    for monomial, c in terms:
+        if result is None:
+            result = _product(monomial, c)
+        elif c > 0:
+            result = Binary("+", result, _product(monomial, c))
+        else:
+            result = Binary("-", result, _product(monomial, -c))
+    return Number(0) if result is None else result
+
+
+def _size_last(monomial: Monomial) -> int:
+    if not monomial:
+        return 2
+    return int(all(isinstance(atom, Extent) for atom in monomial))
+
+
+def _product(monomial: Monomial, coefficient: int) -> Expression:
+    if not monomial:
+        return Number(coefficient)
+    result: Expression | None = None if abs(coefficient) == 1 else Number(abs(coefficient))
+    for atom in monomial:
+        result = atom if result is None else Binary("*", result, atom)
+    assert result is not None
+    return result if coefficient > 0 else Unary("-", result)
+

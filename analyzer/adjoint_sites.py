@@ -1,0 +1,139 @@
+"""Where an output depends on a tensor's elements, and with which factor each place enters the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import assert_never
+
+from ..tdl.ast import (
+    Binary,
+    Binder,
+    Call,
+    Description,
+    Element,
+    Expression,
+    Lambda,
+    OpaqueElement,
+    Pad,
+    Reduce,
+    Reducer,
+    Variable,
+)
+from ..tdl.traverse import Node, children, transform, walk
+from .adjoint_algebra import ONE, ZERO, choose, conjunction, multiply, negation
+from .adjoint_derivative import no_adjoint, partial
+from .adjoint_inversion import substitute
+
+
+def origin(name: str) -> str:
+    """The forward description's name of a variable that was renamed with `#`."""
+    return name.partition("#")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One access `element` of the differentiated tensor.
+
+    The gradient gains `cofactor`, for all values of the variables, at the position that the indices give. Output
+    variables have their own names, reduction variables are renamed apart.
+    """
+
+    element: Element
+    cofactor: Expression
+    head: Element
+    output_variables: tuple[str, ...]
+    reduction_variables: tuple[Binder, ...] = ()
+
+
+class SiteFinder:
+    """Finds the sites of one tensor in one output, reduction by reduction from the root."""
+
+    def __init__(
+        self, description: Description, tensor: str, output: Lambda, head_name: str, output_name: str
+    ) -> None:
+        indices = tuple(Variable(binder.name) for binder in output.variables)
+        self.description = description
+        self.tensor = tensor
+        self.output = output
+        self.head = Element(head_name, indices)
+        self.result = Element(output_name, indices)
+        self.numbers = count(1)
+
+    def sites(self) -> Iterator[Site]:
+        """All sites whose factor is not zero. Raises OperatorError where there is no derivative."""
+        for node in walk(self.output.body):
+            if isinstance(node, OpaqueElement) and self._reads(node):
+                raise no_adjoint(self.description, node.span, "nothing is known about an opaque function's inside")
+        yield from self._scope(self.output.body, self.head, ())
+
+    def _scope(self, body: Expression, cofactor: Expression, bound: tuple[Binder, ...]) -> Iterator[Site]:
+        """Sites in a body, where `cofactor` is the gradient of the body's value."""
+        for part in dict.fromkeys(_parts(body)):
+            if not self._reads(part):
+                continue
+            factor = multiply(cofactor, self._with_result(partial(self.description, body, part)))
+            if factor == ZERO:
+                continue
+            match part:
+                case Element():
+                    if part.tensor == self.tensor:
+                        outputs = tuple(binder.name for binder in self.output.variables)
+                        yield Site(part, factor, self.head, outputs, bound)
+                case Reduce():
+                    inner = self._renamed(part)
+                    factor = self._through(part, inner, factor)
+                    yield from self._scope(inner.body, factor, bound + inner.variables)
+                case _:
+                    assert_never(part)
+
+    def _with_result(self, slope: Expression) -> Expression:
+        """Where the slope computes the whole output anew, take the output instead."""
+        body = self.output.body
+        if not isinstance(body, Call):
+            return slope
+        return transform(slope, lambda node: self.result if node == body else node)
+
+    def _through(self, reduction: Reduce, inner: Reduce, factor: Expression) -> Expression:
+        """The gradient of one summand, or candidate, or factor of a reduction."""
+        match reduction.reducer:
+            case Reducer.SUM:
+                return factor
+            case Reducer.MAX | Reducer.MIN:
+                winner = self.result if reduction == self.output.body else reduction
+                return multiply(choose(Binary("==", inner.body, winner), ONE, ZERO), factor)
+            case Reducer.PROD:
+                others = self._renamed(reduction)
+                same = (
+                    Binary("==", Variable(a.name), Variable(b.name))
+                    for a, b in zip(others.variables, inner.variables, strict=True)
+                )
+                value = choose(negation(conjunction(tuple(same))), others.body, ONE)
+                return multiply(factor, Reduce(Reducer.PROD, others.variables, value))
+            case _:
+                assert_never(reduction.reducer)
+
+    def _renamed(self, reduction: Reduce) -> Reduce:
+        names = {b.name: f"{origin(b.name)}#{next(self.numbers)}" for b in reduction.variables}
+        variables = tuple(Binder(names[b.name], b.extent) for b in reduction.variables)
+        body = substitute(reduction.body, {old: Variable(new) for old, new in names.items()})
+        return Reduce(reduction.reducer, variables, body)
+
+    def _reads(self, node: Node) -> bool:
+        return any(isinstance(below, Element) and below.tensor == self.tensor for below in walk(node))
+
+
+def _parts(node: Node) -> Iterator[Element | Reduce]:
+    """Elements and reductions used as values, without looking into reductions and indices."""
+    match node:
+        case Element() | Reduce():
+            yield node
+        case Pad(element, value):
+            yield element
+            yield from _parts(value)
+        case OpaqueElement():
+            return
+        case _:
+            for child in children(node):
+                yield from _parts(child)
