@@ -1,8 +1,323 @@
-"""Checks."""
+"""Checks of a description's meaning: names, scopes, forms, ranks, indices and extents.
 
-from .ast import Description, Span
+Every check runs and every complaint is collected; the parser raises them as one error. What depends on
+attribute values or shapes (such as reading outside a tensor) is checked when those are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import assert_never
+
+from .ast import (
+    Attribute,
+    Binary,
+    Binder,
+    Call,
+    Description,
+    Element,
+    Expression,
+    Extent,
+    FullSlice,
+    Index,
+    Lambda,
+    Number,
+    OpaqueElement,
+    Pad,
+    Reduce,
+    Reducer,
+    Span,
+    Star,
+    Unary,
+    Variable,
+)
+from .functions import CONSTANTS, FUNCTIONS
+from .indices import check_index, check_whole
 from .source import Diagnostic
+from .traverse import walk
+from .usage import Usage
+
+Scope = Mapping[str, Binder]
+
+_CALLABLE = (*FUNCTIONS, *Reducer, "pad")
+_PYTHON_NAMES = {
+    "max": "maximum(x, y) is the larger of two values, Max(lambda i: ...) the largest of a range",
+    "min": "minimum(x, y) is the smaller of two values, Min(lambda i: ...) the smallest of a range",
+    "sum": "write Sum(lambda i: ...)",
+    "pow": "write x ** y",
+    "float": "values are numbers already",
+    "int": "write trunc(x)",
+}
 
 
-def check(description: Description, opaques: dict[str, Span]) -> list[Diagnostic]:
-    return []
+def check(description: Description, opaques: Mapping[str, Span]) -> list[Diagnostic]:
+    """All complaints about a description; `opaques` says where each opaque function is declared."""
+    return _Checker(description, opaques).run()
+
+
+class _Checker:
+    def __init__(self, description: Description, opaques: Mapping[str, Span]) -> None:
+        self.description = description
+        self.opaques = opaques
+        self.complaints: list[Diagnostic] = []
+        self.usage = Usage()
+        self.kinds: dict[str, str] = {}
+        self.stages_so_far: set[str] = set()
+        self.stage = ""
+
+    def run(self) -> list[Diagnostic]:
+        self.declare()
+        for stage in self.description.stages:
+            self.stage = stage.name
+            self.check_lambdas([stage.value])
+            self.stages_so_far.add(stage.name)
+        self.stage = ""
+        self.check_lambdas(self.description.outputs)
+        return self.complaints + self.usage.check(self.description, self.opaques)
+
+    def complain(self, message: str, span: Span, hint: str = "") -> None:
+        self.complaints.append(Diagnostic(message, span, hint))
+
+    def declare(self) -> None:
+        """Names of the header and of statements are different from each other and from constants."""
+        declared = [(parameter.name, "tensor", parameter.span) for parameter in self.description.tensors]
+        declared += [
+            (parameter.name, "attribute", parameter.span) for parameter in self.description.attributes
+        ]
+        declared += [(name, "opaque function", span) for name, span in self.opaques.items()]
+        declared += [(stage.name, "stage", stage.span) for stage in self.description.stages]
+        for name, kind, span in declared:
+            self.check_reserved(name, span)
+            if kind == "opaque function" and name in _CALLABLE:
+                self.complain(f"'{name}' is a function of the language", span, "choose another name")
+            if name in self.kinds:
+                self.complain(
+                    f"{kind} '{name}' has the name of a {self.kinds[name]}", span, "rename one of them"
+                )
+            self.kinds.setdefault(name, kind)
+
+    def check_reserved(self, name: str, span: Span) -> None:
+        if name in CONSTANTS:
+            self.complain(f"'{name}' is a constant", span, "choose another name")
+
+    def check_lambdas(self, lambdas: Iterable[Lambda]) -> None:
+        """Lambdas that share their variables: one stage, or all outputs."""
+        binders: list[Binder] = []
+        indexing: set[str] = set()
+        for value in lambdas:
+            self.visit(value.body, self.bind(value.variables, {}))
+            for node in walk(value):
+                if isinstance(node, Binder):
+                    binders.append(node)
+                elif isinstance(node, Element | OpaqueElement):
+                    indexing |= {inner.name for inner in walk(node) if isinstance(inner, Variable | Star)}
+                    if isinstance(node, OpaqueElement):
+                        self.check_opaque_rank(node, lambdas)
+        stated = {binder.name for binder in binders if binder.extent is not None}
+        for binder in {binder.name: binder for binder in reversed(binders)}.values():
+            if binder.name not in indexing | stated:
+                hint = "index a tensor with it"
+                if not binder.star:
+                    hint = f"state it: lambda {binder.name}=..., or index a tensor with it"
+                self.complain(f"the extent of '{binder.name}' cannot be inferred", binder.span, hint)
+
+    def bind(self, variables: tuple[Binder, ...], outer: Scope) -> Scope:
+        """The scope inside a lambda."""
+        scope = dict(outer)
+        stars = [binder for binder in variables if binder.star]
+        for binder in stars[1:]:
+            self.complain(
+                "a lambda has at most one starred variable", binder.span, "nest two reducers instead"
+            )
+        for place, binder in enumerate(variables):
+            self.check_reserved(binder.name, binder.span)
+            if binder.name in {earlier.name for earlier in variables[:place]}:
+                self.complain(
+                    f"variable '{binder.name}' occurs twice in one lambda", binder.span, "rename one of them"
+                )
+            elif binder.name in outer:
+                self.complain(
+                    f"variable '{binder.name}' shadows the one of an outer lambda",
+                    binder.span,
+                    "rename one of them",
+                )
+            elif binder.name in self.kinds:
+                kind = self.kinds[binder.name]
+                self.complain(
+                    f"variable '{binder.name}' shadows the {kind}", binder.span, "rename the variable"
+                )
+            if binder.extent is not None:
+                self.check_extent(binder.name, binder.extent)
+            scope[binder.name] = binder
+        return scope
+
+    def check_extent(self, name: str, extent: Expression) -> None:
+        """An extent is a whole number, known as soon as attributes and shapes are."""
+        for node in walk(extent):
+            if isinstance(node, Variable) and node.name not in self.kinds:
+                message = f"the extent of '{name}' uses '{node.name}', which is no constant"
+                self.complain(message, node.span, "use numbers, attributes and tensor.shape[axis]")
+            elif isinstance(node, Element | OpaqueElement | Reduce):
+                message = f"the extent of '{name}' depends on the values of tensors"
+                self.complain(message, node.span, "use numbers, attributes and tensor.shape[axis]")
+                return
+        self.complaints += check_whole(extent, "an extent")
+        bound = {node.name: Binder(node.name) for node in walk(extent) if isinstance(node, Variable)}
+        self.visit(
+            extent, {variable: binder for variable, binder in bound.items() if variable not in self.kinds}
+        )
+
+    def visit(self, node: Expression, scope: Scope) -> None:
+        """Check a value and everything below it."""
+        match node:
+            case Number():
+                pass
+            case Variable():
+                self.check_variable(node, scope)
+            case Attribute(name=name):
+                self.usage.attributes.setdefault(name, []).append(node)
+            case Extent(tensor=tensor, span=span):
+                if self.check_tensor(tensor, span):
+                    self.usage.extents.setdefault(tensor, []).append(node)
+            case Element():
+                self.check_element(node, scope, slices=False)
+            case Pad(element=element, value=value):
+                self.visit(element, scope)
+                self.visit(value, scope)
+            case Unary(operand=operand):
+                self.visit(operand, scope)
+            case Binary(operator=operator, left=left, right=right):
+                if operator in ("/", "//", "%") and isinstance(right, Number) and right.value == 0:
+                    self.complain(f"'{operator}' by zero", node.span, "divide by something else")
+                self.visit(left, scope)
+                self.visit(right, scope)
+            case Call():
+                self.check_call(node, scope)
+            case Reduce(variables=variables, body=body):
+                self.visit(body, self.bind(variables, scope))
+            case OpaqueElement(function=function, arguments=arguments, indices=indices):
+                self.usage.opaques.setdefault(function, []).append(node)
+                for argument in arguments:
+                    self.check_element(argument, scope, slices=True)
+                self.check_indices(indices, scope, slices=False)
+            case _:
+                assert_never(node)
+
+    def check_variable(self, node: Variable, scope: Scope) -> None:
+        name = node.name
+        if name in scope:
+            if scope[name].star:
+                self.complain(
+                    f"'{name}' stands for several variables", node.span, f"write *{name} as an index"
+                )
+            return
+        match self.kinds.get(name):
+            case "tensor" | "stage" as kind:
+                self.complain(f"{kind} '{name}' must be indexed here", node.span, f"write {name}[i]")
+            case "opaque function":
+                hint = f"write {name}(tensor[b, :, :])[i, j]"
+                self.complain(f"opaque function '{name}' must be called here", node.span, hint)
+            case _ if name in _CALLABLE:
+                self.complain(f"function '{name}' must be called here", node.span, f"write {name}(...)")
+            case _:
+                attributes = (parameter.name for parameter in self.description.attributes)
+                hint = _suggest(name, (*scope, *attributes, *CONSTANTS))
+                self.complain(f"unknown name '{name}'", node.span, hint or "bind it: lambda ...:")
+
+    def check_tensor(self, name: str, span: Span) -> bool:
+        """Whether a name is a tensor that can be read here; complains where not."""
+        match self.kinds.get(name):
+            case "tensor":
+                return True
+            case "stage" if name in self.stages_so_far:
+                return True
+            case "stage":
+                when = "in its own definition" if name == self.stage else "before it is defined"
+                self.complain(f"stage '{name}' is read {when}", span, "a stage reads only those above it")
+            case str() as kind:
+                self.complain(f"'{name}' is not a tensor but an {kind}", span)
+            case None if name == self.description.name:
+                self.complain(
+                    f"operator '{name}' reads its own result", span, "a description cannot be recursive"
+                )
+            case None:
+                tensors = (*self.description.tensor_names, *self.stages_so_far)
+                hint = _suggest(name, tensors) or f"the tensors are: {', '.join(tensors) or 'none'}"
+                self.complain(f"unknown tensor '{name}'", span, hint)
+        return False
+
+    def check_element(self, node: Element, scope: Scope, slices: bool) -> None:
+        if self.check_tensor(node.tensor, node.span):
+            self.usage.elements.setdefault(node.tensor, []).append(node)
+        self.check_indices(node.indices, scope, slices)
+
+    def check_indices(self, indices: tuple[Index, ...], scope: Scope, slices: bool) -> None:
+        for index in indices:
+            match index:
+                case FullSlice(span=span):
+                    if not slices:
+                        hint = "write an index; ':' is for the arguments of opaque functions"
+                        self.complain("':' is not one element", span, hint)
+                case Star(name=name, span=span):
+                    if name not in scope:
+                        hint = _suggest(name, scope) or f"bind it: lambda *{name}: ..."
+                        self.complain(f"unknown name '{name}'", span, hint)
+                    elif not scope[name].star:
+                        self.complain(
+                            f"'{name}' is a single variable", span, f"write {name} without the star"
+                        )
+                case _:
+                    self.complaints += check_index(index)
+                    self.visit(index, scope)
+
+    def check_call(self, node: Call, scope: Scope) -> None:
+        name, count = node.function, len(node.arguments)
+        if name in FUNCTIONS:
+            arity = FUNCTIONS[name].arity
+            if count != arity:
+                arguments = ", ".join("xyz"[:arity])
+                self.complain(
+                    f"{name} expects {arity} arguments, found {count}",
+                    node.span,
+                    f"write {name}({arguments})",
+                )
+        elif name == self.description.name:
+            self.complain(f"operator '{name}' calls itself", node.span, "a description cannot be recursive")
+        elif name in self.kinds:
+            hint = f"write {name}[...]" if self.kinds[name] in ("tensor", "stage") else f"write {name}"
+            self.complain(f"{self.kinds[name]} '{name}' cannot be called", node.span, hint)
+        else:
+            hint = _PYTHON_NAMES.get(name) or _suggest(name, (*_CALLABLE, *self.opaques))
+            self.complain(f"unknown function '{name}'", node.span, hint or f"declare it: {name} = Opaque()")
+        for argument in node.arguments:
+            self.visit(argument, scope)
+
+    def check_opaque_rank(self, node: OpaqueElement, lambdas: Iterable[Lambda]) -> None:
+        """A result has the rank of its first argument's slice, unless its indices' extents are stated."""
+        if not node.arguments or any(isinstance(index, Star) for index in node.indices):
+            return
+        slices = sum(isinstance(index, FullSlice) for index in node.arguments[0].indices)
+        if slices == len(node.indices):
+            return
+        stated = {
+            binder.name
+            for value in lambdas
+            for binder in walk(value)
+            if isinstance(binder, Binder) and binder.extent is not None
+        }
+        indexing = {
+            inner.name for index in node.indices for inner in walk(index) if isinstance(inner, Variable)
+        }
+        if not indexing <= stated:
+            self.complain(
+                f"the result of '{node.function}' is indexed with {len(node.indices)} indices, but its first "
+                f"argument is a slice with {slices} dimensions",
+                node.span,
+                "where the result has another rank than the slice, state extents: lambda i=...:",
+            )
+
+
+def _suggest(name: str, candidates: Iterable[str]) -> str:
+    near = get_close_matches(name, list(candidates), n=1)
+    return f"did you mean '{near[0]}'?" if near else ""

@@ -2,7 +2,7 @@
 
 Each has its arity, its NumPy implementation (applied element by element to arrays or scalars) and its
 partial derivatives as expressions in the arguments `x`, `y`, `z` and the function's own value `f`.
-NumPy lacks `gamma`, `gammaln`, `digamma` and `erf`: the standard library (or a series) gives them per element.
+NumPy lacks `gamma`, `gammaln`, `digamma` and `erf`: the standard library or a series gives them, per element.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 from .ast import AttributeParameter, Span, TensorParameter
@@ -114,7 +114,7 @@ def _read_default(name: str, part: ParseTree | Token, diagnostics: list[Diagnost
 
 def _read_constants(
     name: str, parts: Iterable[ParseTree | Token], diagnostics: list[Diagnostic]
-) -> Iterable[Scalar]:
+) -> Iterator[Scalar]:
     for part in parts:
         assert is_tree(part)
         sign = 1

@@ -55,9 +55,11 @@ def interpret(
 
     `tensors` are whole, `shapes` those that `.shape` refers to. `box` restricts variables to intervals:
     the outputs are then the parts (under a reduction the partial results) of that box; it is for
-    descriptions without stages. `opaque` gives the functions behind `Opaque()`. Variables of one name share one extent, in
-    all stages. Raises `ShapeError` for an element outside its tensor and for Max or Min over nothing,
-    `DataError` for an index that is not a whole number, `OperatorError` for an opaque function not given.
+    descriptions without stages. `opaque` gives the functions behind `Opaque()`. Variables of one name share
+    one extent, in all stages.
+
+    Raises `ShapeError` for an element outside its tensor and for Max or Min over nothing, `DataError` for
+    an index that is not a whole number, `OperatorError` for an opaque function not given.
     """
     if description.attributes:
         raise OperatorError(

@@ -37,8 +37,8 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Descripti
     tree = _parse_tree(source, "description")
     builder = Builder(text)
     description = builder.description(tree)
-    for part in (*description.stages, *description.outputs):
-        _limit_depth(source, part.value if not isinstance(part, Lambda) else part)
+    for value in (*(stage.value for stage in description.stages), *description.outputs):
+        _limit_depth(source, value)
     complaints = [*builder.diagnostics, *check(description, builder.opaques)]
     if complaints:
         raise SourceError(source, complaints)

@@ -1,0 +1,148 @@
+"""How tensors, opaque functions and attributes are used across a description, and whether the uses agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .ast import (
+    Attribute,
+    AttributeParameter,
+    Description,
+    Element,
+    Extent,
+    FullSlice,
+    OpaqueElement,
+    Span,
+    Star,
+)
+from .printer import format_expression
+from .source import Diagnostic
+
+
+@dataclass(slots=True)
+class Usage:
+    """Every use that the checker met, in the order of the text."""
+
+    elements: dict[str, list[Element]] = field(default_factory=dict)
+    extents: dict[str, list[Extent]] = field(default_factory=dict)
+    opaques: dict[str, list[OpaqueElement]] = field(default_factory=dict)
+    attributes: dict[str, list[Attribute]] = field(default_factory=dict)
+
+    def check(self, description: Description, opaque_spans: Mapping[str, Span]) -> list[Diagnostic]:
+        """Complaints about ranks that disagree and about what nothing uses."""
+        complaints = [*self._unused(description, opaque_spans)]
+        stages = {
+            stage.name: Element(
+                stage.name,
+                tuple(Star(b.name) if b.star else FullSlice() for b in stage.value.variables),
+                stage.span,
+            )
+            for stage in description.stages
+        }
+        for tensor in (*description.tensor_names, *stages):
+            uses = self.elements.get(tensor, [])
+            complaints += _check_rank(tensor, uses, self.extents.get(tensor, []), stages.get(tensor))
+        for calls in self.opaques.values():
+            complaints += _check_calls(calls)
+        for attribute in description.attributes:
+            complaints += _check_attribute(attribute, self.attributes.get(attribute.name, []))
+        return complaints
+
+    def _unused(self, description: Description, opaque_spans: Mapping[str, Span]) -> list[Diagnostic]:
+        read = self.elements.keys() | self.extents.keys()
+        complaints = [
+            Diagnostic(
+                f"tensor '{tensor.name}' is never used", tensor.span, "index it or delete the parameter"
+            )
+            for tensor in description.tensors
+            if tensor.name not in read
+        ]
+        complaints += [
+            Diagnostic(f"stage '{stage.name}' is never used", stage.span, "read it, return it or delete it")
+            for stage in description.stages
+            if stage.name not in read
+        ]
+        complaints += [
+            Diagnostic(f"opaque function '{name}' is never used", span, "call it or delete it")
+            for name, span in opaque_spans.items()
+            if name not in self.opaques
+        ]
+        return complaints
+
+
+def _check_rank(
+    tensor: str, uses: list[Element], extents: list[Extent], declared: Element | None
+) -> list[Diagnostic]:
+    """All uses of a tensor have one rank; a starred index may stand for any number of dimensions."""
+    complaints = []
+    plain = [use for use in uses if not _starred(use)]
+    if declared is not None and not _starred(declared):
+        plain.insert(0, declared)
+    if plain:
+        first = plain[0]
+        rank = len(first.indices)
+        origin = (
+            f"it is defined with {rank}" if first is declared else f"'{format_expression(first)}' has {rank}"
+        )
+        for use in uses:
+            fixed = sum(not isinstance(index, Star) for index in use.indices)
+            wrong = fixed > rank if _starred(use) else fixed != rank
+            if wrong:
+                count = f"{'at least ' if _starred(use) else ''}{_count(fixed, 'index', 'indices')}"
+                message = f"'{tensor}' is used with {count}, but {origin}"
+                complaints.append(Diagnostic(message, use.span, "a tensor has the same rank everywhere"))
+        for extent in extents:
+            if not -rank <= extent.axis < rank:
+                message = f"'{tensor}' has no axis {extent.axis}, its rank is {rank}"
+                complaints.append(Diagnostic(message, extent.span, f"the axes are 0 to {rank - 1}"))
+    return complaints
+
+
+def _starred(element: Element) -> bool:
+    return any(isinstance(index, Star) for index in element.indices)
+
+
+def _check_calls(calls: list[OpaqueElement]) -> list[Diagnostic]:
+    """Every call of an opaque function has as many arguments and indices as the first."""
+    complaints = []
+    first = calls[0]
+    for call in calls[1:]:
+        name = call.function
+        if len(call.arguments) != len(first.arguments):
+            counts = f"{_count(len(call.arguments), 'argument')}, but elsewhere {len(first.arguments)}"
+            complaints.append(
+                Diagnostic(f"'{name}' is called with {counts}", call.span, "use one form everywhere")
+            )
+        if len(call.indices) != len(first.indices):
+            counts = (
+                f"{_count(len(call.indices), 'index', 'indices')}, but elsewhere with {len(first.indices)}"
+            )
+            message = f"the result of '{name}' is indexed with {counts}"
+            complaints.append(Diagnostic(message, call.span, "a result has the same rank everywhere"))
+    return complaints
+
+
+def _check_attribute(attribute: AttributeParameter, uses: list[Attribute]) -> list[Diagnostic]:
+    """An attribute is a number or a tuple, not both; its default says which, else its first use."""
+    if not uses:
+        return []
+    is_tuple = (
+        isinstance(attribute.default, tuple) if attribute.default is not None else uses[0].index is not None
+    )
+    why = (
+        f"its default is {attribute.default}"
+        if attribute.default is not None
+        else "it is used otherwise above"
+    )
+    if is_tuple:
+        message = f"attribute '{attribute.name}' is a tuple ({why}) and must be indexed"
+        hint = f"write {attribute.name}[0] for its first value"
+    else:
+        message = f"attribute '{attribute.name}' is a number ({why}) and cannot be indexed"
+        hint = f"write {attribute.name}, or give it a tuple as default"
+    return [Diagnostic(message, use.span, hint) for use in uses if (use.index is not None) != is_tuple]
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
