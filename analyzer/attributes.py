@@ -1,0 +1,85 @@
+"""Attributes of a description: the values a user gives, checked, and put in place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from ..errors import OperatorError
+from ..tdl import ast
+from ..tdl.traverse import Node, transform, walk
+
+AttributeValue = int | float | bool | tuple[int | float, ...]
+
+
+def attribute_values(
+    description: ast.Description, given: Mapping[str, object]
+) -> dict[str, AttributeValue]:
+    """A value for every attribute, in the order of the description, completed with defaults.
+
+    Raises OperatorError for an unknown or missing attribute and for a value of another kind than needed.
+    """
+    names = [attribute.name for attribute in description.attributes]
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(names) or 'none'}"
+            raise OperatorError(f"{description.name}: there is no attribute '{name}'; {hint}")
+    lengths = dict(_lengths(description))
+    values = {}
+    for attribute in description.attributes:
+        value = given.get(attribute.name, attribute.default)
+        if value is None:
+            raise OperatorError(f"{description.name}: attribute '{attribute.name}' must be given")
+        place = f"{description.name}: attribute '{attribute.name}'"
+        values[attribute.name] = _checked(place, value, lengths.get(attribute.name), attribute.default)
+    return values
+
+
+def substitute(description: ast.Description, values: Mapping[str, AttributeValue]) -> ast.Description:
+    """The description without attributes, their values in place."""
+
+    def number(node: Node) -> Node:
+        if not isinstance(node, ast.Attribute):
+            return node
+        value = values[node.name]
+        if node.index is not None:
+            assert isinstance(value, tuple), "checked by attribute_values"
+            value = value[node.index]
+        assert not isinstance(value, tuple), "checked by attribute_values"
+        return ast.Number(int(value) if isinstance(value, bool) else value, node.span)
+
+    return replace(transform(description, number), attributes=())
+
+
+def _lengths(description: ast.Description) -> Iterator[tuple[str, int | None]]:
+    """For every attribute that is used: how many values its indices need, None where it is one number."""
+    longest: dict[str, int] = {}
+    for node in walk(description):
+        if isinstance(node, ast.Attribute):
+            if node.index is None:
+                yield node.name, None
+                continue
+            needed = node.index + 1 if node.index >= 0 else -node.index
+            longest[node.name] = max(longest.get(node.name, 0), needed)
+    yield from longest.items()
+
+
+def _checked(place: str, value: object, length: int | None, default: object) -> AttributeValue:
+    parts = tuple(value) if isinstance(value, tuple | list) else (value,)
+    for part in parts:
+        if not isinstance(part, int | float) or not math.isfinite(part):
+            raise OperatorError(f"{place} is {value!r}; give a finite number or a tuple of numbers")
+    if not isinstance(value, tuple | list):
+        if length is not None:
+            raise OperatorError(f"{place} is {value!r}; the description needs a tuple of {length} values")
+        assert isinstance(value, int | float)
+        return value
+    needed = len(default) if isinstance(default, tuple) else length
+    if needed is None:
+        raise OperatorError(f"{place} is {value!r}; the description needs one number")
+    if len(parts) != needed:
+        raise OperatorError(f"{place} has {len(parts)} values in {value!r}; the description needs {needed}")
+    return tuple(parts)

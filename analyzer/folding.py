@@ -1,0 +1,125 @@
+"""Constant folding: what attributes leave behind once their values are known."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+
+from ..tdl import ast
+from ..tdl.traverse import Node, transform
+
+ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+CONDITIONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
+MAX_BITS = 62
+"""Larger integers are not computed: `10 ** 10 ** 10` must cost nothing."""
+
+
+def fold(node: Node) -> Node:
+    """One node whose children are folded already, with the same value for every input.
+
+    Only rules that hold in every arithmetic are used: `x * 0` stays, since x may be infinite or NaN, and so
+    does `x + 0.0`, which turns an integer into a float.
+    """
+    match node:
+        case ast.Unary("-", ast.Number(value)):
+            return ast.Number(-value, node.span)
+        case ast.Unary("-", ast.Unary("-", operand)):
+            return operand
+        case ast.Unary("not", ast.Number(value)):
+            return ast.Number(int(not value), node.span)
+        case ast.Binary(_, ast.Number(left), ast.Number(right)):
+            return _computed(node, left, right)
+        case ast.Binary():
+            return _simplified(node)
+        case ast.Call("where", (ast.Number(condition), chosen, otherwise)):
+            return chosen if condition else otherwise
+        case ast.Call("maximum" | "minimum" as name, (ast.Number(left), ast.Number(right))):
+            return ast.Number(max(left, right) if name == "maximum" else min(left, right), node.span)
+        case ast.Element():
+            return ast.Element(node.tensor, tuple(fold_index(index) for index in node.indices), node.span)
+        case ast.OpaqueElement():
+            indices = tuple(fold_index(index) for index in node.indices)
+            return ast.OpaqueElement(node.function, node.arguments, indices, node.span)
+        case _:
+            return node
+
+
+def fold_index(index: ast.Index) -> ast.Index:
+    """An index once more, with a rule that holds for integers alone: `x // 1` is x."""
+    return transform(index, _integer_rule)
+
+
+def _integer_rule(node: Node) -> Node:
+    match node:
+        case ast.Binary("//", left, ast.Number(1)):
+            return left
+        case ast.Binary() | ast.Unary():
+            return fold(node)
+        case _:
+            return node
+
+
+def _simplified(node: ast.Binary) -> ast.Expression:
+    """Neutral elements, and conditions of which one side is known."""
+    match node:
+        case ast.Binary("+", value, number) | ast.Binary("+", number, value) if _is(number, 0):
+            return value
+        case ast.Binary("*", value, number) | ast.Binary("*", number, value) if _is(number, 1):
+            return value
+        case ast.Binary("-", value, number) if _is(number, 0):
+            return value
+        case ast.Binary("**", value, number) if _is(number, 1):
+            return value
+        case ast.Binary("and", ast.Number(known), other) | ast.Binary("and", other, ast.Number(known)):
+            return _known_condition(node, other, decisive=not known)
+        case ast.Binary("or", ast.Number(known), other) | ast.Binary("or", other, ast.Number(known)):
+            return _known_condition(node, other, decisive=bool(known))
+        case _:
+            return node
+
+
+def _known_condition(node: ast.Binary, other: ast.Expression, decisive: bool) -> ast.Expression:
+    if decisive:
+        return ast.Number(int(node.operator == "or"), node.span)
+    is_condition = (isinstance(other, ast.Binary) and other.operator in CONDITIONS) or (
+        isinstance(other, ast.Unary) and other.operator == "not"
+    )
+    return other if is_condition else node
+
+
+def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Expression:
+    """The result of two numbers; the node itself where there is none, or none of reasonable size."""
+    if node.operator in ("and", "or"):
+        both = (bool(left), bool(right))
+        return ast.Number(int(all(both) if node.operator == "and" else any(both)), node.span)
+    if node.operator == "**" and isinstance(left, int) and abs(right) * left.bit_length() > MAX_BITS:
+        return node
+    try:
+        value = ARITHMETIC[node.operator](left, right)
+    except (ArithmeticError, ValueError):
+        return node
+    if isinstance(value, bool):
+        return ast.Number(int(value), node.span)
+    if isinstance(value, int):
+        return ast.Number(value, node.span) if value.bit_length() <= MAX_BITS else node
+    return ast.Number(value, node.span) if isinstance(value, float) and math.isfinite(value) else node
+
+
+def _is(node: ast.Expression, value: int) -> bool:
+    """Whether a node is this integer; a float would change the type of what it is combined with."""
+    return isinstance(node, ast.Number) and isinstance(node.value, int) and node.value == value

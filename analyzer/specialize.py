@@ -1,0 +1,67 @@
+"""From a description as written to one for given attributes and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ..errors import ShapeError
+from ..tdl import ast
+from ..tdl.traverse import Node, transform
+from .attributes import AttributeValue, attribute_values, substitute
+from .folding import fold
+from .places import error_at
+from .stars import expand_stars
+
+Typed = tuple[str, type, AttributeValue, tuple[type, ...]]
+
+
+def specialize(
+    description: ast.Description, attributes: Mapping[str, object], ranks: Mapping[str, int]
+) -> ast.Description:
+    """The description with attributes replaced by their values, stars by index variables, and folded.
+
+    `ranks` holds the number of dimensions of every tensor. Equal arguments give the same object. Raises
+    OperatorError for an unknown, missing or malformed attribute, ShapeError where ranks do not fit, and
+    DescriptionError for an axis that a tensor does not have.
+    """
+    values = attribute_values(description, attributes)
+    given = tuple((name, ranks[name]) for name in description.tensor_names if name in ranks)
+    return _specialize(description, tuple(map(_typed, values.items())), given)
+
+
+def _typed(item: tuple[str, AttributeValue]) -> Typed:
+    """An attribute with its types: 1, 1.0 and True are equal, but not the same value."""
+    name, value = item
+    inner = tuple(type(part) for part in value) if isinstance(value, tuple) else ()
+    return name, type(value), value, inner
+
+
+@lru_cache(maxsize=None)
+def _specialize(
+    description: ast.Description, values: tuple[Typed, ...], ranks: tuple[tuple[str, int], ...]
+) -> ast.Description:
+    without = substitute(description, {name: value for name, _, value, _ in values})
+    expanded, known = expand_stars(without, dict(ranks))
+
+    def rewrite(node: Node) -> Node:
+        return _axis(description, node, known) if isinstance(node, ast.Extent) else fold(node)
+
+    return transform(expanded, rewrite)
+
+
+def _axis(description: ast.Description, node: ast.Extent, ranks: Mapping[str, int]) -> ast.Extent:
+    """`tensor.shape[axis]` with an axis counted from the front."""
+    rank = ranks.get(node.tensor)
+    if rank is None:
+        if node.axis < 0:
+            raise ShapeError(f"{description.name}: the number of dimensions of {node.tensor} is not known")
+        return node
+    if not -rank <= node.axis < rank:
+        raise error_at(
+            description,
+            node.span,
+            f"{node.tensor} has {rank} dimensions, so there is no {node.tensor}.shape[{node.axis}]",
+            f"axes run from 0 to {rank - 1}" if rank else "",
+        )
+    return ast.Extent(node.tensor, node.axis % rank, node.span)
