@@ -56,6 +56,15 @@ class Executor:
         """The largest arena of any worker."""
         return max(self.memory.arena_bytes, default=0)
 
+    @property
+    def failed(self) -> bool:
+        """Whether an iteration stopped half way; what tensors hold is then undefined."""
+        return self._engine.failed
+
+    def has(self, name: str) -> bool:
+        """Whether the graph has a tensor of this name; what nothing needs is not in it."""
+        return name in self._tensors
+
     def run(self) -> None:
         """Run one iteration. Raises ExecutionError that names worker, operation and iteration."""
         self._engine.run()
@@ -68,9 +77,9 @@ class Executor:
         tensor = self._find(name)
         array = np.asarray(value)
         if array.shape != tensor.shape:
-            raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but the array given for it {array.shape}")
+            raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array {array.shape}")
         if not np.can_cast(array.dtype, tensor.dtype, "same_kind"):
-            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but the array given for it {array.dtype}")
+            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array {array.dtype}")
         for view, place in self._parts(tensor):
             view[...] = array[place]
 
@@ -117,5 +126,6 @@ class Executor:
             if buffer < 0:
                 continue
             region = self.partitioned.programs[worker].buffers[buffer].region
-            parts.append((self._engine.buffers[worker][buffer], tuple(slice(*interval) for interval in region)))
+            place = tuple(slice(lower, upper) for lower, upper in region)
+            parts.append((self._engine.buffers[worker][buffer], place))
         return parts

@@ -24,9 +24,9 @@ LARGEST_COUNT = 10
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """`births[worker][buffer]` and `deaths[worker][buffer]`: the first and last tick of each buffer, inclusive.
+    """`births[worker][buffer]` and `deaths[worker][buffer]`: the first and last tick of each buffer.
 
-    A buffer that nothing touches has a death before its birth.
+    Both are inclusive. A buffer that nothing touches has a death before its birth.
     """
 
     births: tuple[Ticks, ...]
@@ -81,14 +81,11 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
         arenas.append(arena)
         bounds.append(bound)
         live = np.flatnonzero((births <= peak) & (peak <= deaths))
-        newest = {hosts[worker][index]: index for index in live[np.argsort(births[live], kind="stable")].tolist()}
-        buffers = sorted((program.buffers[index] for index in newest.values()), key=lambda b: (-b.nbytes, b.index))
-        largest.append(
-            tuple(
-                LiveTensor(partitioned.graph.tensors[b.tensor].name, b.kind, b.nbytes)
-                for b in buffers[:LARGEST_COUNT]
-            )
-        )
+        by_birth = live[np.argsort(births[live], kind="stable")].tolist()
+        newest = {hosts[worker][index]: program.buffers[index] for index in by_birth}
+        buffers = sorted(newest.values(), key=lambda b: (-b.nbytes, b.index))[:LARGEST_COUNT]
+        tensors = partitioned.graph.tensors
+        largest.append(tuple(LiveTensor(tensors[b.tensor].name, b.kind, b.nbytes) for b in buffers))
     return MemoryPlan(tuple(offsets), tuple(arenas), tuple(bounds), tuple(largest))
 
 
@@ -130,7 +127,8 @@ def _check_written_first(
                 tensor = partitioned.graph.tensors[buffer.tensor]
                 raise PlanError(
                     f"tensor '{tensor.name}': worker {program.worker} never writes its {buffer.kind} buffer "
-                    f"{buffer.index} (region {buffer.region}), but operation {death // TICKS_PER_OPERATION} reads it"
+                    f"{buffer.index} (region {buffer.region}), but operation "
+                    f"{death // TICKS_PER_OPERATION} reads it"
                 )
 
 
@@ -149,9 +147,10 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
             if not partitioned.graph.operations[instruction.operation].bound.elementwise:
                 continue
             now = instruction.operation * TICKS_PER_OPERATION + 1
+            regions = dict(zip(instruction.inputs, instruction.input_regions, strict=True))
             dying = [
                 buffer
-                for buffer, region in dict(zip(instruction.inputs, instruction.input_regions, strict=True)).items()
+                for buffer, region in regions.items()
                 if buffer is not None
                 and deaths[buffer] == now
                 and births[buffer] < now
@@ -173,7 +172,7 @@ def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: i
     tensors = partitioned.graph.tensors
     if a.nbytes != b.nbytes or tensors[a.tensor].dtype != tensors[b.tensor].dtype:
         return False
-    return [u - l for l, u in a.region] == [u - l for l, u in b.region]
+    return [upper - lower for lower, upper in a.region] == [upper - lower for lower, upper in b.region]
 
 
 def _plan_worker(

@@ -49,7 +49,7 @@ class NumpyEngine:
         self.iterations = 0
         self.buffers = _allocate(partitioned, memory)
         self._traffic = [Traffic() for _ in range(partitioned.workers)]
-        self._broken: str | None = None
+        self._failure: str | None = None
         self._blas = ThreadpoolController().select(user_api="blas")
         self._blas_threads = max(1, processors // self.threads)
         self._places = _assign(partitioned.workers, self.threads, schedule)
@@ -61,14 +61,21 @@ class NumpyEngine:
         """Bytes copied from one worker to another in the last iteration, counted while copying."""
         return sum(traffic.nbytes for traffic in self._traffic)
 
+    @property
+    def failed(self) -> bool:
+        """Whether an iteration stopped half way: a worker failed or hung, or the user interrupted."""
+        return self._failure is not None
+
     def run(self) -> None:
         """Run one iteration.
 
         Raises ExecutionError that names the worker, the operation and the iteration; afterwards, and after an
         interrupt, tensors may be half updated and the engine refuses to run.
         """
-        if self._broken is not None:
-            raise ExecutionError(f"this executor stopped earlier ({self._broken}); make a new one")
+        if self._failure is not None:
+            raise ExecutionError(f"this executor stopped earlier ({self._failure}); make a new one")
+        if not self._finalizer.alive:
+            raise ExecutionError("this executor is closed; make a new one")
         for traffic in self._traffic:
             traffic.nbytes = 0
         try:
@@ -77,20 +84,19 @@ class NumpyEngine:
         except StepFailed as failure:
             worker, index = self._places[failure.thread][failure.step]
             error = failure.__cause__
-            self._broken = f"{self._describe(worker, index)}: {type(error).__name__}: {error}"
-            raise ExecutionError(self._broken) from error
+            self._failure = f"{self._describe(worker, index)}: {type(error).__name__}: {error}"
+            raise ExecutionError(self._failure) from error
         except StepsHang as hang:
             stuck = "; ".join(self._describe(*self._places[thread][step]) for thread, step in hang.current)
-            self._broken = f"no progress for {self._watchdog_seconds:g} s: {stuck}"
-            raise ExecutionError(self._broken) from None
+            self._failure = f"no progress for {self._watchdog_seconds:g} s: {stuck}"
+            raise ExecutionError(self._failure) from None
         except BaseException:
-            self._broken = f"interrupted in iteration {self.iterations}"
+            self._failure = f"interrupted in iteration {self.iterations}"
             raise
         self.iterations += 1
 
     def close(self) -> None:
         """End the threads. The engine cannot run again."""
-        self._broken = self._broken or "closed"
         self._finalizer()
 
     def _describe(self, worker: int, index: int) -> str:
@@ -176,17 +182,18 @@ class NumpyEngine:
     def _view(self, worker: int, buffer: int, region: Region) -> Array:
         """The part of a buffer that holds `region` of its tensor."""
         held = self._partitioned.programs[worker].buffers[buffer].region
-        slices = tuple(
-            slice(lower - start, upper - start) for (lower, upper), (start, _) in zip(region, held, strict=True)
+        slices = (
+            slice(lower - start, upper - start)
+            for (lower, upper), (start, _) in zip(region, held, strict=True)
         )
-        view: Array = self.buffers[worker][buffer][(..., *slices)]
-        return view
+        return self.buffers[worker][buffer][(Ellipsis, *slices)]
 
 
 def _allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:
     """One zeroed arena per worker, and every buffer's view of it."""
     views: list[list[Array]] = []
-    for program, offsets, arena_bytes in zip(partitioned.programs, memory.offsets, memory.arena_bytes, strict=True):
+    for program, offsets in zip(partitioned.programs, memory.offsets, strict=True):
+        arena_bytes = memory.arena_bytes[program.worker]
         try:
             block = np.zeros(arena_bytes + ALIGNMENT_BYTES, np.uint8)
         except MemoryError:

@@ -14,9 +14,10 @@ _UNLIMITED = np.iinfo(np.int64).max // 2
 def place(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
     """Offsets of buffers and the size of the arena that holds them, in the unit of `sizes`.
 
-    Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a common
-    tick get disjoint memory. Each buffer in turn, longest-lived first and larger before smaller, goes into the
-    smallest gap that is large enough among the buffers placed already whose lifetimes meet its own.
+    Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a
+    common tick get disjoint memory. Each buffer in turn, longest-lived first and larger before smaller,
+    goes into the smallest gap that is large enough among the buffers placed already whose lifetimes meet
+    its own.
     """
     count = len(sizes)
     order = np.lexsort((births, -sizes, births - deaths))

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import PlanError
@@ -67,7 +66,9 @@ class _Scheduler:
             )
             for offsets, program in zip(memory.offsets, partitioned.programs, strict=True)
         ]
-        self._waits: list[list[Waits]] = [[()] * len(program.instructions) for program in partitioned.programs]
+        self._waits: list[list[Waits]] = [
+            [()] * len(program.instructions) for program in partitioned.programs
+        ]
         # known[w][i, v]: the last instruction of worker v that is known to be done once w's instruction i is
         self._known = [
             np.full((len(program.instructions), partitioned.workers), _NEVER, np.int64)
@@ -137,6 +138,6 @@ class _Scheduler:
         operation = self._partitioned.graph.operations[now // TICKS_PER_OPERATION]
         tensor = self._partitioned.graph.tensors[self._partitioned.programs[owner].buffers[buffer].tensor]
         raise PlanError(
-            f"operation '{operation.name}': worker {reader} reads tensor '{tensor.name}' from worker {owner}, which "
-            "writes that memory at the same position; collect from a partial buffer instead of the shard"
+            f"operation '{operation.name}': worker {reader} reads '{tensor.name}' from worker {owner}, "
+            "which writes that memory meanwhile; collect from a partial buffer instead of the shard"
         )

@@ -56,7 +56,7 @@ class _Stopped(Exception):
 
 
 def group(tasks: Sequence[Sequence[Task]]) -> tuple[tuple[_Group, ...], ...]:
-    """Cut every thread's tasks before a wait, after a step that another thread waits for, and when too long."""
+    """Cut every thread's tasks before a wait, after a step that others wait for, and when too long."""
     awaited: list[set[int]] = [set() for _ in tasks]
     for own in tasks:
         for task in own:
@@ -112,7 +112,7 @@ class Team:
         Raises StepFailed (its cause is the step's own error) or StepsHang; an interrupt from the keyboard
         stops the threads at their next step and passes through.
         """
-        assert not (self._closed or self._stopping), "a closed or broken team cannot run"
+        assert not self._stopping, "a closed or broken team cannot run"
         with self._gate:
             self._done[:] = [0] * len(self._threads)
             self._current[:] = [0] * len(self._threads)
@@ -150,7 +150,9 @@ class Team:
     def _unfinished(self) -> tuple[tuple[int, int], ...]:
         totals = [groups[-1].last if groups else 0 for groups in self._groups]
         return tuple(
-            (thread, self._current[thread]) for thread, total in enumerate(totals) if self._done[thread] < total
+            (thread, self._current[thread])
+            for thread, total in enumerate(totals)
+            if self._done[thread] < total
         )
 
     def _stop(self) -> None:

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
+from itertools import pairwise
 from typing import assert_never
 
-from ..dataflow.partitioned import BufferKind, Compute, Instruction, MultiFetch, PartitionedGraph, Program, Reduce
+from ..dataflow.partitioned import (
+    BufferKind,
+    Compute,
+    Instruction,
+    MultiFetch,
+    PartitionedGraph,
+    Program,
+    Reduce,
+)
 from ..errors import PlanError
 
 
@@ -41,12 +50,13 @@ def tick(program: Program, instruction: Instruction) -> int:
 def ticks(program: Program) -> list[int]:
     """The clock's value for every instruction. PlanError where a worker's list leaves the graph's order."""
     values = [tick(program, instruction) for instruction in program.instructions]
-    for number, (before, after) in enumerate(zip(values, values[1:], strict=False)):
+    for number, (before, after) in enumerate(pairwise(values)):
         if after < before:
             raise PlanError(
                 f"worker {program.worker}: instruction {number + 1} belongs to operation "
-                f"{after // TICKS_PER_OPERATION}, but follows one of operation {before // TICKS_PER_OPERATION}; "
-                "instructions must follow the order fetch, compute, collect of the graph's operations"
+                f"{after // TICKS_PER_OPERATION}, but follows one of operation "
+                f"{before // TICKS_PER_OPERATION}; instructions must "
+                "follow the order fetch, compute, collect of the graph's operations"
             )
     return values
 

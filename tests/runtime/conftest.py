@@ -164,7 +164,9 @@ class _Lowering:
                 continue
             self.shards.append(
                 tuple(
-                    self.buffer(w, tensor.index, interval, BufferKind.SHARD) if interval[0] < interval[1] else -1
+                    self.buffer(w, tensor.index, interval, BufferKind.SHARD)
+                    if interval[0] < interval[1]
+                    else -1
                     for w, interval in enumerate(self.toy.cuts[tensor.index])
                 )
             )
@@ -173,7 +175,9 @@ class _Lowering:
         programs = tuple(
             Program(w, tuple(self.buffers[w]), tuple(self.instructions[w])) for w in range(self.toy.workers)
         )
-        return PartitionedGraph(self.graph, self.toy.workers, programs, tuple(self.shards), self.planned_bytes)
+        return PartitionedGraph(
+            self.graph, self.toy.workers, programs, tuple(self.shards), self.planned_bytes
+        )
 
     def buffer(self, worker: int, tensor: int, interval: Interval, kind: BufferKind) -> int:
         index = len(self.buffers[worker])
@@ -204,7 +208,9 @@ class _Lowering:
                 target = self.buffer(worker, output, made, BufferKind.PARTIAL)
                 partials.append((worker, target, made))
             full_box = (made, box) if reduces else (box,)
-            computes.append((worker, Compute(operation.index, full_box, tuple(inputs), tuple(regions), (target,))))
+            computes.append(
+                (worker, Compute(operation.index, full_box, tuple(inputs), tuple(regions), (target,)))
+            )
         for worker, compute in computes:
             self.instructions[worker].append(compute)
         if partials:

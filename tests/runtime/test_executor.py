@@ -1,4 +1,5 @@
 import gc
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -84,12 +85,12 @@ def ring(toys: Any, workers: int, operations: int = 6) -> PartitionedGraph:
     return lowered
 
 
-def failing(toys: Any, partitioned: PartitionedGraph, operation: int, worker: int, act: Callable[[], None]) -> Any:
+def failing(
+    toys: Any, partitioned: PartitionedGraph, operation: int, worker: int, act: Callable[[], None]
+) -> Any:
     """`act` runs before the kernel of one operation on one worker."""
 
     def change(index: int, prepare: Any) -> Any:
-        calls = iter(range(partitioned.workers))
-
         def prepared(call: KernelCall) -> Callable[[], None]:
             run = prepare(call)
             mine = call.box["i"][0] == worker * 8
@@ -102,7 +103,6 @@ def failing(toys: Any, partitioned: PartitionedGraph, operation: int, worker: in
 
             return both
 
-        del calls
         return prepared
 
     return replace_kernels(toys, partitioned, change)
@@ -116,11 +116,11 @@ def test_a_worker_that_raises_stops_all(toys: Any, worker: int, threads: int) ->
 
     partitioned = failing(toys, ring(toys, 4), operation=2, worker=worker, act=fail)
     with Executor(partitioned, threads=threads) as executor:
-        message = rf"worker {worker}, operation 'make_t2' \(Compute\), iteration 0: ZeroDivisionError: no such luck"
+        message = rf"worker {worker}, operation 'make_t2' \(Compute\), iteration 0: ZeroDivisionError: no"
         with pytest.raises(ExecutionError, match=message) as caught:
             executor.run()
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
-        with pytest.raises(ExecutionError, match="stopped earlier .*make_t2"):
+        with pytest.raises(ExecutionError, match=r"stopped earlier .*make_t2"):
             executor.run()
 
 
@@ -129,9 +129,12 @@ def test_a_worker_that_raises_while_its_peers_wait(toys: Any) -> None:
         time.sleep(0.2)
         raise MemoryError
 
-    with Executor(failing(toys, ring(toys, 4), 2, 1, late), threads=4) as executor:
-        with pytest.raises(ExecutionError, match="worker 1, operation 'make_t2'"):
-            executor.run()
+    partitioned = failing(toys, ring(toys, 4), operation=2, worker=1, act=late)
+    with (
+        Executor(partitioned, threads=4) as executor,
+        pytest.raises(ExecutionError, match="worker 1, operation 'make_t2'"),
+    ):
+        executor.run()
 
 
 def test_a_worker_that_hangs_is_named(toys: Any) -> None:
@@ -145,13 +148,13 @@ def test_a_worker_that_hangs_is_named(toys: Any) -> None:
         release.set()
 
 
-def test_an_interrupt_stops_the_workers(toys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_stops_the_workers(toys: Any) -> None:
     release = threading.Event()
     partitioned = failing(toys, ring(toys, 2), operation=1, worker=1, act=release.wait)
     with Executor(partitioned, threads=2) as executor:
-        main = threading.main_thread()
-        timer = threading.Timer(0.2, lambda: signal_main(main))
-        timer.start()
+        main = threading.main_thread().ident
+        assert main is not None
+        threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             executor.run()
         release.set()
@@ -159,18 +162,13 @@ def test_an_interrupt_stops_the_workers(toys: Any, monkeypatch: pytest.MonkeyPat
             executor.run()
 
 
-def signal_main(thread: threading.Thread) -> None:
-    import signal
-
-    assert thread.ident is not None
-    signal.pthread_kill(thread.ident, signal.SIGINT)
-
-
 def test_a_kernel_that_cannot_be_prepared_is_named(toys: Any) -> None:
     def refuse(call: KernelCall) -> Callable[[], None]:
         raise ValueError("strange strides")
 
-    partitioned = replace_kernels(toys, ring(toys, 2), lambda index, prepare: refuse if index == 4 else prepare)
+    partitioned = replace_kernels(
+        toys, ring(toys, 2), lambda index, prepare: refuse if index == 4 else prepare
+    )
     with pytest.raises(ExecutionError, match=r"worker 0, operation 'make_t4'.*preparation.*strange strides"):
         Executor(partitioned)
 
@@ -197,9 +195,9 @@ def test_wrong_arrays_are_refused(toys: Any) -> None:
     with Executor(ring(toys, 2)) as executor:
         with pytest.raises(ShapeError, match=r"'x' has shape \(16,\).*\(3,\)"):
             executor.write("x", np.zeros(3))
-        with pytest.raises(DataError, match="'x' holds float64.*complex128"):
+        with pytest.raises(DataError, match=r"'x' holds float64.*complex128"):
             executor.write("x", np.zeros(16, complex))
-        with pytest.raises(DataError, match="no tensor 't55'.*mean 't5'"):
+        with pytest.raises(DataError, match=r"no tensor 't55'.*mean 't5'"):
             executor.write("t55", np.zeros(16))
         with pytest.raises(DataError, match=r"'t1' \(activation\) does not outlive"):
             executor.read("t1")

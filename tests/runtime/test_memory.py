@@ -1,6 +1,5 @@
 from typing import Any
 
-import numpy as np
 import pytest
 from tofu.dataflow.graph import Role
 from tofu.dataflow.partitioned import BufferKind, Compute, PartitionedGraph, Program
@@ -10,7 +9,7 @@ from tofu.runtime.offsets import ALIGNMENT_BYTES
 
 
 def assert_sound(partitioned: PartitionedGraph) -> None:
-    """No two buffers that are live at a common tick share a byte, save an output and the input it replaces."""
+    """Buffers live at a common tick share no byte, save an output and the input it replaces."""
     plan = plan_memory(partitioned)
     lifetimes = buffer_lifetimes(partitioned)
     hosts = in_place_hosts(partitioned, lifetimes)
@@ -81,7 +80,7 @@ def test_reading_what_nobody_wrote_is_an_error(toys: Any) -> None:
         for p in partitioned.programs
     )
     broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.shards, 0)
-    with pytest.raises(PlanError, match=r"tensor 't3': worker 0 never writes its shard buffer .* operation 4 reads"):
+    with pytest.raises(PlanError, match=r"tensor 't3': worker 0 never writes its shard .* operation 4 reads"):
         plan_memory(broken)
 
 

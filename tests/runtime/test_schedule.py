@@ -23,7 +23,7 @@ def ancestors(plan: Schedule) -> dict[tuple[int, int], set[tuple[int, int]]]:
 
 
 def races(partitioned: PartitionedGraph, plan: Schedule) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Pairs of instructions of different workers on the same bytes, one of them writing, that are unordered."""
+    """Unordered pairs of instructions of different workers on the same bytes, one of them writing."""
     offsets = plan_memory(partitioned).offsets
     accesses: list[list[tuple[int, int, tuple[int, int], bool]]] = [[] for _ in partitioned.programs]
     for worker, program in enumerate(partitioned.programs):
@@ -87,13 +87,13 @@ def test_reused_memory_waits_for_the_peer_that_reads_it(toys: Any) -> None:
     memory = plan_memory(partitioned)
     assert memory.offsets[0][partitioned.shards[a][0]] == memory.offsets[0][partitioned.shards[c][0]]
     plan = schedule(partitioned, memory)
-    fetch_of_a = next(
+    fetches_of_a = [
         index
         for index, instruction in enumerate(partitioned.programs[1].instructions)
         if isinstance(instruction, MultiFetch) and instruction.operation == 1
-    )
+    ]
     make_c = next(i for i, instr in enumerate(partitioned.programs[0].instructions) if instr.operation == 2)
-    assert plan.waits[0][make_c] == ((1, fetch_of_a),)
+    assert plan.waits[0][make_c] == ((1, fetches_of_a[-1]),)
 
 
 def test_reading_a_shard_while_it_is_written_is_an_error(toys: Any) -> None:
@@ -119,7 +119,7 @@ def test_reading_a_shard_while_it_is_written_is_an_error(toys: Any) -> None:
     )
     programs = (partitioned.programs[0], Program(1, second.buffers, changed))
     broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.shards, 0)
-    with pytest.raises(PlanError, match="operation 'make_y': worker 1 reads tensor 'y' from worker 0"):
+    with pytest.raises(PlanError, match="operation 'make_y': worker 1 reads 'y' from worker 0"):
         schedule(broken, plan_memory(broken))
 
 

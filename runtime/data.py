@@ -1,0 +1,100 @@
+"""Batches from arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analyzer.region import Shape
+from ..errors import DataError
+from ..operators.kernel import Array
+from .initializer import generator
+
+Arrays = Mapping[str, npt.ArrayLike]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Arrays `[batch, ...]` by name. Rows from `valid` on repeat others to fill the batch."""
+
+    data: Mapping[str, Array]
+    label: Mapping[str, Array]
+    valid: int
+
+    @property
+    def size(self) -> int:
+        """Samples, those that fill the batch included."""
+        return len(next(iter(self.data.values())))
+
+
+class ArrayIterator:
+    """Cuts arrays `[sample, ...]` into batches of one size.
+
+    `data` and `label` are arrays, or several by name. With `shuffle` every epoch has an order of its own,
+    given by `seed` and the epoch's number. The last batch is filled with the epoch's first samples, or left
+    out with `drop_last`. Raises DataError where lengths differ or there is nothing to iterate over.
+    """
+
+    def __init__(
+        self,
+        data: npt.ArrayLike | Arrays,
+        label: npt.ArrayLike | Arrays | None = None,
+        batch_size: int = 32,
+        *,
+        shuffle: bool = False,
+        seed: int = 0,
+        drop_last: bool = False,
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+    ) -> None:
+        self.data = _named(data, data_name)
+        self.label = {} if label is None else _named(label, label_name)
+        self.batch_size = batch_size
+        self._shuffle = shuffle
+        self._seed = seed
+        self._drop_last = drop_last
+        lengths = {name: len(array) for name, array in {**self.data, **self.label}.items()}
+        if len(set(lengths.values())) != 1:
+            raise DataError(f"arrays have different numbers of samples: {lengths}")
+        self.samples = next(iter(lengths.values()))
+        if batch_size < 1 or not len(self):
+            raise DataError(f"{self.samples} samples make no batch of {batch_size}")
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        rounding = 0 if self._drop_last else self.batch_size - 1
+        return (self.samples + rounding) // self.batch_size
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of every array of a batch."""
+        arrays = {**self.data, **self.label}
+        return {name: (self.batch_size, *array.shape[1:]) for name, array in arrays.items()}
+
+    def epoch(self, number: int = 0) -> Iterator[Batch]:
+        """The batches of one epoch."""
+        order = np.arange(self.samples)
+        if self._shuffle:
+            order = generator(f"epoch {number}", self._seed).permutation(self.samples)
+        for start in range(0, len(self) * self.batch_size, self.batch_size):
+            valid = min(self.batch_size, self.samples - start)
+            rows = np.take(order, np.arange(start, start + self.batch_size), mode="wrap")
+            yield Batch(
+                {name: array[rows] for name, array in self.data.items()},
+                {name: array[rows] for name, array in self.label.items()},
+                valid,
+            )
+
+
+def _named(value: npt.ArrayLike | Arrays, name: str) -> dict[str, Array]:
+    named = value if isinstance(value, Mapping) else {name: value}
+    arrays = {key: np.asarray(array) for key, array in named.items()}
+    for key, array in arrays.items():
+        if array.ndim == 0 or array.dtype.kind not in "buif":
+            raise DataError(
+                f"'{key}' must be an array [sample, ...] of numbers, not {array.dtype} {array.shape}"
+            )
+    return arrays

@@ -1,0 +1,100 @@
+"""Start values of parameters: by name as in MXNet, random ones from a generator of the tensor's own.
+
+A tensor's random numbers depend on the seed and its name alone, not on the order of tensors, the partition
+or the number of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analyzer.region import Shape
+from ..errors import DataError
+
+Floats = npt.NDArray[np.float32]
+
+ZERO_SUFFIXES = ("_bias", "_beta", "_moving_mean")
+ONE_SUFFIXES = ("_gamma", "_moving_var")
+
+
+class WeightRule(Protocol):
+    """How weights start: whole tensors of a shape `[out, in, ...]`, from a generator."""
+
+    def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Uniform in `[-scale, scale)`."""
+
+    scale: float = 0.07
+
+    def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats:
+        return (2 * generator.random(shape, np.float32) - 1) * np.float32(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Gaussian with mean 0."""
+
+    sigma: float = 0.01
+
+    def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats:
+        return generator.standard_normal(shape, np.float32) * np.float32(self.sigma)
+
+
+@dataclass(frozen=True, slots=True)
+class Xavier:
+    """Uniform in `[-scale, scale)`, or Gaussian of deviation `scale = sqrt(magnitude / fan)`, as in MXNet.
+
+    For weights `[out, in, *window]` fan_in is `in` and fan_out `out`, times the window's size; `factor` is
+    "in", "out", or "avg" for their mean. magnitude 2, gaussian, "in" is He's rule for rectifiers.
+    """
+
+    magnitude: float = 3.0
+    factor: str = "avg"
+    gaussian: bool = False
+
+    def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats:
+        if len(shape) < 2:
+            raise DataError(
+                f"Xavier needs weights [out, in, ...], but the shape is {shape}; use Uniform or Normal"
+            )
+        window = math.prod(shape[2:])
+        inside, outside = float(shape[1] * window), float(shape[0] * window)
+        fans = {"in": inside, "out": outside, "avg": (inside + outside) / 2}
+        if self.factor not in fans:
+            raise DataError(f"Xavier's factor is '{self.factor}', expected one of {', '.join(fans)}")
+        scale = math.sqrt(self.magnitude / max(fans[self.factor], 1))
+        return (Normal(scale) if self.gaussian else Uniform(scale))(shape, generator)
+
+
+def initial_value(name: str, shape: Shape, rule: WeightRule, seed: int) -> Floats:
+    """The start value of a parameter or moving statistic.
+
+    Biases and means start at 0, scales and variances at 1, by the ends of their names; weights, which are
+    all others with two dimensions or more, by `rule`. Raises DataError for any other tensor.
+    """
+    if name.endswith(ZERO_SUFFIXES):
+        return np.zeros(shape, np.float32)
+    if name.endswith(ONE_SUFFIXES):
+        return np.ones(shape, np.float32)
+    if len(shape) >= 2 or name.endswith("_weight"):
+        return rule(shape, generator(name, seed))
+    known = ", ".join((*ZERO_SUFFIXES, *ONE_SUFFIXES, "_weight"))
+    raise DataError(
+        f"how '{name}' of shape {shape} starts is unknown: its name ends in none of {known}, and it is no "
+        "matrix; give its value in `parameters`"
+    )
+
+
+def generator(name: str, seed: int) -> np.random.Generator:
+    """A counter-based generator for one name."""
+    digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
+    return np.random.Generator(np.random.Philox(key=np.frombuffer(digest[:16], "<u8")))

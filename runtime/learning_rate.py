@@ -1,0 +1,66 @@
+"""Learning rates as functions of the step, and what an optimizer is fed for them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..dataflow.optimizer import Optimizer
+
+
+class LearningRate(Protocol):
+    """The learning rate at a step; steps count from 0 over all epochs."""
+
+    def __call__(self, step: int, /) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same rate at every step."""
+
+    rate: float
+
+    def __call__(self, step: int, /) -> float:
+        return self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine:
+    """Rises linearly to `rate` in `warmup_steps`, then falls along a cosine to `final_rate` at `steps`."""
+
+    rate: float
+    steps: int
+    warmup_steps: int = 0
+    final_rate: float = 0.0
+
+    def __call__(self, step: int, /) -> float:
+        if step < self.warmup_steps:
+            return self.rate * (step + 1) / self.warmup_steps
+        falling = max(self.steps - self.warmup_steps, 1)
+        done = min((step - self.warmup_steps) / falling, 1.0)
+        return self.final_rate + (self.rate - self.final_rate) * (1 + math.cos(math.pi * done)) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class StepDecay:
+    """Multiplied by `factor` after every `every` steps."""
+
+    rate: float
+    every: int
+    factor: float = 0.1
+
+    def __call__(self, step: int, /) -> float:
+        return self.rate * self.factor ** (step // self.every)
+
+
+def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
+    """The value for the graph's learning rate tensor at `step`.
+
+    Moment estimates that start at zero are too small at first; where the update operator has such
+    (`beta1` and `beta2`), the correction is part of the rate, as in MXNet and in Adam's paper, section 2.
+    """
+    beta1, beta2 = optimizer.attributes.get("beta1"), optimizer.attributes.get("beta2")
+    if beta1 is None or beta2 is None:
+        return rate
+    return rate * math.sqrt(1 - beta2 ** (step + 1)) / (1 - beta1 ** (step + 1))

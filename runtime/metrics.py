@@ -1,0 +1,100 @@
+"""Measures of a model's outputs against labels, as means over rows."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DataError
+from ..operators.kernel import Array
+
+Values = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`rows(label, output)` gives a value per row of the output, `finish` makes the metric of their mean."""
+
+    name: str
+    rows: Callable[[Array, Array], Values]
+    finish: Callable[[float], float] = float
+
+
+@dataclass(slots=True)
+class Tally:
+    """A metric's running mean."""
+
+    metric: Metric
+    total: float = 0.0
+    rows: int = 0
+
+    def add(self, pairs: Sequence[tuple[Array, Array]]) -> float:
+        """Count one batch's (label, output) pairs and return the metric of that batch alone."""
+        values = np.concatenate([self.metric.rows(label, output) for label, output in pairs])
+        batch = float(values.sum())
+        self.total += batch
+        self.rows += values.size
+        return self.metric.finish(batch / values.size)
+
+    @property
+    def value(self) -> float:
+        """The metric over everything counted; NaN before anything is."""
+        return self.metric.finish(self.total / self.rows) if self.rows else math.nan
+
+
+def _classes(label: Array, output: Array) -> npt.NDArray[np.int64]:
+    """Labels as class numbers, one per row of the output `[rows, classes]`."""
+    rows, classes = output.shape[0], math.prod(output.shape[1:])
+    chosen = label.reshape(-1).astype(np.int64)
+    if output.ndim != 2 or len(chosen) != rows:
+        raise DataError(
+            "a metric of classes needs outputs [rows, classes] and a label for each row, but the output has "
+            f"shape {output.shape} and the label {label.shape}"
+        )
+    if len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < classes:
+        raise DataError(f"labels run from {chosen.min()} to {chosen.max()}, but there are {classes} classes")
+    return chosen
+
+
+def _correct(label: Array, output: Array) -> Values:
+    return (output.argmax(axis=1) == _classes(label, output)).astype(np.float64)
+
+
+def _surprise(label: Array, output: Array) -> Values:
+    chosen = output[np.arange(len(output)), _classes(label, output)].astype(np.float64)
+    surprise: Values = -np.log(np.maximum(chosen, 1e-30))
+    return surprise
+
+
+def _squared(label: Array, output: Array) -> Values:
+    difference = output.astype(np.float64).reshape(len(output), -1)
+    difference -= label.astype(np.float64).reshape(len(output), -1)
+    squared: Values = (difference**2).mean(axis=1)
+    return squared
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        "accuracy": Metric("accuracy", _correct),
+        "cross-entropy": Metric("cross-entropy", _surprise),
+        "perplexity": Metric("perplexity", _surprise, math.exp),
+        "mse": Metric("mse", _squared),
+    }
+)
+
+
+def get_metric(metric: Metric | str) -> Metric:
+    """The metric, or the one of this name. Raises DataError for an unknown name."""
+    if isinstance(metric, Metric):
+        return metric
+    if metric not in METRICS:
+        near = difflib.get_close_matches(metric, METRICS, 1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise DataError(f"there is no metric '{metric}'{hint} Known: {', '.join(METRICS)}")
+    return METRICS[metric]

@@ -1,0 +1,54 @@
+"""The values a model learns, as whole tensors, and their way into and out of executors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dataflow.graph import Role, Tensor
+from ..dataflow.symbol import Symbol
+from ..errors import DataError
+from ..operators.kernel import Array
+from .executor import Executor
+from .initializer import WeightRule, initial_value
+
+
+class Parameters:
+    """Parameters and moving statistics by name, in the coordinates of whole tensors.
+
+    One that no executor has held yet starts as given, or else as the initializer says. Raises DataError
+    where a value is given for a name that is no variable of the symbol.
+    """
+
+    def __init__(
+        self, symbol: Symbol, rule: WeightRule, seed: int, given: Mapping[str, npt.ArrayLike]
+    ) -> None:
+        variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
+        unknown = [name for name in given if name not in variables]
+        if unknown:
+            raise DataError(f"the symbol has no variable '{unknown[0]}', for which a start value is given")
+        self.values: dict[str, Array] = {name: np.asarray(value) for name, value in given.items()}
+        self._rule = rule
+        self._seed = seed
+
+    def store(self, executor: Executor) -> None:
+        """Write the value of every learned tensor of the executor's graph."""
+        for tensor in _learned(executor):
+            if tensor.name not in self.values:
+                self.values[tensor.name] = initial_value(tensor.name, tensor.shape, self._rule, self._seed)
+            executor.write(tensor.name, self.values[tensor.name])
+
+    def load(self, executor: Executor) -> None:
+        """Read the value of every learned tensor of the executor's graph."""
+        for tensor in _learned(executor):
+            self.values[tensor.name] = executor.read(tensor.name)
+
+
+def _learned(executor: Executor) -> list[Tensor]:
+    return [
+        tensor
+        for tensor in executor.partitioned.graph.tensors
+        if tensor.alias is None and tensor.role in (Role.PARAMETER, Role.AUXILIARY)
+    ]
