@@ -2,12 +2,14 @@
 
 In this order: an extent stated by a binder; the extent of a dimension that the variable alone indexes;
 the largest extent for which an affine index stays inside its tensor while all other variables of that
-index are known, the smallest of these where there are several. Padded accesses say nothing.
+index are known, the smallest of these where there are several. A padded access may leave its tensor and so
+limits nothing; but where nothing else is known of a variable, a dimension that it alone indexes there
+gives its extent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -52,16 +54,18 @@ class Extents:
 def infer(found: Iteration) -> Extents:
     """Symbolic extents of all variables. Raises DescriptionError where one cannot be inferred."""
     extents = Extents()
-    for source in _stated(found):
+    _adopt(extents, _stated(found))
+    stated = frozenset(extents.of)
+    _adopt(extents, (source for source in _indexed_alone(found, padded=False) if source.variable not in stated))
+    _solve(found, extents)
+    return extents
+
+
+def _adopt(extents: Extents, sources: Iterable[Source]) -> None:
+    """Take extents from sources, all of which must then agree."""
+    for source in sources:
         extents.of.setdefault(source.variable, source.extent)
         extents.sources.append(source)
-    stated = frozenset(extents.of)
-    for source in _indexed_alone(found):
-        if source.variable not in stated:
-            extents.of.setdefault(source.variable, source.extent)
-            extents.sources.append(source)
-    _solve(found, extents.of)
-    return extents
 
 
 def _stated(found: Iteration) -> Iterator[Source]:
@@ -71,16 +75,17 @@ def _stated(found: Iteration) -> Iterator[Source]:
             yield Source(binder.name, extent, "its binder", binder.span)
 
 
-def _indexed_alone(found: Iteration) -> Iterator[Source]:
+def _indexed_alone(found: Iteration, padded: bool) -> Iterator[Source]:
     for access in found.accesses:
         for axis, index in enumerate(access.indices):
-            if isinstance(index, Affine) and index.bare and not access.padded:
+            if isinstance(index, Affine) and index.bare and access.padded == padded:
                 place = f"axis {axis} of {access.tensor}"
                 yield Source(index.bare, extent_symbol(access.tensor, axis), place, access.span)
 
 
-def _solve(found: Iteration, known: dict[str, sympy.Expr]) -> None:
+def _solve(found: Iteration, extents: Extents) -> None:
     """Variables of affine indices, those first for which every index has one unknown only."""
+    known = extents.of
     while missing := [name for name in found.variables if name not in known]:
         limits = {name: list(_limits(found, name, known)) for name in missing}
         solvable = [name for name in missing if any(limit is not None for limit in limits[name])]
@@ -88,10 +93,12 @@ def _solve(found: Iteration, known: dict[str, sympy.Expr]) -> None:
         if solvable:
             name = (complete or solvable)[0]
             known[name] = _smallest([limit for limit in limits[name] if limit is not None])
-        elif (extent := _opaque_extent(found, missing[0])) is not None:
-            known[missing[0]] = extent
-        else:
+            continue
+        weak = [*_indexed_alone(found, padded=True), *_opaque_results(found)]
+        chosen = next((source.variable for source in weak if source.variable in missing), None)
+        if chosen is None:
             raise _unknown(found, missing[0])
+        _adopt(extents, (source for source in weak if source.variable == chosen))
 
 
 def _limits(found: Iteration, name: str, known: Mapping[str, sympy.Expr]) -> Iterator[sympy.Expr | None]:
@@ -172,23 +179,20 @@ def _smallest(limits: list[sympy.Expr]) -> sympy.Expr:
     return smallest
 
 
-def _opaque_extent(found: Iteration, name: str) -> sympy.Expr | None:
-    """The extent of a `:` that stands where the variable stands among an opaque result's indices.
+def _opaque_results(found: Iteration) -> Iterator[Source]:
+    """Result indices of opaque functions, each with the `:` that stands where it stands.
 
     An opaque function's result has the shape of its first argument's slice unless extents are stated.
     """
     for use in found.opaques:
-        slices = [
-            extent_symbol(use.arguments[0].tensor, axis)
-            for axis, index in enumerate(use.arguments[0].indices)
-            if isinstance(index, WholeDimension)
-        ]
-        if len(slices) != len(use.indices):
+        first = use.arguments[0]
+        whole = [axis for axis, index in enumerate(first.indices) if isinstance(index, WholeDimension)]
+        if len(whole) != len(use.indices):
             continue
-        for index, extent in zip(use.indices, slices, strict=True):
-            if isinstance(index, ast.Variable) and index.name == name:
-                return extent
-    return None
+        for index, axis in zip(use.indices, whole, strict=True):
+            if isinstance(index, ast.Variable):
+                place = f"axis {axis} of {first.tensor}"
+                yield Source(index.name, extent_symbol(first.tensor, axis), place, use.span)
 
 
 def _unknown(found: Iteration, name: str) -> DescriptionError:
