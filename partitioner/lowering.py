@@ -136,9 +136,12 @@ class _Lowering:
     ) -> list[int]:
         """Where each worker computes an output: its shard, or a buffer that the owners collect from.
 
-        A shard that the operation also reads may be overwritten only element by element.
+        A shard that the operation also reads may be overwritten only where it is read element by element,
+        at the index that is written.
         """
         owned = self._movements.layout(self._layouts[tensor])
+        names = operation.bound.description.tensor_names
+        elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
         buffers = []
         for w, region in enumerate(operator.outputs[output]):
             shard = self._shards[tensor][w]
@@ -146,7 +149,7 @@ class _Lowering:
                 operator.reducer is None
                 and shard != NO_BUFFER
                 and region == owned[w]
-                and (operation.bound.elementwise or shard not in computes[w])
+                and all(computes[w][position] != shard for position in elsewhere)
             )
             buffers.append(shard if direct else self._buffer(w, tensor, region, BufferKind.PARTIAL))
         return buffers

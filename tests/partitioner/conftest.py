@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import strategies as st
-
 from tofu import tdl
 from tofu.analyzer.analysis import analyze
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
@@ -22,7 +21,9 @@ EVERY_SECOND = "def every_second(a):\n    return lambda i=(a.shape[0] + 1) // 2,
 NEIGHBOURS = "def neighbours(a):\n    return lambda i=a.shape[0], j=a.shape[1]: a[i, j] + pad(a[i - 1, j], 0)"
 MOMENTS = """def moments(a):
     return (lambda j: Sum(lambda i: a[i, j]), lambda j: Sum(lambda i: a[i, j] * a[i, j]))"""
-UPDATE = "def update(weight, gradient, rate):\n    return lambda i, j: weight[i, j] - rate[0] * gradient[i, j]"
+UPDATE = (
+    "def update(weight, gradient, rate):\n    return lambda i, j: weight[i, j] - rate[0] * gradient[i, j]"
+)
 CONV1D = """def conv1d(data, filters):
     return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])"""
 
@@ -145,7 +146,9 @@ def random_graphs(draw, max_operations=3):
             matrices.append(toy.apply(draw(st.sampled_from(MATRIX_TO_MATRIX)), first))
         elif kind == "two":
             same = [m for m in matrices if toy.tensors[m].shape == (rows, columns)]
-            matrices.append(toy.apply(draw(st.sampled_from(TWO_MATRICES)), first, draw(st.sampled_from(same))))
+            matrices.append(
+                toy.apply(draw(st.sampled_from(TWO_MATRICES)), first, draw(st.sampled_from(same)))
+            )
         elif kind == "matmul":
             fitting = [m for m in matrices if toy.tensors[m].shape[0] == columns]
             second = draw(st.sampled_from(fitting)) if fitting else toy.tensor(columns, draw(extents))

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from tofu.errors import PlanError
 from tofu.partitioner.partition import partition
 from tofu.partitioner.recursive import prime_factors
@@ -236,7 +235,15 @@ def test_seven_workers_split_unevenly(toy, texts):
     graph.apply(texts["RELU"], graph.tensor(17, 2))
     plan = partition(graph.graph(), 7)
     assert plan.layouts["t0"].dimensions == (0,)
-    assert [upper - lower for lower, upper in plan.layouts["t0"].regions[:, 0].tolist()] == [2, 2, 3, 2, 3, 2, 3]
+    assert [upper - lower for lower, upper in plan.layouts["t0"].regions[:, 0].tolist()] == [
+        2,
+        2,
+        3,
+        2,
+        3,
+        2,
+        3,
+    ]
     assert plan.cost_bytes == 0
 
 
