@@ -43,7 +43,7 @@ class _Backward:
         self.expansion = expansion
         self.targets = tuple(targets)
         self.gradients: dict[int, int] = dict(heads)
-        self.terms: dict[int, int] = {tensor: 1 for tensor in heads}
+        self.terms: dict[int, int] = dict.fromkeys(heads, 1)
         self.ties: dict[int, str] = {}
         self.wanted = self._wanted()
 

@@ -15,8 +15,8 @@ from .order import hoist_updates, prune
 class GraphBuilder:
     """Collects a graph; `build` drops what nothing needs and numbers the rest.
 
-    Tensors are referred to by the number that `tensor` and `apply` return. An operation's inputs must exist before it does,
-    so a builder cannot make a cycle.
+    Tensors are referred to by the number that `tensor` and `apply` return. An operation's
+    inputs must exist before it does, so a builder cannot make a cycle.
     """
 
     def __init__(self, name: str, dtype: str = "float32") -> None:

@@ -87,7 +87,8 @@ def duplicate_name(first: Node, second: Node) -> GraphError:
         else "give one of them another name="
     )
     return GraphError(
-        f"two nodes of the graph are named {first.name!r}: {_describe(first)} and {_describe(second)}; {advice}"
+        f"two nodes of the graph are named {first.name!r}: {_describe(first)} and {_describe(second)}; "
+        f"{advice}"
     )
 
 

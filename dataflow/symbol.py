@@ -100,7 +100,7 @@ class Symbol(Arithmetic):
         return [head.node.output_name(head.index) for head in self.heads]
 
     def get_internals(self) -> Symbol:
-        """A symbol of every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
+        """Every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
         return Symbol([Entry(node, index) for node in self.nodes for index in range(len(node.outputs))])
 
     def get_children(self) -> Symbol | None:
@@ -215,6 +215,6 @@ def auxiliary_variables(nodes: Sequence[Node]) -> set[Node]:
         for entry in node.inputs[: len(node.inputs) - len(node.operator.auxiliary)]:
             if entry.node in auxiliary:
                 raise GraphError(
-                    f"{entry.node.name!r} is an auxiliary state and cannot be an argument of {node.name!r} too"
+                    f"{entry.node.name!r} is an auxiliary state and cannot be an argument of {node.name!r}"
                 )
     return auxiliary

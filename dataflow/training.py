@@ -22,7 +22,7 @@ LEARNING_RATE = "learning_rate"
 def inference_graph(
     symbol: Symbol, shapes: Mapping[str, Sequence[int]], *, name: str | None = None, dtype: str = "float32"
 ) -> Graph:
-    """The forward pass as used after training. Variables named in `shapes` are data, the others parameters."""
+    """The forward pass as used after training. Variables in `shapes` are data, the others parameters."""
     builder, expansion = _forward(symbol, shapes, name, dtype, training=False)
     return builder.build(expansion.outputs)
 

@@ -1,0 +1,190 @@
+"""Recurrent cells and their unrolling over time, named and ordered as in MXNet's `mx.rnn`.
+
+The copies of a cell at different time steps share their parameters and are tied: the partitioner gives
+corresponding operations one strategy (Tofu, section 5.1, coarsening of unrolled time steps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..errors import GraphError
+from . import compose
+from .symbol import Symbol
+
+
+class Cell(Protocol):
+    """One time step: `step(time, inputs, states)` gives the output and the next states."""
+
+    @property
+    def prefix(self) -> str: ...
+
+    def begin_state(self) -> list[Symbol]: ...
+
+    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LSTMCell:
+    """Long short-term memory. Gates come in the order input, forget, candidate, output.
+
+    Parameters are `{prefix}i2h_weight` [4 * hidden, features], `{prefix}h2h_weight` [4 * hidden, hidden] and
+    their biases [4 * hidden]; the states are the output and the memory, both [batch, hidden].
+    """
+
+    num_hidden: int
+    prefix: str = "lstm_"
+    forget_bias: float = 1.0
+    parameters: tuple[Symbol, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        bias = compose.initializer_text("lstmbias", forget_bias=self.forget_bias)
+        made = (
+            compose.variable(f"{self.prefix}i2h_weight"),
+            compose.variable(f"{self.prefix}i2h_bias", init=bias),
+            compose.variable(f"{self.prefix}h2h_weight"),
+            compose.variable(f"{self.prefix}h2h_bias"),
+        )
+        object.__setattr__(self, "parameters", made)
+
+    def begin_state(self) -> list[Symbol]:
+        """Zeros; the batch is inferred."""
+        return [
+            compose.apply("_zeros", shape=(0, self.num_hidden), name=f"{self.prefix}begin_state_{index}")
+            for index in range(2)
+        ]
+
+    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
+
+        def node(operator: str, role: str, *operands: Symbol, **attributes: object) -> Symbol:
+            return compose.apply(
+                operator,
+                *operands,
+                name=f"{self.prefix}t{time}_{role}",
+                attr={compose.TIE: f"{self.prefix}{role}"},
+                **attributes,
+            )
+
+        output, memory = states
+        i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
+        width = 4 * self.num_hidden
+        i2h = node("FullyConnected", "i2h", inputs, i2h_weight, i2h_bias, num_hidden=width)
+        h2h = node("FullyConnected", "h2h", output, h2h_weight, h2h_bias, num_hidden=width)
+        gates = node("SliceChannel", "slice", node("elemwise_add", "gates", i2h, h2h), num_outputs=4)
+        admit = node("Activation", "i", gates[0], act_type="sigmoid")
+        keep = node("Activation", "f", gates[1], act_type="sigmoid")
+        candidate = node("Activation", "c", gates[2], act_type="tanh")
+        show = node("Activation", "o", gates[3], act_type="sigmoid")
+        kept = node("elemwise_mul", "kept", keep, memory)
+        admitted = node("elemwise_mul", "admitted", admit, candidate)
+        memory = node("elemwise_add", "state", kept, admitted)
+        output = node("elemwise_mul", "out", show, node("Activation", "tanh", memory, act_type="tanh"))
+        return output, [output, memory]
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool = False,
+    ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
+        """See `unroll`."""
+        return unroll(self, length, inputs, begin_state, layout, merge_outputs)
+
+
+@dataclass(slots=True)
+class SequentialRNNCell:
+    """Cells stacked: the outputs of one are the inputs of the next."""
+
+    cells: list[LSTMCell] = field(default_factory=list)
+
+    def add(self, cell: LSTMCell) -> None:
+        if any(other.prefix == cell.prefix for other in self.cells):
+            raise GraphError(
+                f"two cells of the stack have the prefix {cell.prefix!r}; give each its own prefix="
+            )
+        self.cells.append(cell)
+
+    def begin_state(self) -> list[Symbol]:
+        return [state for cell in self.cells for state in cell.begin_state()]
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool = False,
+    ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
+        """Unroll layer after layer; see `unroll`. States are those of all cells, in order."""
+        if not self.cells:
+            raise GraphError("the stack has no cells; add one before unrolling")
+        states = list(begin_state) if begin_state is not None else self.begin_state()
+        outputs: Symbol | Sequence[Symbol] = inputs
+        last: list[Symbol] = []
+        result: list[Symbol] | Symbol = []
+        for position, cell in enumerate(self.cells):
+            own, states = states[:2], states[2:]
+            merge = merge_outputs and position == len(self.cells) - 1
+            result, final = unroll(cell, length, outputs, own, layout, merge)
+            outputs = result
+            last += final
+        return result, last
+
+
+def unroll(
+    cell: Cell,
+    length: int,
+    inputs: Symbol | Sequence[Symbol],
+    begin_state: Sequence[Symbol] | None = None,
+    layout: str = "NTC",
+    merge_outputs: bool = False,
+) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
+    """`length` copies of a cell, each fed the states of the one before; returns outputs and last states.
+
+    `inputs` is one symbol in `layout`, "NTC" or "TNC", or one symbol [batch, features] per time step.
+    Outputs are a list of such symbols, or one symbol in `layout` with `merge_outputs`.
+    """
+    if layout not in ("NTC", "TNC"):
+        raise GraphError(f"layout is {layout!r}, expected 'NTC' or 'TNC'")
+    axis = layout.index("T")
+    steps = _split(cell.prefix, length, inputs, axis)
+    states = list(begin_state) if begin_state is not None else cell.begin_state()
+    outputs = []
+    for time, step in enumerate(steps):
+        output, states = cell.step(time, step, states)
+        outputs.append(output)
+    return (_merge(cell.prefix, outputs, axis) if merge_outputs else outputs), states
+
+
+def _split(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
+    if isinstance(inputs, Symbol) and len(inputs) == 1:
+        if length == 1:
+            name = f"{prefix}inputs"
+            return [compose.apply("Reshape", inputs, shape=(0, -3) if axis else (-3, 0), name=name)]
+        sliced = compose.apply(
+            "SliceChannel", inputs, num_outputs=length, axis=axis, squeeze_axis=True, name=f"{prefix}inputs"
+        )
+        return list(sliced)
+    steps = list(inputs)
+    if len(steps) != length:
+        raise GraphError(f"{len(steps)} inputs were given to unroll {length} time steps")
+    return steps
+
+
+def _merge(prefix: str, outputs: Sequence[Symbol], axis: int) -> Symbol:
+    stacked = [
+        compose.apply(
+            "expand_dims",
+            output,
+            axis=axis,
+            name=f"{prefix}t{time}_outputs",
+            attr={compose.TIE: f"{prefix}outputs"},
+        )
+        for time, output in enumerate(outputs)
+    ]
+    return compose.apply("Concat", *stacked, dim=axis, name=f"{prefix}outputs")

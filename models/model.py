@@ -1,0 +1,68 @@
+"""A model of the zoo: a symbol together with the shapes of its data and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..analyzer.region import Shape
+from ..dataflow.graph import Graph
+from ..dataflow.optimizer import Optimizer
+from ..dataflow.symbol import Symbol
+from ..dataflow.training import inference_graph, training_graph
+
+BYTES_PER_WEIGHT = 4
+WEIGHT_STATE_COPIES = 3
+"""The weight, its gradient and its history (Tofu, Table 2)."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """`data` and `labels` are the shapes of what is fed in every iteration, by name."""
+
+    name: str
+    symbol: Symbol
+    data: Mapping[str, Shape]
+    labels: Mapping[str, Shape] = field(default_factory=dict)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Data and label shapes together."""
+        return {**self.data, **self.labels}
+
+    @property
+    def batch(self) -> int:
+        return next(iter(self.data.values()))[0]
+
+    @cached_property
+    def parameters(self) -> dict[str, Shape]:
+        """The shape of every parameter, by name."""
+        arguments, _, _ = self.symbol.infer_shape(**self.shapes)
+        named = zip(self.symbol.list_arguments(), arguments, strict=True)
+        return {name: shape for name, shape in named if name not in self.shapes}
+
+    @property
+    def weight_count(self) -> int:
+        """Trained numbers in all parameters."""
+        return sum(_elements(shape) for shape in self.parameters.values())
+
+    @property
+    def weight_state_bytes(self) -> int:
+        """Weights, gradients and history in float32, the measure of Tofu's Table 2."""
+        return WEIGHT_STATE_COPIES * BYTES_PER_WEIGHT * self.weight_count
+
+    def training_graph(self, optimizer: Optimizer | str = "sgd", *, dtype: str = "float32") -> Graph:
+        """One training iteration: forward, backward and updates."""
+        return training_graph(self.symbol, self.shapes, optimizer, name=self.name, dtype=dtype)
+
+    def inference_graph(self, *, dtype: str = "float32") -> Graph:
+        """The forward pass as used after training."""
+        return inference_graph(self.symbol, self.shapes, name=self.name, dtype=dtype)
+
+
+def _elements(shape: Shape) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count

@@ -1,0 +1,34 @@
+"""Recurrent networks: Tofu's large RNN benchmark and a character language model."""
+
+from __future__ import annotations
+
+from ..dataflow import sym
+from ..dataflow.rnn import LSTMCell, SequentialRNNCell
+from ..dataflow.symbol import Symbol
+
+
+def rnn(layers: int, hidden: int, steps: int, classes: int) -> Symbol:
+    """LSTM layers over data [batch, time, feature]; the last output is classified (Tofu, section 7.1)."""
+    outputs, _ = _stack(layers, hidden).unroll(steps, sym.Variable("data"))
+    last = sym.FullyConnected(outputs[-1], num_hidden=classes, name="pred")
+    return sym.SoftmaxOutput(last, name="softmax")
+
+
+def language_model(layers: int, hidden: int, steps: int, embedding: int, vocabulary: int) -> Symbol:
+    """Predicts the next character at every step; data and softmax_label are [batch, time], the output is
+    [batch * time, vocabulary].
+    """
+    embedded = sym.Embedding(sym.Variable("data"), input_dim=vocabulary, output_dim=embedding, name="embed")
+    outputs, _ = _stack(layers, hidden).unroll(steps, embedded, merge_outputs=True)
+    assert isinstance(outputs, Symbol)
+    rows = sym.Reshape(outputs, shape=(-1, hidden), name="rows")
+    scores = sym.FullyConnected(rows, num_hidden=vocabulary, name="pred")
+    label = sym.Reshape(sym.Variable("softmax_label"), shape=(-1,), name="label")
+    return sym.SoftmaxOutput(scores, label, name="softmax")
+
+
+def _stack(layers: int, hidden: int) -> SequentialRNNCell:
+    stack = SequentialRNNCell()
+    for layer in range(layers):
+        stack.add(LSTMCell(hidden, prefix=f"lstm_l{layer}_"))
+    return stack

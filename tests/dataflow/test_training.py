@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tofu import GraphError, OperatorError, ShapeError
+from tofu.dataflow import sym
+from tofu.dataflow.graph import Graph, Phase, Role
+from tofu.dataflow.optimizer import adam, sgd
+from tofu.dataflow.symbol import Symbol
+from tofu.dataflow.training import gradient_graph, inference_graph, training_graph
+from tofu.dataflow.validate import validate
+
+Array = npt.NDArray[np.float64]
+Evaluate = Callable[[Graph, Mapping[str, Array]], dict[str, Array]]
+SHAPES = {"data": (4, 6), "softmax_label": (4,)}
+
+
+def perceptron() -> Symbol:
+    body = sym.FullyConnected(sym.Variable("data"), num_hidden=5, name="fc1")
+    body = sym.Activation(body, act_type="relu", name="relu1")
+    body = sym.FullyConnected(body, num_hidden=3, name="fc2")
+    return sym.SoftmaxOutput(body, name="softmax")
+
+
+def fed(graph: Graph) -> dict[str, Array]:
+    rng = np.random.default_rng(1)
+    values = {
+        tensor.name: rng.normal(size=tensor.shape)
+        for tensor in graph.tensors
+        if tensor.role.persistent and tensor.alias is None
+    }
+    for name in values:
+        if name.startswith(("var(", "bn_moving_var")):
+            values[name] = np.abs(values[name])
+    return {**values, "softmax_label": np.array([0.0, 1.0, 2.0, 1.0]), "learning_rate": np.array([0.1])}
+
+
+def test_a_training_graph_is_valid_and_holds_all_roles() -> None:
+    graph = training_graph(perceptron(), SHAPES)
+    validate(graph)
+    roles: dict[Role, set[str]] = {}
+    for tensor in graph.tensors:
+        if tensor.alias is None:
+            roles.setdefault(tensor.role, set()).add(tensor.name)
+    weights = {"fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"}
+    assert roles[Role.DATA] == {"data", "softmax_label"}
+    assert roles[Role.PARAMETER] == weights
+    assert roles[Role.STATE] == {f"mom({name})" for name in weights}
+    assert roles[Role.SCALAR] == {"learning_rate"}
+    assert [graph.tensors[index].name for index in graph.outputs] == ["softmax_output"]
+    updated = {graph.tensors[t.alias].name for t in graph.tensors if t.alias is not None}
+    assert updated == weights | {f"mom({name})" for name in weights}
+
+
+def test_updates_come_as_early_as_they_can() -> None:
+    graph = training_graph(perceptron(), SHAPES)
+    phases = [operation.phase for operation in graph.operations]
+    first_update = phases.index(Phase.UPDATE)
+    assert Phase.BACKWARD in phases[first_update:], "fc2 is updated before fc1 is differentiated"
+    for operation in graph.operations:
+        if operation.phase is Phase.UPDATE:
+            before = graph.operations[operation.index - 1]
+            waits = set(operation.inputs) | {graph.tensors[o].alias for o in operation.outputs}
+            assert before.phase is Phase.UPDATE or waits & {*before.inputs, *before.outputs}
+
+
+def test_momentum_against_the_formula(evaluate: Evaluate) -> None:
+    optimizer = sgd(momentum=0.9, weight_decay=0.01, rescale=0.25)
+    graph = training_graph(perceptron(), SHAPES, optimizer, dtype="float64")
+    inputs = fed(graph)
+    results = evaluate(graph, inputs)
+    gradients = evaluate(gradient_graph(perceptron(), SHAPES, dtype="float64"), inputs)
+    for name, decay in (("fc1_weight", 0.01), ("fc2_weight", 0.01), ("fc1_bias", 0.0)):
+        gradient = 0.25 * gradients[f"grad({name})"] + decay * inputs[name]
+        momentum = 0.9 * inputs[f"mom({name})"] - 0.1 * gradient
+        np.testing.assert_allclose(results[f"updated(mom({name}))"], momentum, rtol=1e-12)
+        np.testing.assert_allclose(results[f"updated({name})"], inputs[name] + momentum, rtol=1e-12)
+
+
+def test_plain_descent_has_no_state(evaluate: Evaluate) -> None:
+    graph = training_graph(perceptron(), SHAPES, sgd(momentum=0), dtype="float64")
+    assert not any(tensor.role is Role.STATE for tensor in graph.tensors)
+    inputs = fed(graph)
+    results = evaluate(graph, inputs)
+    gradients = evaluate(gradient_graph(perceptron(), SHAPES, dtype="float64"), inputs)
+    expected = inputs["fc1_weight"] - 0.1 * gradients["grad(fc1_weight)"] / 4
+    np.testing.assert_allclose(results["updated(fc1_weight)"], expected, rtol=1e-12)
+
+
+def test_adam_against_the_formula(evaluate: Evaluate) -> None:
+    graph = training_graph(perceptron(), SHAPES, adam(), dtype="float64")
+    validate(graph)
+    inputs = fed(graph)
+    results = evaluate(graph, inputs)
+    gradients = evaluate(gradient_graph(perceptron(), SHAPES, dtype="float64"), inputs)
+    gradient = gradients["grad(fc1_weight)"] / 4
+    mean = 0.9 * inputs["mean(fc1_weight)"] + 0.1 * gradient
+    variance = 0.999 * inputs["var(fc1_weight)"] + 0.001 * gradient**2
+    expected = inputs["fc1_weight"] - 0.1 * mean / (np.sqrt(variance) + 1e-8)
+    np.testing.assert_allclose(results["updated(fc1_weight)"], expected, rtol=1e-10)
+
+
+def test_moving_statistics(evaluate: Evaluate) -> None:
+    body = sym.BatchNorm(sym.Variable("data"), fix_gamma=False, momentum=0.9, name="bn")
+    net = sym.SoftmaxOutput(sym.FullyConnected(body, num_hidden=3, name="fc"), name="softmax")
+    graph = training_graph(net, SHAPES, dtype="float64")
+    validate(graph)
+    inputs = fed(graph)
+    results = evaluate(graph, inputs)
+    mean, variance = inputs["data"].mean(0), inputs["data"].var(0)
+    np.testing.assert_allclose(
+        results["updated(bn_moving_mean)"], 0.9 * inputs["bn_moving_mean"] + 0.1 * mean, rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        results["updated(bn_moving_var)"], 0.9 * inputs["bn_moving_var"] + 0.1 * variance, rtol=1e-10
+    )
+    inference = inference_graph(net, SHAPES, dtype="float64")
+    validate(inference)
+    assert not any(tensor.alias is not None for tensor in inference.tensors)
+    normal = (inputs["data"] - inputs["bn_moving_mean"]) / np.sqrt(inputs["bn_moving_var"] + 1e-3)
+    scores = (normal * inputs["bn_gamma"] + inputs["bn_beta"]) @ inputs["fc_weight"].T + inputs["fc_bias"]
+    likely = np.exp(scores - scores.max(1, keepdims=True))
+    likely /= likely.sum(1, keepdims=True)
+    np.testing.assert_allclose(evaluate(inference, inputs)["softmax_output"], likely, rtol=1e-8)
+
+
+def test_inference_drops_labels() -> None:
+    graph = inference_graph(perceptron(), {"data": (4, 6)})
+    validate(graph)
+    assert "softmax_label" not in {tensor.name for tensor in graph.tensors}
+
+
+def test_fixed_parameters_are_not_updated() -> None:
+    graph = training_graph(perceptron(), SHAPES, fixed={"fc1_weight"})
+    assert "updated(fc1_weight)" not in {tensor.name for tensor in graph.tensors}
+    frozen = sym.FullyConnected(sym.Variable("data"), sym.Variable("w", lr_mult=0), num_hidden=3, name="fc")
+    graph = training_graph(sym.SoftmaxOutput(frozen, name="softmax"), SHAPES)
+    assert {t.name for t in graph.tensors if t.name.startswith("updated(")} == {
+        "updated(fc_bias)", "updated(mom(fc_bias))",
+    }  # fmt: skip
+
+
+def test_a_shared_state_is_updated_once_or_refused() -> None:
+    mean, data = sym.Variable("mean"), sym.Variable("data")
+    both = sym.BatchNorm(data, moving_mean=mean, name="a") + sym.BatchNorm(data, moving_mean=mean, name="b")
+    net = sym.SoftmaxOutput(both, name="softmax")
+    with pytest.raises(GraphError, match="'mean' is updated by both 'a' and 'b'"):
+        training_graph(net, SHAPES)
+
+
+def test_what_cannot_be_trained() -> None:
+    with pytest.raises(GraphError, match="nothing starts the backward pass: none of fc_output"):
+        training_graph(sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc"), {"data": (2, 4)})
+    with pytest.raises(ShapeError, match="give a shape for data"):
+        training_graph(perceptron(), {"softmax_label": (4,)})
+    with pytest.raises(OperatorError, match="no optimizer 'sgdd'; did you mean 'sgd'"):
+        training_graph(perceptron(), SHAPES, "sgdd")
+    bad = sym.FullyConnected(sym.Variable("data"), sym.Variable("w", lr_mult="x"), num_hidden=3)  # type: ignore[arg-type]
+    with pytest.raises(GraphError, match="__lr_mult__ of 'w' is 'x', expected a number"):
+        training_graph(sym.SoftmaxOutput(bad, name="softmax"), SHAPES)
