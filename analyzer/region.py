@@ -61,3 +61,14 @@ def split(box: Boxes, axes: Sequence[int | None], factors: Sequence[int]) -> Box
         boxes[:, axis, 1] = lower + stop
         boxes[:, axis, 0] = lower + start
     return boxes
+
+
+def hull(a: Boxes, b: Boxes) -> Boxes:
+    """The smallest boxes that contain two bulks of boxes, pair by pair; empty boxes do not count."""
+    far = np.iinfo(np.int64).max
+    lower, upper = np.full(a.shape[:-1], far), np.full(a.shape[:-1], -far)
+    for boxes in (a, b):
+        full = (boxes[..., 0] < boxes[..., 1]).all(axis=-1, keepdims=True)
+        np.minimum(lower, np.where(full, boxes[..., 0], far), out=lower)
+        np.maximum(upper, np.where(full, boxes[..., 1], -far), out=upper)
+    return np.stack((np.where(lower < upper, lower, 0), np.where(lower < upper, upper, 0)), axis=-1)
