@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..analyzer.analysis import analyze
 from ..analyzer.bound import Bound
 from ..analyzer.region import Shape, to_region
+from ..analyzer.shapes import checked_shapes
+from ..errors import ShapeError
+from .derive import derive
 from .kernel import Array, KernelCall
 
 if TYPE_CHECKING:
@@ -18,12 +22,50 @@ if TYPE_CHECKING:
 class BoundOperator(Bound):
     """A `Bound` that can be computed: by the kernel attached to its stage, else by a derived one."""
 
-    stage: Stage
+    def __init__(self, stage: Stage, shapes: Mapping[str, Shape]) -> None:
+        """`shapes` has exactly the tensors of the stage. Raises ShapeError where they do not fit."""
+        analysis = analyze(stage.description)
+        super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
+        self.stage = stage
 
     def prepare(self, call: KernelCall) -> Callable[[], None]:
         """The function that computes one box of this operator, called once per iteration."""
-        raise NotImplementedError
+        return derive(call) if self.stage.kernel is None else self.stage.kernel(call)
 
     def compute(self, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
-        """The outputs for whole input tensors, from the attached or derived kernel."""
-        raise NotImplementedError
+        """The outputs for whole input tensors, from the attached kernel or else the derived one.
+
+        In the inputs' floating-point type; integers are computed in float64. Raises ShapeError for a tensor
+        that is missing or has another shape than the operator is bound to.
+        """
+        arrays = checked_arrays(self.description.name, self.shapes, tensors)
+        dtype = np.result_type(np.float32, *arrays.values())
+        outputs = tuple(np.empty(shape, dtype) for shape in self.output_shapes)
+        regions = {
+            name: to_region(boxes[0])
+            for name, boxes in self.input_regions(self.full_box[None]).items()
+            if name in self.reads
+        }
+        inputs = {
+            name: arrays[name][tuple(slice(*interval) for interval in region)].astype(dtype, copy=False)
+            for name, region in regions.items()
+        }
+        box = {name: (0, extent) for name, extent in self.extents.items()}
+        self.prepare(KernelCall(self, box, inputs, regions, outputs))()
+        return outputs
+
+
+def checked_arrays(
+    operator: str, shapes: Mapping[str, Shape], tensors: Mapping[str, Array]
+) -> dict[str, Array]:
+    """One array for each of `shapes`. Raises ShapeError for a missing one or one of another shape."""
+    missing = [name for name in shapes if name not in tensors]
+    if missing:
+        raise ShapeError(f"{operator}: no array is given for {', '.join(missing)}")
+    arrays = {name: np.asarray(tensors[name]) for name in shapes}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ShapeError(
+                f"{operator} is bound to {name} of shape {shape}, but the array has shape {arrays[name].shape}"
+            )
+    return arrays

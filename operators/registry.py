@@ -16,8 +16,8 @@ def _library() -> Mapping[str, Operator]:
     from .library import OPERATORS
 
     table: dict[str, Operator] = {}
-    for operator, aliases in OPERATORS:
-        for name in (operator.name, *aliases):
+    for operator in OPERATORS:
+        for name in (operator.name, *operator.aliases):
             assert name not in table, f"two operators are called {name}"
             table[name] = operator
     return table

@@ -1,0 +1,33 @@
+"""The operator library: one description for each operator, under the names that MXNet uses."""
+
+from . import (
+    broadcast,
+    convolution,
+    elementwise,
+    embedding,
+    initial,
+    linear,
+    loss,
+    normalization,
+    optimizer,
+    pooling,
+    reduction,
+    shape,
+    softmax,
+)
+
+OPERATORS = (
+    *elementwise.OPERATORS,
+    *broadcast.OPERATORS,
+    *reduction.OPERATORS,
+    *linear.OPERATORS,
+    *convolution.OPERATORS,
+    *pooling.OPERATORS,
+    *normalization.OPERATORS,
+    *softmax.OPERATORS,
+    *embedding.OPERATORS,
+    *shape.OPERATORS,
+    *initial.OPERATORS,
+    *loss.OPERATORS,
+    *optimizer.OPERATORS,
+)

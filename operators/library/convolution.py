@@ -1,0 +1,80 @@
+"""Convolution over one, two or three spatial dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...analyzer.region import Shape
+from ...errors import OperatorError, ShapeError
+from ..attributes import Attributes, Kind, flag, ignored, integer, shape
+from ..definition import ByShape, Constant, Fixed, Variant, variant
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import with_bias
+from .texts import joined, names
+
+CONVOLUTION = """
+def Convolution(data, weight, *, num_filter, kernel, stride, dilate, padding):
+    return lambda n, f=num_filter, {places}: Sum(lambda c, {taps}: {window} * weight[f, c, {tap}])
+"""
+
+CONVOLUTION_BIAS = """
+def Convolution(data, weight, bias, *, num_filter, kernel, stride, dilate, padding):
+    product = lambda n, f=num_filter, {places}: Sum(lambda c, {taps}: {window} * weight[f, c, {tap}])
+    return lambda n, f, {place}: product[n, f, {place}] + bias[f]
+"""
+
+EXTENT = "(data.shape[{axis}] + 2 * padding[{d}] - dilate[{d}] * (kernel[{d}] - 1) - 1) // stride[{d}] + 1"
+INDEX = "x{d} * stride[{d}] + k{d} * dilate[{d}] - padding[{d}]"
+
+
+def per_dimension(operator: str, attributes: Attributes, name: str, default: int) -> tuple[int, ...]:
+    """An attribute with one value for each dimension of `kernel`; `default` everywhere where it is empty.
+
+    Raises OperatorError for another number of values.
+    """
+    count = len(attributes.shape("kernel"))
+    values = attributes.shape(name) or (default,) * count
+    if len(values) != count:
+        raise OperatorError(
+            f"{operator}: {name}={values} has {len(values)} values, kernel={attributes['kernel']} has {count}"
+        )
+    return values
+
+
+def _constants(attributes: Attributes) -> dict[str, Constant]:
+    return {
+        "num_filter": attributes.integer("num_filter"),
+        "kernel": attributes.shape("kernel"),
+        "stride": per_dimension("Convolution", attributes, "stride", 1),
+        "dilate": per_dimension("Convolution", attributes, "dilate", 1),
+        "padding": per_dimension("Convolution", attributes, "pad", 0),
+    }
+
+
+def _text(attributes: Attributes, channel: str) -> str:
+    """The description; `channel` is the index of the data channel that meets `weight[f, c, ...]`."""
+    dimensions = range(len(attributes.shape("kernel")))
+    constants = _constants(attributes)
+    padding = constants["padding"]
+    assert isinstance(padding, tuple)
+    element = f"data[n, {channel}, {joined([INDEX.format(d=d) for d in dimensions])}]"
+    return (CONVOLUTION if attributes.flag("no_bias") else CONVOLUTION_BIAS).format(
+        places=joined([f"x{d}={EXTENT.format(d=d, axis=d + 2)}" for d in dimensions]),
+        taps=joined([f"k{d}=kernel[{d}]" for d in dimensions]),
+        window=f"pad({element}, 0)" if any(padding) else element,
+        place=joined(names("x", len(dimensions))),
+        tap=joined(names("k", len(dimensions))),
+    )
+
+
+def _convolution(attributes: Attributes) -> Variant:
+    return variant(_text(attributes, "c"), _constants(attributes))
+
+
+def _grouped(attributes: Attributes) -> Variant:
+    """Filter `f` belongs to group `f // (filters per group)` and sees that group's channels alone."""
+    groups, filters = attributes.integer("num_group"), attributes.integer("num_filter")
+    if filters % groups:
+        raise OperatorError(f"Convolution: num_filter={filters} is not a multiple of num_group={groups}")
+    return variant(_text(attributes, f"f // {filters // groups} * CHANNELS + c"), _constants(attributes))

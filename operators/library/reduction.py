@@ -1,0 +1,120 @@
+"""Reductions over dimensions: sum, mean, prod, max, min, norm, argmax, argmin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..attributes import Attributes, flag, integer, shape
+from ..definition import ByRank, Variant, variant
+from ..operator import Example, Operator
+from .arguments import arguments
+from .shape import axis_in
+from .texts import element, joined, names, product_of_extents
+
+
+class _Axes(NamedTuple):
+    """Binders of the output and of the reducer, and the dimensions that are reduced."""
+
+    kept: str
+    reduced: str
+    axes: tuple[int, ...]
+
+
+def _axes(operator: str, attributes: Attributes, rank: int) -> _Axes:
+    axis = attributes["axis"]
+    listed = () if axis is None else (axis,) if isinstance(axis, int) else attributes.shape("axis")
+    axes = {axis_in(operator, a, rank) for a in listed} or set(range(rank))
+    if listed and attributes.get("exclude"):
+        axes = set(range(rank)) - axes
+    variables = names("i", rank)
+    keep = attributes.flag("keepdims")
+    kept = [f"one{d}=1" if d in axes else v for d, v in enumerate(variables) if keep or d not in axes]
+    reduced = [v for d, v in enumerate(variables) if d in axes]
+    return _Axes(joined(kept) or "one=1", joined(reduced), tuple(sorted(axes)))
+
+
+def _reduction(name: str, reducer: str, item: str = "{}", *, mean: bool = False) -> ByRank:
+    def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+        kept, reduced, axes = _axes(name, attributes, ranks["data"])
+        body = f"{reducer}(lambda {reduced}: {item.format(element('data', names('i', ranks['data'])))})"
+        if mean:
+            body += f" / ({product_of_extents('data', axes)})"
+        return variant(f"def {name}(data):\n    return lambda {kept}: {body}")
+
+    return ByRank(describe)
+
+
+def _norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    variables = joined(names("i", ranks["data"]))
+    return variant(
+        "def norm(data):\n"
+        f"    squares = lambda one=1: Sum(lambda {variables}: data[{variables}] * data[{variables}])\n"
+        "    return lambda one: sqrt(squares[one])"
+    )
+
+
+def _position(name: str, reducer: str) -> ByRank:
+    """The first position along the axis where the extreme value stands."""
+
+    def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+        rank = ranks["data"]
+        kept, reduced, (axis, *_) = _axes(name, attributes, rank)
+        variables = names("i", rank)
+        data = element("data", variables)
+        outer = joined([v for d, v in enumerate(variables) if d != axis]) or "one"
+        stage_binders = outer if outer != "one" else "one=1"
+        found = f"where({data} == extreme[{outer}], {variables[axis]}, data.shape[{axis}])"
+        return variant(
+            f"def {name}(data):\n"
+            f"    extreme = lambda {stage_binders}: {reducer}(lambda {reduced}: {data})\n"
+            f"    return lambda {kept}: Min(lambda {reduced}: {found})"
+        )
+
+    return ByRank(describe)
+
+
+AXES = (shape("axis", ()), flag("keepdims", False), flag("exclude", False))
+EXAMPLE = Example({"data": (2, 3, 4)}, {"axis": (1,)})
+
+
+def _operator(name: str, definition: ByRank, *aliases: str) -> Operator:
+    return Operator(
+        name=name,
+        aliases=aliases,
+        definition=definition,
+        argument_names=arguments("data"),
+        specs=AXES,
+        example=EXAMPLE,
+    )
+
+
+def _no_gradient(attributes: Attributes, shapes: Mapping[str, tuple[int, ...]]) -> Variant | None:
+    return None
+
+
+OPERATORS = (
+    _operator("sum", _reduction("sum", "Sum"), "sum_axis"),
+    _operator("mean", _reduction("mean", "Sum", mean=True)),
+    _operator("prod", _reduction("prod", "Prod")),
+    _operator("max", _reduction("max", "Max"), "max_axis"),
+    _operator("min", _reduction("min", "Min"), "min_axis"),
+    _operator("nansum", _reduction("nansum", "Sum", "where({0} == {0}, {0}, 0)")),
+    _operator("nanprod", _reduction("nanprod", "Prod", "where({0} == {0}, {0}, 1)")),
+    Operator(
+        name="norm",
+        definition=ByRank(_norm),
+        argument_names=arguments("data"),
+        example=Example({"data": (2, 3)}),
+    ),
+    *(
+        Operator(
+            name=name,
+            definition=_position(name, reducer),
+            argument_names=arguments("data"),
+            specs=(integer("axis"), flag("keepdims", False)),
+            example=Example({"data": (2, 5)}, {"axis": 1}),
+        )
+        for name, reducer in (("argmax", "Max"), ("argmin", "Min"))
+    ),
+)

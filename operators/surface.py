@@ -1,0 +1,81 @@
+"""How users describe operators of their own: `@tofu.op`, `tofu.parse`, and the words of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from .. import tdl
+from ..tdl import Max, Min, Opaque, Prod, Sum
+from ..tdl import ast
+from .attributes import AttributeSpec, Attributes, Kind
+from .definition import Constant, Fixed, Variant
+from .operator import Operator
+
+T = TypeVar("T")
+
+__all__ = ["Max", "Min", "Opaque", "Prod", "Sum", "op", "parse"]
+
+
+def op(function: Callable[..., Any]) -> Operator:
+    """The operator that a decorated function describes. The function is read, never called.
+
+        @tofu.op
+        def conv1d(data, filters):
+            return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
+
+    Raises DescriptionError with file, line and a caret for everything that is wrong.
+    """
+    text, origin, first_line = tdl.op_location(function)
+    return operator_of(tdl.parse(text, origin, first_line))
+
+
+def parse(text: str, origin: str = "<string>") -> Operator:
+    """The operator that a text describes. Raises DescriptionError."""
+    return operator_of(tdl.parse(text, origin))
+
+
+def operator_of(description: ast.Description) -> Operator:
+    """A description as an operator: its keyword-only parameters are the attributes."""
+    names = description.tensor_names
+    count = len(description.outputs)
+    return Operator(
+        name=description.name,
+        definition=Fixed(_Described(description)),
+        argument_names=_Always(names),
+        specs=tuple(_spec(parameter) for parameter in description.attributes),
+        output_count=_Always(count),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Always(Generic[T]):
+    """A function of the attributes that does not depend on them; equal where its value is."""
+
+    value: T
+
+    def __call__(self, attributes: Attributes) -> T:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The one description of a user's operator, for any attributes."""
+
+    description: ast.Description
+
+    def __call__(self, attributes: Attributes) -> Variant:
+        return Variant(self.description, _constants(attributes))
+
+
+def _constants(attributes: Attributes) -> Mapping[str, Constant]:
+    return {
+        name: value
+        for name, value in attributes.items()
+        if value is not None and not isinstance(value, str)
+    }
+
+
+def _spec(parameter: ast.AttributeParameter) -> AttributeSpec:
+    return AttributeSpec(parameter.name, Kind.NUMBERS, parameter.default, parameter.default is None)
