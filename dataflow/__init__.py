@@ -1,1 +1,1 @@
-""""""
+"""Graphs: symbols, shape inference, differentiation, the training graph and its partitioned form."""

@@ -5,7 +5,10 @@ Between symbols the operators are element-wise and do not broadcast; `broadcast_
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
+
+from ..errors import OperatorError
 
 if TYPE_CHECKING:
     from .symbol import Symbol
@@ -51,6 +54,8 @@ class Arithmetic:
         assert isinstance(self, Symbol)
         if isinstance(other, Symbol) and pairwise is not None:
             return compose(pairwise, (self, other), hint=hint)
-        if isinstance(other, int | float):
+        if isinstance(other, Real):
             return compose(scalar, (self,), {"scalar": other}, hint="_" + scalar.replace("_", ""))
-        return NotImplemented
+        raise OperatorError(
+            f"a symbol is combined with symbols and numbers by + - * / **, not with {other!r}"
+        )

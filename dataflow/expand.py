@@ -89,7 +89,7 @@ class _Expander:
         return Expansion(tuple(applications), outputs, self.variables)
 
     def shape(self, entry: Entry) -> Shape:
-        shape = self.table[entry.node][entry.index]
+        shape = self.table[entry.node][entry.output]
         assert shape is not None
         return tuple(extent or 0 for extent in shape)
 

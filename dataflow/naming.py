@@ -19,7 +19,7 @@ class NameScope:
         self.prefix = prefix
         self._counts: Counter[str] = Counter()
         self._given: set[str] = set()
-        self._token: Token[NameScope] | None = None
+        self._token: Token[NameScope | None] | None = None
 
     def name(self, name: str | None, hint: str) -> str:
         """`prefix + name`, or a new name from the hint where there is none."""

@@ -12,10 +12,10 @@ from ..operators.operator import Operator
 
 
 class Entry(NamedTuple):
-    """Output `index` of a node."""
+    """One output of a node, by number."""
 
     node: Node
-    index: int
+    output: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,5 +95,5 @@ def duplicate_name(first: Node, second: Node) -> GraphError:
 def _describe(node: Node) -> str:
     if node.operator is None:
         return "a variable"
-    inputs = ", ".join(entry.node.output_name(entry.index) for entry in node.inputs)
+    inputs = ", ".join(entry.node.output_name(entry.output) for entry in node.inputs)
     return f"{node.operator.name}({inputs})"

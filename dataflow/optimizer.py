@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -48,7 +48,7 @@ def adam(
     return Optimizer("adam_update", settings, weight_decay, rescale)
 
 
-OPTIMIZERS = MappingProxyType({"sgd": sgd, "adam": adam})
+OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType({"sgd": sgd, "adam": adam})
 
 
 def get_optimizer(optimizer: Optimizer | str) -> Optimizer:

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import GraphError, OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
-from ..operators.user import parse
+from ..operators.surface import parse
 from .naming import suggestion
 from .node import NO_ATTRIBUTES, Entry, Node
 from .symbol import Symbol, auxiliary_variables
@@ -34,7 +34,7 @@ def to_json(symbol: Symbol) -> str:
         rows.append(rows[-1] + len(node.outputs))
 
     def entry(source: Entry) -> list[int]:
-        return [number[source.node], source.index, int(source.node in auxiliary)]
+        return [number[source.node], source.output, int(source.node in auxiliary)]
 
     def written(node: Node) -> dict[str, Any]:
         operator = node.operator

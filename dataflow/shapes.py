@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from ..errors import ShapeError, TofuError
-from ..operators.operator import Operator, PartialShape
+from ..operators.operator import Operator
+from ..operators.shape_solver import PartialShape
 from .naming import suggestion
 from .node import Entry, Node
 from .symbol import Symbol
@@ -45,7 +46,7 @@ def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None
 def complete(symbol: Symbol, table: Table) -> None:
     """Raise ShapeError naming what is unknown, where anything is."""
     unknown = [
-        (entry.node.output_name(entry.index), shape)
+        (entry.node.output_name(entry.output), shape)
         for node in symbol.nodes
         for entry, shape in ((Entry(node, index), shape) for index, shape in enumerate(table[node]))
         if shape is None or None in shape
@@ -117,15 +118,15 @@ class _Inference:
         operator = node.operator
         assert operator is not None
         places = _places(node, operator)
-        around = {slot: self.table[entry.node][entry.index] for slot, entry in places}
+        around = {slot: self.table[entry.node][entry.output] for slot, entry in places}
         inferred = self.infer(node, operator, around)
         for slot, entry in places:
-            if inferred[slot] != self.table[entry.node][entry.index]:
+            if inferred[slot] != self.table[entry.node][entry.output]:
                 self.improve(node, entry, inferred[slot])
 
     def improve(self, source: Node, entry: Entry, shape: PartialShape) -> None:
         """Note a better shape and queue everyone else who sees it."""
-        self.table[entry.node][entry.index] = shape
+        self.table[entry.node][entry.output] = shape
         for node in (entry.node, *self.users[entry.node]):
             if node is not source and not node.is_variable and node not in self.queued:
                 self.queued.add(node)
@@ -152,8 +153,8 @@ class _Inference:
         for slot, entry in _places(node, operator)[: len(node.inputs)]:
             maker = entry.node.operator
             produced = "a variable" if maker is None else f"from {maker.name}"
-            shape = show(self.table[entry.node][entry.index])
-            lines.append(f"  {slot}: {entry.node.output_name(entry.index)!r} ({produced}) of shape {shape}")
+            shape = show(self.table[entry.node][entry.output])
+            lines.append(f"  {slot}: {entry.node.output_name(entry.output)!r} ({produced}) of shape {shape}")
         return "\n".join(lines)
 
 

@@ -97,7 +97,7 @@ class Symbol(Arithmetic):
 
     def list_outputs(self) -> list[str]:
         """Names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
-        return [head.node.output_name(head.index) for head in self.heads]
+        return [head.node.output_name(head.output) for head in self.heads]
 
     def get_internals(self) -> Symbol:
         """Every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
@@ -186,7 +186,7 @@ class Symbol(Arithmetic):
         variables = [node for node in self.nodes if node.is_variable]
 
         def shape(entry: Entry) -> Shape:
-            partial = tables[entry.node][entry.index]
+            partial = tables[entry.node][entry.output]
             return tuple(extent or 0 for extent in partial or ())
 
         return (
@@ -206,7 +206,7 @@ def auxiliary_variables(nodes: Sequence[Node]) -> set[Node]:
                 if not entry.node.is_variable:
                     raise GraphError(
                         f"{state} of {node.name!r} is updated in place, so it must be a variable, "
-                        f"not {entry.node.output_name(entry.index)!r}"
+                        f"not {entry.node.output_name(entry.output)!r}"
                     )
                 auxiliary.add(entry.node)
     for node in nodes:

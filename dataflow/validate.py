@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import GraphError
-from .graph import Graph, Operation
+from .graph import Graph, Operation, Tensor
 
 
 def validate(graph: Graph) -> None:
@@ -30,7 +30,11 @@ def _check_names(kind: str, names: Iterable[str]) -> None:
 
 
 def _check_numbers(graph: Graph) -> None:
-    for kind, items in (("tensor", graph.tensors), ("operation", graph.operations)):
+    numbered: tuple[tuple[str, Sequence[Tensor | Operation]], ...] = (
+        ("tensor", graph.tensors),
+        ("operation", graph.operations),
+    )
+    for kind, items in numbered:
         for position, item in enumerate(items):
             if item.index != position:
                 raise GraphError(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pytest
-
 from tofu import GraphError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Phase, Role
@@ -140,7 +139,9 @@ def test_backward_operations_inherit_their_ties() -> None:
     for operation in graph.operations:
         if operation.phase is Phase.BACKWARD and "lstm_t1_" in operation.name:
             assert operation.tie is not None, operation.name
-    backward = [o.tie for o in graph.operations if o.phase is Phase.BACKWARD and o.name.startswith("lstm_t2_h2h.")]
+    backward = [
+        o.tie for o in graph.operations if o.phase is Phase.BACKWARD and o.name.startswith("lstm_t2_h2h.")
+    ]
     assert backward
     assert all(tie is not None and len(tied[tie]) == 3 for tie in backward if "h2h_weight" not in str(tie))
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tofu import GraphError
 from tofu.dataflow import sym
 from tofu.dataflow.compose import TIE
@@ -32,7 +31,21 @@ def test_copies_are_tied_across_time_and_not_across_cells() -> None:
     assert len(outputs) == 3
     assert len(states) == 4
     ties = sym.Group(outputs).attr_dict()
-    for role in ("i2h", "h2h", "gates", "slice", "i", "f", "c", "o", "kept", "admitted", "state", "tanh", "out"):
+    for role in (
+        "i2h",
+        "h2h",
+        "gates",
+        "slice",
+        "i",
+        "f",
+        "c",
+        "o",
+        "kept",
+        "admitted",
+        "state",
+        "tanh",
+        "out",
+    ):
         assert {ties[f"a_t{time}_{role}"][TIE] for time in range(3)} == {f"a_{role}"}
         assert ties[f"b_t0_{role}"][TIE] == f"b_{role}"
 

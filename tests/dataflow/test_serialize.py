@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
 
@@ -26,7 +25,13 @@ MXNET_FILE: dict[str, Any] = {
         {
             "op": "Convolution",
             "name": "conv",
-            "attr": {"kernel": "(3, 3)", "no_bias": "True", "num_filter": "4", "pad": "(1, 1)", "workspace": "256"},
+            "attr": {
+                "kernel": "(3, 3)",
+                "no_bias": "True",
+                "num_filter": "4",
+                "pad": "(1, 1)",
+                "workspace": "256",
+            },
             "inputs": [[5, 0, 0], [6, 0, 0]],
         },
         {"op": "SliceChannel", "name": "split0", "attr": {"num_outputs": "2"}, "inputs": [[7, 0, 0]]},
@@ -92,7 +97,7 @@ def test_a_file_on_disk(tmp_path: Path) -> None:
     net.save(path)
     assert sym.load(path).tojson() == net.tojson()
     path.write_text(path.read_text()[:-40])
-    with pytest.raises(GraphError, match="net-symbol.json: this is no graph file"):
+    with pytest.raises(GraphError, match="this is no graph file"):
         sym.load(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(GraphError, match="no graph file"):

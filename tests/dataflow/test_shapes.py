@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tofu import ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
@@ -30,7 +29,9 @@ def test_parameters_follow_from_data() -> None:
 
 
 def test_convolution_normalisation_and_pooling() -> None:
-    net = sym.Convolution(sym.Variable("data"), kernel=(3, 3), stride=(2, 2), pad=(1, 1), num_filter=6, name="c")
+    net = sym.Convolution(
+        sym.Variable("data"), kernel=(3, 3), stride=(2, 2), pad=(1, 1), num_filter=6, name="c"
+    )
     net = sym.BatchNorm(net, name="bn")
     net = sym.Flatten(sym.Pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max", name="p"), name="f")
     assert named(net, data=(2, 3, 8, 8)) == {
@@ -109,7 +110,7 @@ def test_unknown_and_bad_arguments() -> None:
         with pytest.raises(ShapeError, match="extents are integers"):
             net.infer_shape(data=shape)  # type: ignore[arg-type]
     bad = sym.Activation(sym.Variable("x", attr={"__shape__": "[2,"}), act_type="relu")
-    with pytest.raises(ShapeError, match="__shape__ .* expected a tuple"):
+    with pytest.raises(ShapeError, match=r"__shape__ .* expected a tuple"):
         bad.infer_shape()
 
 

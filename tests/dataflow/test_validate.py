@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-
 from tofu import GraphError
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.graph import Graph, Phase, Role
@@ -67,7 +66,7 @@ def test_duplicate_names(chain: Graph) -> None:
 
 
 def test_a_cycle_is_named(chain: Graph) -> None:
-    with pytest.raises(GraphError, match="cycle: (first -> second -> first|second -> first -> second)"):
+    with pytest.raises(GraphError, match=r"cycle: (first -> second -> first|second -> first -> second)"):
         validate(with_operation(chain, "first", inputs=(index(chain, "b"),)))
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tofu import GraphError, models
 from tofu.dataflow.validate import validate
 
