@@ -8,7 +8,7 @@ from .markers import Max, Min, Opaque, Prod, Sum, pad
 from .parser import parse, parse_expression
 from .printer import format, format_expression, format_lambda
 from .source import Diagnostic, Source, SourceError
-from .traverse import children, depth, rebuild, transform, walk
+from .traverse import children, levels, rebuild, transform, walk
 
 __all__ = [
     "CONSTANTS",
@@ -23,12 +23,12 @@ __all__ = [
     "SourceError",
     "Sum",
     "children",
-    "depth",
     "derivative",
     "format",
     "format_expression",
     "format_lambda",
     "interpret",
+    "levels",
     "op_location",
     "op_source",
     "pad",

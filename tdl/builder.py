@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from . import ast
 from .ast import Expression, Index, Lambda, Reducer, Span
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     ParseTree = Tree[Token]
 
 MODULE = "tofu"
+_NOT_RECURSIVE = "a description cannot be recursive"
 LANGUAGE = frozenset({"Opaque", "pad", *Reducer, *FUNCTIONS, *CONSTANTS})
 
 BINARY_OPERATORS = {
@@ -79,6 +80,13 @@ class _Declaration:
 
 
 @dataclass(frozen=True, slots=True)
+class _Failed:
+    """Stands where something was complained about."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class _Group:
     """A parenthesised expression: `-(1)` negates a number, `-1` is one."""
 
@@ -94,7 +102,7 @@ class _Listing:
     span: Span
 
 
-Part = Index | ast.Binder | Lambda | _Name | _Shape | _OpaqueCall | _Declaration | _Group | _Listing
+Part = Index | ast.Binder | Lambda | _Name | _Shape | _OpaqueCall | _Declaration | _Failed | _Group | _Listing
 
 
 class Builder:
@@ -104,6 +112,7 @@ class Builder:
         self.text = text
         self.diagnostics: list[Diagnostic] = []
         self.opaques: dict[str, Span] = {}
+        self._operator = ""
         self._attributes: frozenset[str] = frozenset()
 
     def description(self, tree: ParseTree) -> ast.Description:
@@ -111,6 +120,7 @@ class Builder:
         name = next(child for child in tree.children if not is_tree(child))
         parts = {str(part.data): part for part in tree.children if is_tree(part)}
         statements = [part for part in tree.children if is_tree(part) and part.data == "statement"]
+        self._operator = str(name)
         tensors, attributes = read_parameters(parts["parameters"], self.diagnostics)
         self._attributes = frozenset(attribute.name for attribute in attributes)
         for statement in statements:
@@ -126,9 +136,9 @@ class Builder:
         """The expression of a `test` tree."""
         return self._expression(self._build(tree))
 
-    def _complain(self, message: str, span: Span, hint: str = "") -> ast.Number:
+    def _complain(self, message: str, span: Span, hint: str) -> _Failed:
         self.diagnostics.append(Diagnostic(message, span, hint))
-        return ast.Number(0, span)
+        return _Failed(span)
 
     def _declare_opaque(self, statement: ParseTree) -> None:
         name, value = statement.children
@@ -220,7 +230,7 @@ class Builder:
         return tuple(binder for binder in _values(listing) if isinstance(binder, ast.Binder))
 
     def _expression(self, part: Part) -> Expression:
-        """A part as a value; complains where it is not one."""
+        """A part as a value; complains, and gives a number in its place, where it is not one."""
         match part:
             case _Group(value=value):
                 return value
@@ -230,36 +240,13 @@ class Builder:
                 return ast.Attribute(name, span=span)
             case _Name(name=name, span=span):
                 return ast.Variable(name, span)
-            case _Shape(tensor=tensor, span=span):
-                return self._complain(
-                    f"'{tensor}.shape' needs an axis",
-                    span,
-                    f"write {tensor}.shape[0] for the first dimension",
-                )
-            case _OpaqueCall(function=function, span=span):
-                return self._complain(
-                    f"the result of '{function}' is a tensor and must be indexed",
-                    span,
-                    f"write {function}(...)[i, j]",
-                )
-            case _Declaration(span=span):
-                return self._complain(
-                    "an opaque function must have a name",
-                    span,
-                    "write name = Opaque() on a line before the return",
-                )
-            case Lambda(span=span):
-                return self._complain(
-                    "a lambda is not a value here",
-                    span,
-                    "a lambda is returned, a stage, or the argument of a reducer",
-                )
-            case ast.Star(name=name, span=span):
-                return self._complain(f"'*{name}' is not a value", span, "it may only stand as an index")
-            case ast.FullSlice(span=span):
-                return self._complain("':' is not a value", span, "it may only stand as an index")
             case ast.Binder() | _Listing():
                 raise AssertionError("the grammar puts no list where a value belongs")
+            case _Failed(span=span):
+                return ast.Number(1, span)
+            case _Shape() | _OpaqueCall() | _Declaration() | Lambda() | ast.Star() | ast.FullSlice():
+                self._complain(*_why_no_value(part))
+                return ast.Number(1, part.span)
             case _:
                 return part
 
@@ -270,11 +257,9 @@ class Builder:
             case _Name(name=tensor) if name == "shape":
                 return _Shape(tensor, span)
             case _Name(name=module) if name in LANGUAGE:
-                return self._complain(
-                    f"'{module}.{name}' is not known here: nothing of Python is executed",
-                    span,
-                    f"write {name}",
-                )
+                message = f"'{module}.{name}' is not known here: nothing of Python is executed"
+                self._complain(message, span, f"write {name}")
+                return _Name(name, span)
             case _:
                 return self._complain(
                     f"expected '.shape', found '.{name}'",
@@ -296,14 +281,14 @@ class Builder:
                 return self._reduce(Reducer(name), arguments, span)
             case _Name(name=name):
                 return ast.Call(name, tuple(map(self._expression, arguments)), span)
-            case ast.Number():
+            case _Failed():
                 return base
             case _:
                 return self._complain(
                     "only a function can be called", base.span, "multiplication is written with *"
                 )
 
-    def _reduce(self, reducer: Reducer, arguments: tuple[Part, ...], span: Span) -> Expression:
+    def _reduce(self, reducer: Reducer, arguments: tuple[Part, ...], span: Span) -> Part:
         if len(arguments) != 1 or not isinstance(arguments[0], Lambda):
             for argument in arguments:
                 if not isinstance(argument, Lambda):
@@ -315,7 +300,7 @@ class Builder:
             )
         return ast.Reduce(reducer, arguments[0].variables, arguments[0].body, span)
 
-    def _pad(self, arguments: tuple[Part, ...], span: Span) -> Expression:
+    def _pad(self, arguments: tuple[Part, ...], span: Span) -> Part:
         if len(arguments) != 2:
             return self._complain(
                 f"pad expects 2 arguments, found {len(arguments)}", span, "write pad(tensor[i - 1], 0)"
@@ -353,6 +338,10 @@ class Builder:
                 return ast.Element(name, self._indices(parts), span)
             case _OpaqueCall(function=function, arguments=arguments):
                 return ast.OpaqueElement(function, arguments, self._indices(parts), span)
+            case _Failed():
+                return base
+            case ast.Call(function=function) if function == self._operator:
+                return self._complain(f"operator '{function}' calls itself", base.span, _NOT_RECURSIVE)
             case _:
                 hint = "to index a computed tensor, make it a stage: part = lambda i: ..."
                 return self._complain("only a tensor can be indexed", base.span, hint)
@@ -362,7 +351,7 @@ class Builder:
             part if isinstance(part, ast.Star | ast.FullSlice) else self._expression(part) for part in parts
         )
 
-    def _attribute(self, name: str, parts: tuple[Part, ...], span: Span) -> Expression:
+    def _attribute(self, name: str, parts: tuple[Part, ...], span: Span) -> Part:
         match parts:
             case (ast.Number(value=int(index)),) if index >= 0:
                 return ast.Attribute(name, index, span)
@@ -373,13 +362,39 @@ class Builder:
                     f"write {name}[0] for its first value",
                 )
 
-    def _extent(self, tensor: str, parts: tuple[Part, ...], span: Span) -> Expression:
+    def _extent(self, tensor: str, parts: tuple[Part, ...], span: Span) -> Part:
         match parts:
             case (ast.Number(value=int(axis)),):
                 return ast.Extent(tensor, axis, span)
             case _:
                 hint = f"write {tensor}.shape[0] or {tensor}.shape[-1]"
                 return self._complain(f"an axis of '{tensor}.shape' must be a whole number", span, hint)
+
+
+def _why_no_value(
+    part: _Shape | _OpaqueCall | _Declaration | Lambda | ast.Star | ast.FullSlice,
+) -> tuple[str, Span, str]:
+    """Message, place and hint for a part that is not a value."""
+    match part:
+        case _Shape(tensor=tensor):
+            message = f"'{tensor}.shape' needs an axis"
+            hint = f"write {tensor}.shape[0] for the first dimension"
+        case _OpaqueCall(function=function):
+            message = f"the result of '{function}' is a tensor and must be indexed"
+            hint = f"write {function}(...)[i, j]"
+        case _Declaration():
+            message = "an opaque function must have a name"
+            hint = "write name = Opaque() on a line before the return"
+        case Lambda():
+            message = "a lambda is not a value here"
+            hint = "a lambda is returned, a stage, or the argument of a reducer"
+        case ast.Star(name=name):
+            message, hint = f"'*{name}' is not a value", "it may only stand as an index"
+        case ast.FullSlice():
+            message, hint = "':' is not a value", "it may only stand as an index"
+        case _:
+            assert_never(part)
+    return message, part.span, hint
 
 
 def _values(part: Part) -> tuple[Part, ...]:

@@ -7,7 +7,6 @@ attribute values or shapes (such as reading outside a tensor) is checked when th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import assert_never
 
 from .ast import (
@@ -34,7 +33,7 @@ from .ast import (
 )
 from .functions import CONSTANTS, FUNCTIONS
 from .indices import check_index, check_whole
-from .source import Diagnostic
+from .source import Diagnostic, counted, suggestion
 from .traverse import walk
 from .usage import Usage
 
@@ -51,16 +50,22 @@ _PYTHON_NAMES = {
 }
 
 
-def check(description: Description, opaques: Mapping[str, Span]) -> list[Diagnostic]:
-    """All complaints about a description; `opaques` says where each opaque function is declared."""
-    return _Checker(description, opaques).run()
+def check(description: Description, opaques: Mapping[str, Span], complete: bool = True) -> list[Diagnostic]:
+    """All complaints about a description; `opaques` says where each opaque function is declared.
+
+    What is missing (a use, an extent) is not reported where `complete` is false or a name is unknown: a
+    placeholder then stands where the use may have been.
+    """
+    return _Checker(description, opaques, complete).run()
 
 
 class _Checker:
-    def __init__(self, description: Description, opaques: Mapping[str, Span]) -> None:
+    def __init__(self, description: Description, opaques: Mapping[str, Span], complete: bool) -> None:
         self.description = description
         self.opaques = opaques
+        self.complete = complete
         self.complaints: list[Diagnostic] = []
+        self.missing: list[Diagnostic] = []
         self.usage = Usage()
         self.kinds: dict[str, str] = {}
         self.stages_so_far: set[str] = set()
@@ -74,10 +79,18 @@ class _Checker:
             self.stages_so_far.add(stage.name)
         self.stage = ""
         self.check_lambdas(self.description.outputs)
-        return self.complaints + self.usage.check(self.description, self.opaques)
+        self.complaints += self.usage.check_agreement(self.description)
+        if self.complete:
+            self.complaints += self.missing + self.usage.check_unused(self.description, self.opaques)
+        return self.complaints
 
     def complain(self, message: str, span: Span, hint: str = "") -> None:
         self.complaints.append(Diagnostic(message, span, hint))
+
+    def complain_unknown(self, message: str, span: Span, hint: str) -> None:
+        """A complaint about a name in whose place another may have been meant."""
+        self.complete = False
+        self.complain(message, span, hint)
 
     def declare(self) -> None:
         """Names of the header and of statements are different from each other and from constants."""
@@ -120,7 +133,8 @@ class _Checker:
                 hint = "index a tensor with it"
                 if not binder.star:
                     hint = f"state it: lambda {binder.name}=..., or index a tensor with it"
-                self.complain(f"the extent of '{binder.name}' cannot be inferred", binder.span, hint)
+                message = f"the extent of '{binder.name}' cannot be inferred"
+                self.missing.append(Diagnostic(message, binder.span, hint))
 
     def bind(self, variables: tuple[Binder, ...], outer: Scope) -> Scope:
         """The scope inside a lambda."""
@@ -214,16 +228,16 @@ class _Checker:
             return
         match self.kinds.get(name):
             case "tensor" | "stage" as kind:
-                self.complain(f"{kind} '{name}' must be indexed here", node.span, f"write {name}[i]")
+                self.complain_unknown(f"{kind} '{name}' must be indexed here", node.span, f"write {name}[i]")
             case "opaque function":
                 hint = f"write {name}(tensor[b, :, :])[i, j]"
-                self.complain(f"opaque function '{name}' must be called here", node.span, hint)
+                self.complain_unknown(f"opaque function '{name}' must be called here", node.span, hint)
             case _ if name in _CALLABLE:
                 self.complain(f"function '{name}' must be called here", node.span, f"write {name}(...)")
             case _:
                 attributes = (parameter.name for parameter in self.description.attributes)
-                hint = _suggest(name, (*scope, *attributes, *CONSTANTS))
-                self.complain(f"unknown name '{name}'", node.span, hint or "bind it: lambda ...:")
+                hint = suggestion(name, (*scope, *attributes))
+                self.complain_unknown(f"unknown name '{name}'", node.span, hint or "bind it: lambda ...:")
 
     def check_tensor(self, name: str, span: Span) -> bool:
         """Whether a name is a tensor that can be read here; complains where not."""
@@ -234,17 +248,19 @@ class _Checker:
                 return True
             case "stage":
                 when = "in its own definition" if name == self.stage else "before it is defined"
-                self.complain(f"stage '{name}' is read {when}", span, "a stage reads only those above it")
+                self.complain_unknown(
+                    f"stage '{name}' is read {when}", span, "a stage reads only those above it"
+                )
             case str() as kind:
-                self.complain(f"'{name}' is not a tensor but an {kind}", span)
+                self.complain_unknown(f"'{name}' is not a tensor but an {kind}", span, "index a tensor")
             case None if name == self.description.name:
                 self.complain(
                     f"operator '{name}' reads its own result", span, "a description cannot be recursive"
                 )
             case None:
                 tensors = (*self.description.tensor_names, *self.stages_so_far)
-                hint = _suggest(name, tensors) or f"the tensors are: {', '.join(tensors) or 'none'}"
-                self.complain(f"unknown tensor '{name}'", span, hint)
+                hint = suggestion(name, tensors) or f"the tensors are: {', '.join(tensors) or 'none'}"
+                self.complain_unknown(f"unknown tensor '{name}'", span, hint)
         return False
 
     def check_element(self, node: Element, scope: Scope, slices: bool) -> None:
@@ -261,8 +277,8 @@ class _Checker:
                         self.complain("':' is not one element", span, hint)
                 case Star(name=name, span=span):
                     if name not in scope:
-                        hint = _suggest(name, scope) or f"bind it: lambda *{name}: ..."
-                        self.complain(f"unknown name '{name}'", span, hint)
+                        hint = suggestion(name, scope) or f"bind it: lambda *{name}: ..."
+                        self.complain_unknown(f"unknown name '{name}'", span, hint)
                     elif not scope[name].star:
                         self.complain(
                             f"'{name}' is a single variable", span, f"write {name} without the star"
@@ -278,18 +294,22 @@ class _Checker:
             if count != arity:
                 arguments = ", ".join("xyz"[:arity])
                 self.complain(
-                    f"{name} expects {arity} arguments, found {count}",
+                    f"{name} expects {counted(arity, 'argument')}, found {count}",
                     node.span,
                     f"write {name}({arguments})",
                 )
         elif name == self.description.name:
-            self.complain(f"operator '{name}' calls itself", node.span, "a description cannot be recursive")
+            self.complain_unknown(
+                f"operator '{name}' calls itself", node.span, "a description cannot be recursive"
+            )
         elif name in self.kinds:
             hint = f"write {name}[...]" if self.kinds[name] in ("tensor", "stage") else f"write {name}"
-            self.complain(f"{self.kinds[name]} '{name}' cannot be called", node.span, hint)
+            self.complain_unknown(f"{self.kinds[name]} '{name}' cannot be called", node.span, hint)
         else:
-            hint = _PYTHON_NAMES.get(name) or _suggest(name, (*_CALLABLE, *self.opaques))
-            self.complain(f"unknown function '{name}'", node.span, hint or f"declare it: {name} = Opaque()")
+            hint = _PYTHON_NAMES.get(name) or suggestion(name, (*_CALLABLE, *self.opaques))
+            self.complain_unknown(
+                f"unknown function '{name}'", node.span, hint or f"declare it: {name} = Opaque()"
+            )
         for argument in node.arguments:
             self.visit(argument, scope)
 
@@ -311,13 +331,9 @@ class _Checker:
         }
         if not indexing <= stated:
             self.complain(
-                f"the result of '{node.function}' is indexed with {len(node.indices)} indices, but its first "
-                f"argument is a slice with {slices} dimensions",
+                f"the result of '{node.function}' is indexed with "
+                f"{counted(len(node.indices), 'index', 'indices')}, but its first argument is a slice with "
+                f"{counted(slices, 'dimension')}",
                 node.span,
                 "where the result has another rank than the slice, state extents: lambda i=...:",
             )
-
-
-def _suggest(name: str, candidates: Iterable[str]) -> str:
-    near = get_close_matches(name, list(candidates), n=1)
-    return f"did you mean '{near[0]}'?" if near else ""

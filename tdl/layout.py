@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lark import Token
 
 MAX_BYTES = 64 * 1024
+MAX_TOKENS = 16_384
 MAX_NESTING = 64
 
 _INVISIBLE = re.compile(
@@ -26,26 +27,29 @@ _STRING = (
     r'"""(?:[^\\]|\\.)*?"""|' r"'''(?:[^\\]|\\.)*?'''|" r'"(?:[^"\\\r\n]|\\.)*"|' r"'(?:[^'\\\r\n]|\\.)*'"
 )
 _LANDMARK = re.compile(rf"#[^\r\n]*|{_STRING}|[()\[\]]|[^\x00-\x7f]", re.DOTALL)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _CLOSES = {")": "(", "]": "["}
 
 
 def check_text(source: Source) -> list[Diagnostic]:
     """Complaints about size, characters and brackets, found before any parsing."""
-    if len(source.text) > MAX_BYTES or len(source.text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        return [
-            Diagnostic(
-                f"a description of {len(source.text):,} characters is too long",
-                Span(0, 1),
-                f"the limit is {MAX_BYTES // 1024} KiB",
-            )
-        ]
-    if not source.text.strip():
-        return [
-            Diagnostic(
-                "the description is empty", Span(0, 0), "write `def name(tensors): return lambda ...: ...`"
-            )
-        ]
-    return _check_characters(source.text) or _check_brackets(source.text)
+    text = source.text
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        message = f"a description of {len(text):,} characters is too long"
+        return [Diagnostic(message, Span(0, 1), f"the limit is {MAX_BYTES // 1024} KiB")]
+    if not text.strip():
+        hint = "write def name(tensors): return lambda ...: ..."
+        return [Diagnostic("the description is empty", Span(0, 0), hint)]
+    return _check_characters(text) or _check_brackets(text) or _check_tokens(text)
+
+
+def _check_tokens(text: str) -> list[Diagnostic]:
+    """Bounds the time that parsing takes, whatever the text: a chain of 20,000 additions is refused here."""
+    count = sum(1 for _ in _TOKEN.finditer(text))
+    if count <= MAX_TOKENS:
+        return []
+    message = f"the description is too long or too deeply nested: {count:,} words and symbols"
+    return [Diagnostic(message, Span(0, 1), f"the limit is {MAX_TOKENS:,}")]
 
 
 def _check_characters(text: str) -> list[Diagnostic]:
@@ -65,8 +69,8 @@ def _check_characters(text: str) -> list[Diagnostic]:
 
 
 def _describe(character: str) -> str:
-    name = unicodedata.name(character, "control character")
-    return f"U+{ord(character):04X} ({name})"
+    name = unicodedata.name(character, "")
+    return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
 
 
 def _check_brackets(text: str) -> list[Diagnostic]:

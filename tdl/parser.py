@@ -7,6 +7,7 @@ only on what the earlier ones accept.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from .builder import Builder
 from .checker import check
 from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
 from .source import Diagnostic, Source, SourceError
-from .traverse import depth
+from .traverse import levels
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -39,7 +40,10 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Descripti
     description = builder.description(tree)
     for value in (*(stage.value for stage in description.stages), *description.outputs):
         _limit_depth(source, value)
-    complaints = [*builder.diagnostics, *check(description, builder.opaques)]
+    complaints = [
+        *builder.diagnostics,
+        *check(description, builder.opaques, complete=not builder.diagnostics),
+    ]
     if complaints:
         raise SourceError(source, complaints)
     return description
@@ -87,16 +91,17 @@ def _parse_tree(source: Source, start: str) -> ParseTree:
 
 
 def _limit_depth(source: Source, node: Lambda | Expression) -> None:
-    if depth(node) <= MAX_DEPTH:
-        return
-    raise SourceError(source, [nested_too_deeply(node.span, MAX_DEPTH)])
+    for inner, level in levels(node):
+        if level > MAX_DEPTH and not isinstance(inner, Description):
+            raise SourceError(source, [nested_too_deeply(inner.span, MAX_DEPTH)])
 
 
-_EXPRESSION_STARTS = frozenset({"NAME", "NUMBER", "LPAR", "MINUS", "PLUS", "NOT"})
+_EXPRESSION_STARTS = frozenset({"NAME", "NUMBER", "LPAR", "MINUS", "PLUS"})
 _OPERATORS = frozenset(
     ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "POWER", "FLOOR_DIVIDE", "AND", "OR", "IF", "DOT", "LPAR")
 )
 _COMPARISONS = frozenset(("LESSTHAN", "MORETHAN", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL_TO", "NOT_EQUAL"))
+_FOUND = {"_NEWLINE": "the end of the line", "STRING": "a string"}
 _WORDS = {
     "NAME": "a name",
     "NUMBER": "a number",
@@ -113,7 +118,7 @@ def _unexpected_token(text: str, error: UnexpectedToken) -> Diagnostic:
         end = len(text.rstrip())
         return Diagnostic(f"expected {_expected(accepted)}, found the end of the text", Span(end, end))
     span = Span(token.start_pos or 0, token.end_pos or 0)
-    found = "the end of the line" if token.type == "_NEWLINE" else f"'{token}'"
+    found = _FOUND.get(token.type) or f"'{token}'"
     if token.type == "_NEWLINE":
         span = Span(span.start, span.start)
     return Diagnostic(
@@ -127,13 +132,12 @@ def _expected(accepted: set[str]) -> str:
     words = []
     if left >= _EXPRESSION_STARTS:
         words.append("an expression")
-        left -= _EXPRESSION_STARTS
+        left -= _EXPRESSION_STARTS | {"NOT"}
     elif left >= _OPERATORS:
         words.append("an operator")
         left -= _OPERATORS | _COMPARISONS | {"LSQB"}
     patterns = {terminal.name: terminal.pattern.value for terminal in _grammar().terminals}
-    if "_NEWLINE" in left:
-        left.discard("SEMICOLON")
+    left -= {"SEMICOLON"} if "_NEWLINE" in left else {"AT"}
     words += sorted(_WORDS.get(name) or f"'{patterns[name]}'" for name in left)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
@@ -141,19 +145,25 @@ def _expected(accepted: set[str]) -> str:
 def _syntax_hint(text: str, token: Token, accepted: set[str]) -> str:
     """Advice for the slips that are easy to name."""
     before = text[: token.start_pos or 0].rstrip()
-    if token.type in _COMPARISONS:
-        return "comparisons do not chain, write a < b and b < c"
-    if token.type == "EQUAL" and "EQUAL_TO" in accepted:
-        return "equality is written =="
-    if token.type == "COLON" and before.endswith(("]", ")")) is False and "LAMBDA" not in accepted:
-        word = before.split()[-1] if before.split() else ""
-        if word.startswith("lambda") and word != "lambda":
-            return f"did you mean 'lambda {word[len('lambda') :]}'?"
-    if token.type == "DEF":
-        return "a description is one function"
-    if before.endswith("return"):
+    if glued := re.search(r"\blambda(\w+)$", before):
+        return f"did you mean 'lambda {glued[1]}'?"
+    if re.search(r"\breturn(\s+\w+)?$", before):
         return "a description returns a lambda: return lambda i, j: ..."
-    return ""
+    match token.type:
+        case kind if kind in _COMPARISONS:
+            return "comparisons do not chain, write a < b and b < c"
+        case "EQUAL" if "EQUAL_TO" in accepted:
+            return "equality is written ==, and arguments are given by position"
+        case "COLON" if "RSQB" in accepted:
+            return "':' stands for a whole dimension; to read a part, shift an index: a[i + 1]"
+        case "COLON" | "MINUS" if accepted == {"COLON"} or {"EQUAL", "RPAR"} <= accepted:
+            return "a description has no annotations"
+        case "LAMBDA":
+            return "one lambda takes all variables: lambda i, j: ..."
+        case "DEF":
+            return "a description is one function"
+        case _:
+            return ""
 
 
 def _unexpected_character(text: str, at: int) -> Diagnostic:

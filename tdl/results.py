@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from .ast import Binder, Element, Lambda, Span, Stage, Star, Variable
-from .source import Diagnostic
+from .source import Diagnostic, suggestion
 from .traverse import walk
 
 Returned = Lambda | tuple[str, Span]
@@ -33,8 +32,7 @@ def resolve_results(
             continue
         name, span = result
         if name not in values:
-            near = get_close_matches(name, values, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else "return a lambda, or a stage defined above"
+            hint = suggestion(name, values) or "return a lambda, or a stage defined above"
             diagnostics.append(Diagnostic(f"cannot return '{name}', which is not a stage", span, hint))
         elif name in moved:
             outputs.append(values[name])

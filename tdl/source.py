@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 
 from ..errors import DescriptionError
@@ -84,6 +85,17 @@ def _excerpt(line: str, start: int, end: int) -> tuple[str, str]:
     indent = len(before) + sum(map(_width, line[first:start]))
     carets = sum(map(_width, line[start : min(end, last)])) + (end > len(line))
     return text.rstrip(), " " * indent + "^" * max(1, carets)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 index`, `2 indices`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def suggestion(name: str, candidates: Iterable[str]) -> str:
+    """A hint with the names that a misspelt one may stand for, empty where none is near."""
+    near = get_close_matches(name, list(candidates), n=2)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def visible(character: str) -> str:

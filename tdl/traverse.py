@@ -158,12 +158,10 @@ def transform(node: AnyNode, substitute: Callable[[Node], Node]) -> AnyNode:
     return cast(AnyNode, done[id(node)])
 
 
-def depth(node: Node) -> int:
-    """Levels of the tree below and including the node."""
-    deepest = 0
+def levels(node: Node) -> Iterator[tuple[Node, int]]:
+    """Every node with its level in the tree, the node itself being at level 1; parents first."""
     pending = [(node, 1)]
     while pending:
         current, level = pending.pop()
-        deepest = max(deepest, level)
-        pending.extend((child, level + 1) for child in children(current))
-    return deepest
+        yield current, level
+        pending.extend((child, level + 1) for child in reversed(children(current)))

@@ -17,7 +17,7 @@ from .ast import (
     Star,
 )
 from .printer import format_expression
-from .source import Diagnostic
+from .source import Diagnostic, counted
 
 
 @dataclass(slots=True)
@@ -29,9 +29,9 @@ class Usage:
     opaques: dict[str, list[OpaqueElement]] = field(default_factory=dict)
     attributes: dict[str, list[Attribute]] = field(default_factory=dict)
 
-    def check(self, description: Description, opaque_spans: Mapping[str, Span]) -> list[Diagnostic]:
-        """Complaints about ranks that disagree and about what nothing uses."""
-        complaints = [*self._unused(description, opaque_spans)]
+    def check_agreement(self, description: Description) -> list[Diagnostic]:
+        """Complaints about ranks and forms that disagree between uses."""
+        complaints: list[Diagnostic] = []
         stages = {
             stage.name: Element(
                 stage.name,
@@ -49,7 +49,8 @@ class Usage:
             complaints += _check_attribute(attribute, self.attributes.get(attribute.name, []))
         return complaints
 
-    def _unused(self, description: Description, opaque_spans: Mapping[str, Span]) -> list[Diagnostic]:
+    def check_unused(self, description: Description, opaque_spans: Mapping[str, Span]) -> list[Diagnostic]:
+        """Complaints about tensors, stages and opaque functions that nothing uses."""
         read = self.elements.keys() | self.extents.keys()
         complaints = [
             Diagnostic(
@@ -89,13 +90,13 @@ def _check_rank(
             fixed = sum(not isinstance(index, Star) for index in use.indices)
             wrong = fixed > rank if _starred(use) else fixed != rank
             if wrong:
-                count = f"{'at least ' if _starred(use) else ''}{_count(fixed, 'index', 'indices')}"
+                count = f"{'at least ' if _starred(use) else ''}{counted(fixed, 'index', 'indices')}"
                 message = f"'{tensor}' is used with {count}, but {origin}"
                 complaints.append(Diagnostic(message, use.span, "a tensor has the same rank everywhere"))
         for extent in extents:
             if not -rank <= extent.axis < rank:
                 message = f"'{tensor}' has no axis {extent.axis}, its rank is {rank}"
-                complaints.append(Diagnostic(message, extent.span, f"the axes are 0 to {rank - 1}"))
+                complaints.append(Diagnostic(message, extent.span, f"it has {counted(rank, 'dimension')}"))
     return complaints
 
 
@@ -110,13 +111,13 @@ def _check_calls(calls: list[OpaqueElement]) -> list[Diagnostic]:
     for call in calls[1:]:
         name = call.function
         if len(call.arguments) != len(first.arguments):
-            counts = f"{_count(len(call.arguments), 'argument')}, but elsewhere {len(first.arguments)}"
+            counts = f"{counted(len(call.arguments), 'argument')}, but elsewhere with {len(first.arguments)}"
             complaints.append(
                 Diagnostic(f"'{name}' is called with {counts}", call.span, "use one form everywhere")
             )
         if len(call.indices) != len(first.indices):
             counts = (
-                f"{_count(len(call.indices), 'index', 'indices')}, but elsewhere with {len(first.indices)}"
+                f"{counted(len(call.indices), 'index', 'indices')}, but elsewhere with {len(first.indices)}"
             )
             message = f"the result of '{name}' is indexed with {counts}"
             complaints.append(Diagnostic(message, call.span, "a result has the same rank everywhere"))
@@ -142,7 +143,3 @@ def _check_attribute(attribute: AttributeParameter, uses: list[Attribute]) -> li
         message = f"attribute '{attribute.name}' is a number ({why}) and cannot be indexed"
         hint = f"write {attribute.name}, or give it a tuple as default"
     return [Diagnostic(message, use.span, hint) for use in uses if (use.index is not None) != is_tuple]
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"

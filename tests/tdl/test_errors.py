@@ -1,0 +1,257 @@
+"""Every complaint about a description, word for word (`golden/`), and where it points."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tofu import tdl
+from tofu.errors import DescriptionError
+
+HEAD = "def f(a):\n    return "
+
+TEXT = {
+    "empty text": "",
+    "blank text": "  \n\n",
+    "comment only": "# nothing\n",
+    "never closed": "def f(a):\n    return lambda i: a[(i + 1]\n",
+    "open at the end": HEAD + "lambda i: a[i",
+    "closes nothing": HEAD + "lambda i: a[i])",
+    "no comma between variables": HEAD + "lambda x x: a[x]",
+    "lambda without a space": HEAD + "lambdax: a[x]",
+    "trailing comma after variables": HEAD + "lambda i,: a[i]",
+    "trailing comma after a result": HEAD + "lambda i: a[i],",
+    "comma alone": HEAD + "lambda i: a[,]",
+    "no return": "def f(a):\n    b = lambda i: a[i]\n",
+    "nothing returned": "def f(a):\n    return\n",
+    "expression returned": HEAD + "a",
+    "reducer returned": HEAD + "Sum(lambda i: a[i])",
+    "two functions": HEAD + "lambda i: a[i]\ndef g(a): return lambda i: a[i]",
+    "statement after return": HEAD + "lambda i: a[i]\nb = lambda i: a[i]",
+    "not a function": "import os",
+    "null character": HEAD + "lambda i: a[i]\0",
+    "byte order mark": "\ufeff" + HEAD + "lambda i: a[i]",
+    "homoglyph": HEAD + "lambda i: \u0430[i]",
+    "full-width digit": HEAD + "lambda i: a[i + \uff11]",
+    "bidirectional mark in a comment": HEAD + "lambda i: a[i]  # \u202e]i[a",
+    "lone surrogate": HEAD + "lambda i: a[i]\ud800",
+    "wide characters before the place": HEAD + "lambda i: a[i] '\u5e45\u5e83' $",
+    "braces": HEAD + "lambda i: a[i] + {1}",
+    "tabs before the place": "def f(a):\n\treturn\tlambda i:\ta[i] $",
+    "string never closed": HEAD + "lambda i: a[i] + 'x",
+    "string as a value": HEAD + "lambda i: a[i] + 'x'",
+    "long line": HEAD + "lambda i: a[i]" + " + a[i]" * 40 + " + $" + " + a[i]" * 40,
+    "number too long": HEAD + "lambda i: a[i] + " + "9" * 5000,
+    "integer beyond 64 bits": HEAD + "lambda i: a[i] + 9223372036854775808",
+    "float beyond its range": HEAD + "lambda i: a[i] + 1e999",
+    "leading zeros": HEAD + "lambda i: a[i] + 007",
+    "misplaced underscore": HEAD + "lambda i: a[i] + 1__0",
+    "two words": HEAD + "lambda i: a[i] b",
+    "two numbers": HEAD + "lambda i: a[i] + 1 2",
+    "chained comparison": HEAD + "lambda i: 0 < a[i] < 1",
+    "assignment for equality": HEAD + "lambda i: a[i] = 1",
+    "import": HEAD + 'lambda i: __import__("os")',
+    "dunder": HEAD + "lambda i: a.__class__[i]",
+    "partial slice": HEAD + "lambda i: a[1:i]",
+    "keyword argument": HEAD + "lambda i: exp(x=a[i])",
+    "lambda in a lambda": HEAD + "lambda i: lambda j: a[i, j]",
+    "annotation": "def f(a: Tensor):\n    return lambda i: a[i]",
+    "brackets 65 deep": HEAD + "lambda i: " + "(" * 65 + "a[i]" + ")" * 65,
+    "default that is no number": "def f(a, *, n=sqrt): return lambda i: a[i] * n",
+    "default among tensors": "def f(a, n=1): return lambda i: a[i]",
+    "two stars": "def f(a, *, *, n=1): return lambda i: a[i]",
+    "star without attributes": "def f(a, *): return lambda i: a[i]",
+}
+
+NAMES = {
+    "unbound index": HEAD + "lambda i: a[j]",
+    "unbound value": HEAD + "lambda i: a[i] * scale",
+    "unknown tensor": "def f(data): return lambda i: dta[i]",
+    "unknown tensor, nothing near": "def f(data): return lambda i: data[i] + w[i]",
+    "unknown function": HEAD + "lambda i: tahn(a[i])",
+    "function of Python": HEAD + "lambda i: max(a[i], 0)",
+    "unknown function, nothing near": HEAD + "lambda i: qqq(a[i])",
+    "function of a module": HEAD + "lambda i: np.exp(a[i])",
+    "tensor not indexed": HEAD + "lambda i: a[i] + a",
+    "tensor called": HEAD + "lambda i: a(i)",
+    "function not called": HEAD + "lambda i: a[i] + exp",
+    "stage not indexed": "def f(a):\n    b = lambda i: a[i]\n    return lambda i: b * b[i]",
+    "attribute read as a tensor": "def f(a, *, n): return lambda i: n[i] + a[i]",
+    "same variable twice": HEAD + "lambda i, i: a[i]",
+    "shadowing a variable": HEAD + "lambda i: Sum(lambda i: a[i])",
+    "shadowing a tensor": HEAD + "lambda a: a[a]",
+    "shadowing an attribute": "def f(a, *, n): return lambda n: a[n]",
+    "variable named like a constant": HEAD + "lambda pi: a[pi]",
+    "same tensor twice": "def f(a, a): return lambda i: a[i]",
+    "tensor and attribute": "def f(a, *, a=1): return lambda i: a",
+    "same stage twice": "def f(a):\n    b = lambda i: a[i]\n    b = lambda i: a[i]\n    return lambda i: b[i]",
+    "opaque twice": "def f(a):\n    C = Opaque()\n    C = Opaque()\n    return lambda i: C(a[:])[i]",
+    "opaque named like a function": "def f(a):\n    exp = Opaque()\n    return lambda i: exp(a[:])[i]",
+    "operator calls itself": HEAD + "lambda i: f(a)[i]",
+    "operator calls itself as a function": HEAD + "lambda i: f(a[i])",
+    "operator reads itself": HEAD + "lambda i: f[i - 1] + a[i]",
+    "stage reads itself": "def f(a):\n    b = lambda i: b[i] + a[i]\n    return lambda i: b[i]",
+    "stage reads a later one": "def f(a):\n b = lambda i: c[i]\n c = lambda i: a[i]\n return lambda i: b[i]",
+    "unknown result": "def f(a):\n    total = lambda i: a[i]\n    return totl",
+    "unused tensor": "def f(a, b): return lambda i: a[i]",
+    "unused stage": "def f(a):\n    b = lambda i: a[i]\n    return lambda i: a[i]",
+    "unused opaque": "def f(a):\n    C = Opaque()\n    return lambda i: a[i]",
+    "several at once": "def f(dat, filters):\n    return lambda b, x: Sum(lambda x: data[b, y]) + tahn(b, 1)",
+}
+
+FORMS = {
+    "reducer without a lambda": HEAD + "lambda i: Sum(a[i])",
+    "reducer of nothing": HEAD + "lambda i: a[i] + Sum()",
+    "reducer of two lambdas": HEAD + "lambda i: Max(lambda j: a[j], lambda k: a[i])",
+    "lambda as a value": HEAD + "lambda i: exp(lambda j: a[i])",
+    "wrong arity": HEAD + "lambda i: exp(a[i], 1)",
+    "pad with one argument": HEAD + "lambda i: pad(a[i])",
+    "pad of no element": HEAD + "lambda i: pad(a[i] + 1, 0)",
+    "slice outside an opaque": HEAD + "lambda i: a[i] + a[:]",
+    "slice as a value": HEAD + "lambda i: a[i] + Sum(:)",
+    "star as a value": HEAD + "lambda *i: a[*i] + i",
+    "star of a single variable": HEAD + "lambda i: a[*i]",
+    "star unbound": HEAD + "lambda i: a[i, *k]",
+    "two starred variables": HEAD + "lambda *i, *j: a[*i, *j]",
+    "shape without an axis": HEAD + "lambda i: a[i] / a.shape",
+    "shape of no number": HEAD + "lambda i: a[i] / a.shape[i]",
+    "indexed expression": HEAD + "lambda i: (a[i])[i]",
+    "called expression": HEAD + "lambda i: a[i](i)",
+    "attribute index that varies": "def f(a, *, k): return lambda i: a[i] * k[i]",
+    "number attribute indexed": "def f(a, *, k=1): return lambda i: a[i] * k[0]",
+    "tuple attribute not indexed": "def f(a, *, k=(1, 2)): return lambda i: a[i] * k",
+    "attribute as both": "def f(a, *, k): return lambda i: a[i] * k + k[1]",
+    "stage of no lambda": "def f(a):\n    b = 3\n    return lambda i: a[i]",
+    "opaque with arguments": "def f(a):\n    C = Opaque(1)\n    return lambda i: C(a[:])[i]",
+    "opaque without a name": HEAD + "lambda i: a[i] + Opaque()",
+    "opaque not called": "def f(a):\n    C = Opaque()\n    return lambda i: C[i] + a[i]",
+    "opaque not indexed": "def f(a):\n    C = Opaque()\n    return lambda i: C(a[i, :])",
+    "opaque of a value": "def f(a):\n    C = Opaque()\n    return lambda i: C(a[i] + 1)[i]",
+    "opaque of nothing": "def f(a):\n    C = Opaque()\n    return lambda i: C()[i] + a[i]",
+}
+
+RANKS = {
+    "wrong rank": HEAD + "lambda i, j: a[i, j] * a[i]",
+    "wrong rank with a star": HEAD + "lambda *i: a[*i] + Sum(lambda j, k: a[j, k, *i]) + Sum(lambda j: a[j])",
+    "stage at the wrong rank": "def f(a):\n    b = lambda i: a[i]\n    return lambda i, j: b[i, j]",
+    "axis outside the rank": HEAD + "lambda i: a[i] / a.shape[1]",
+    "opaque result at another rank than its slice": (
+        "def f(m):\n    C = Opaque()\n    return lambda b, i: C(m[b, :, :])[i]"
+    ),
+    "opaque result at two ranks": (
+        "def f(m):\n    C = Opaque()\n    return lambda b, i=2: C(m[b, :, :])[i] + C(m[b, :, :])[i, i]"
+    ),
+    "opaque with two numbers of arguments": (
+        "def f(m):\n    C = Opaque()\n    return lambda b, i: C(m[b, :])[i] + C(m[b, :], m[b, :])[i]"
+    ),
+}
+
+INDICES = {
+    "product of variables": HEAD + "lambda x, y: a[x * y]",
+    "square of a variable": HEAD + "lambda x: a[x * x]",
+    "product of sums": HEAD + "lambda x, y: a[2 * (x + 1) * (y - 1)]",
+    "power": HEAD + "lambda x: a[x ** 2]",
+    "quotient by a variable": HEAD + "lambda x, y: a[x // y]",
+    "function of a variable": HEAD + "lambda x: a[maximum(x, 1)]",
+    "comparison": HEAD + "lambda x: a[x > 1]",
+    "reduction": HEAD + "lambda x: a[Sum(lambda k=3: x + k)]",
+    "floor of zero": HEAD + "lambda x: a[x // 0]",
+    "remainder by zero": HEAD + "lambda x: a[x % 0]",
+    "quotient by zero": HEAD + "lambda x: a[x] / 0",
+    "float": HEAD + "lambda x: a[x + 0.5]",
+    "float that is whole": HEAD + "lambda x: a[2.0 * x]",
+    "true division": HEAD + "lambda x: a[x / 2]",
+    "fraction from data": HEAD + "lambda x: a[exp(a[x])]",
+    "extent unknown": HEAD + "lambda i: a[i] * Sum(lambda k: 2)",
+    "output extent unknown": HEAD + "lambda i, j: a[i]",
+    "starred rank unknown": HEAD + "lambda i, *j: a[i]",
+    "extent from a variable": HEAD + "lambda i: a[i] * Sum(lambda k=i: k)",
+    "extent from a tensor": HEAD + "lambda i=a[0]: a[i]",
+    "fractional extent": HEAD + "lambda i=a.shape[0] / 2: a[i]",
+    "unknown name in an extent": HEAD + "lambda i=n: a[i]",
+}
+
+GROUPS = {"text": TEXT, "names": NAMES, "forms": FORMS, "ranks": RANKS, "indices": INDICES}
+
+
+def complaint(text: str) -> tdl.SourceError:
+    with pytest.raises(DescriptionError) as caught:
+        tdl.parse(text)
+    assert isinstance(caught.value, tdl.SourceError)
+    return caught.value
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_messages(group: str, golden: Callable[[str, str], None]) -> None:
+    sections = [f"== {name}\n{complaint(text)}\n" for name, text in GROUPS[group].items()]
+    golden(f"{group}.txt", "\n".join(sections))
+
+
+@pytest.mark.parametrize("text", [text for cases in GROUPS.values() for text in cases.values()])
+def test_every_place_lies_in_the_text(text: str) -> None:
+    for diagnostic in complaint(text).diagnostics:
+        assert 0 <= diagnostic.span.start <= diagnostic.span.end <= max(len(text), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (HEAD + "lambda x x: a[x]", [(2, 21)]),
+        (HEAD + "lambda i: a[i + \uff11]", [(2, 28)]),
+        (NAMES["several at once"], [(2, 36), (2, 39), (2, 47), (2, 53)]),
+        ("def f(a): return lambda i: a[j]", [(1, 30)]),
+    ],
+)
+def test_places(text: str, places: list[tuple[int, int]]) -> None:
+    error = complaint(text)
+    assert [error.source.position(found.span.start) for found in error.diagnostics] == places
+
+
+@pytest.mark.parametrize("bracket", ["([", "[[", "(("])
+def test_the_caret_of_an_open_bracket_stands_under_it(bracket: str) -> None:
+    _, line, carets, _ = str(complaint(HEAD + f"lambda i: a{bracket}i")).split("\n")[:4]
+    assert line[carets.index("^")] == bracket[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 10_000_000,
+        HEAD + "lambda i: a[i]  # " + "\u5e45" * 22_000,
+        HEAD + "lambda i: " + "(" * 100_000,
+        HEAD + "lambda i: " + "[" * 60_000,
+        HEAD + "lambda i: " + "-" * 65_000 + "a[i]",
+        HEAD + "lambda i: " + "- " * 200 + "a[i]",
+        HEAD + "lambda i: " + "not " * 16_000 + "a[i]",
+        HEAD + "lambda i: " + "1+" * 20_000 + "a[i]",
+        HEAD + "lambda i: " + "1+" * 5_000 + "a[i]",
+        HEAD + "lambda i: " + "1**" * 5_000 + "a[i]",
+        HEAD + "lambda i: " + "1 if 1 else " * 4_000 + "a[i]",
+        HEAD + "lambda i: a[i]" + "[i]" * 5_000,
+        HEAD + "lambda i: a" + ".b" * 8_000,
+        HEAD + "lambda i: " + "a[i] + " * 9_000 + "a[i]",
+        "def f(a, *, n=" + "-" * 8_000 + "1): return lambda i: a[i] * n",
+        "@" + "a." * 8_000 + "b\n" + HEAD + "lambda i: a[i]",
+        HEAD + "lambda " + ", ".join(f"i{n}" for n in range(7_000)) + ": a[0]",
+    ],
+)
+def test_hostile_text_is_refused_within_a_second(text: str) -> None:
+    tdl.parse(HEAD + "lambda i: a[i]")
+    started = time.process_time()
+    if text.startswith("@"):
+        tdl.parse(text)
+    else:
+        complaint(text)
+    assert time.process_time() - started < 1
+
+
+def test_long_errors_are_counted_not_listed() -> None:
+    text = HEAD + "lambda i: " + " + ".join(f"a[x{n}]" for n in range(60)) + " + a[i]"
+    assert str(complaint(text)).endswith("and 40 more errors")
+
+
+def test_origin_and_first_line_are_named() -> None:
+    with pytest.raises(DescriptionError, match=r"^ops\.py:12:26: expected"):
+        tdl.parse("def f(a):\n    return lambda i: a[i b]", origin="ops.py", first_line=11)
