@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..tdl import ast
-from ..tdl.traverse import children
+from ..tdl.traverse import Node, children
 from .affine import Affine, Index, normal_form, reads_elements, variable_occurrences, variables_of
 
 
@@ -89,7 +89,7 @@ def iteration(description: ast.Description) -> Iteration:
 
 def _collect(found: Iteration, body: ast.Expression, enclosing: tuple[str, ...]) -> None:
     """Walk an expression in text order, with an explicit stack: sums of thousands of terms are deep."""
-    stack: list[tuple[ast.Index, tuple[str, ...]]] = [(body, enclosing)]
+    stack: list[tuple[Node, tuple[str, ...]]] = [(body, enclosing)]
     while stack:
         node, scope = stack.pop()
         below: tuple[ast.Index, ...] = ()
@@ -104,7 +104,9 @@ def _collect(found: Iteration, body: ast.Expression, enclosing: tuple[str, ...])
                 below = element.indices
                 stack.append((value, scope))
             case ast.OpaqueElement(_, arguments, indices):
-                reads = tuple(_access(found.description, argument, scope, padded=False) for argument in arguments)
+                reads = tuple(
+                    _access(found.description, argument, scope, padded=False) for argument in arguments
+                )
                 found.accesses.extend(reads)
                 found.opaques.append(OpaqueUse(reads, indices, scope, node.span))
                 below = (*(index for argument in arguments for index in argument.indices), *indices)
@@ -113,7 +115,7 @@ def _collect(found: Iteration, body: ast.Expression, enclosing: tuple[str, ...])
                 found.binders.extend(variables)
                 stack.append((inner, scope + tuple(binder.name for binder in variables)))
             case _:
-                stack.extend((child, scope) for child in reversed(tuple(children(node))))
+                stack.extend((child, scope) for child in reversed(children(node)))
         stack.extend((index, scope) for index in reversed(below) if reads_elements(index))
 
 

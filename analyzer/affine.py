@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Never, assert_never
 
 import sympy
@@ -92,7 +92,7 @@ class DataDependent:
 Index = Affine | WholeDimension | DataDependent
 
 
-@lru_cache(maxsize=None)
+@cache
 def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
     """The extent of a whole tensor's dimension."""
     return sympy.Symbol(f"{tensor}.shape[{axis}]", integer=True, nonnegative=True)
@@ -112,13 +112,8 @@ def normal_form(description: ast.Description, index: ast.Index) -> Index:
 
 def constant(description: ast.Description, expression: ast.Expression) -> sympy.Expr:
     """An extent stated by a binder: integers and extents of tensors. Raises DescriptionError."""
-    if isinstance(expression, ast.Call) and expression.function in ("maximum", "minimum"):
-        chosen = sympy.Max if expression.function == "maximum" else sympy.Min
-        arguments = (constant(description, argument) for argument in expression.arguments)
-        value: sympy.Expr = chosen(*arguments, evaluate=False)
-        return value
-    form = Affine(sympy.S.Zero) if reads_elements(expression) else _affine(description, expression)
-    if form.terms or reads_elements(expression):
+    form = _affine(description, expression)
+    if form.terms:
         raise error_at(description, expression.span, "an extent is made of integers and extents of tensors")
     return form.constant
 
@@ -171,6 +166,11 @@ def _affine(description: ast.Description, index: ast.Index) -> Affine:
                 return quotient(convert(left), divisor_of(right))
             case ast.Binary("%", left, right):
                 return remainder(convert(left), divisor_of(right))
+            case ast.Binary("**", left, ast.Number(int(power))) if power >= 0:
+                return Affine(constant_of(left) ** power)
+            case ast.Call("maximum" | "minimum" as name, (left, right)):
+                choose = sympy.Max if name == "maximum" else sympy.Min
+                return Affine(choose(constant_of(left), constant_of(right), evaluate=False))
             case ast.Binary("/", _, _):
                 fail(node, "an index is an integer: use // for a floor quotient")
             case _:
@@ -181,15 +181,19 @@ def _affine(description: ast.Description, index: ast.Index) -> Affine:
             fail(node, "an index is affine: a product of index variables is not; multiply by a constant")
         return right.scale(left.constant) if not left.terms else left.scale(right.constant)
 
-    def divisor_of(node: ast.Expression) -> sympy.Expr:
+    def constant_of(node: ast.Expression) -> sympy.Expr:
         form = convert(node)
         if form.terms:
-            fail(node, "an index is divided by a constant, not by an index variable")
-        if form.constant == 0:
-            fail(node, "division by zero")
-        if form.constant.is_nonnegative is None and form.constant.is_nonpositive is None:
-            fail(node, "the sign of this divisor depends on shapes: use a number or a product of extents")
+            fail(node, "an index is affine: here only a constant may stand, not an index variable")
         return form.constant
+
+    def divisor_of(node: ast.Expression) -> sympy.Expr:
+        divisor = constant_of(node)
+        if divisor == 0:
+            fail(node, "division by zero")
+        if not divisor.is_nonnegative and not divisor.is_nonpositive:
+            fail(node, "the sign of this divisor depends on shapes: use a number or a product of extents")
+        return divisor
 
     def quotient(value: Affine, divisor: sympy.Expr) -> Affine:
         if divisor.is_nonpositive:

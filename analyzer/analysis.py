@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from itertools import groupby
 
 import sympy
@@ -90,7 +90,7 @@ def analyze(description: ast.Description) -> Analysis:
     return _analyze(description, tuple(type(n.value) for n in walk(description) if isinstance(n, ast.Number)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _analyze(description: ast.Description, number_types: tuple[type, ...]) -> Analysis:
     """`number_types` keeps descriptions apart that differ in 2 and 2.0 alone, which compare equal."""
     if description.stages:

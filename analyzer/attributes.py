@@ -14,9 +14,7 @@ from ..tdl.traverse import Node, transform, walk
 AttributeValue = int | float | bool | tuple[int | float, ...]
 
 
-def attribute_values(
-    description: ast.Description, given: Mapping[str, object]
-) -> dict[str, AttributeValue]:
+def attribute_values(description: ast.Description, given: Mapping[str, object]) -> dict[str, AttributeValue]:
     """A value for every attribute, in the order of the description, completed with defaults.
 
     Raises OperatorError for an unknown or missing attribute and for a value of another kind than needed.

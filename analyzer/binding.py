@@ -87,7 +87,8 @@ def _check_axis(
     if lower < 0 or upper > extent:
         raise ShapeError(
             f"{analysis.description.name}: axis {axis} of {access.tensor} has extent {extent}, but its index "
-            f"runs from {lower} to {upper - 1}; wrap it in pad({access.tensor}[...], value) or change the extents"
+            f"runs from {lower} to {upper - 1}; wrap it in pad({access.tensor}[...], value) or "
+            f"state smaller extents"
         )
 
 

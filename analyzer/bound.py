@@ -75,7 +75,7 @@ class Bound:
         return tuple(
             split
             if isinstance(split, Refusal)
-            else Refusal(split.variable, split.span, f"extent {self.extents[split.variable]}")
+            else Refusal(split.variable, split.span, f"it has extent {self.extents[split.variable]}")
             for split in self.analysis.splits
             if split.variable not in self.splits
         )

@@ -147,14 +147,19 @@ class _Builder:
         if isinstance(expression, sympy.floor):
             numerator, denominator = expression.args[0].as_numer_denom()
             return self._append(Step(_floor_divide, self.register(numerator), self.register(denominator)))
+        if isinstance(expression, sympy.Pow):
+            base, power = expression.args
+            return self._chain(operator.mul, [self.register(base)] * int(power))
         functions: dict[type, Callable[[Value, Value], Value]] = {
             sympy.Add: operator.add,
             sympy.Mul: operator.mul,
             sympy.Max: _maximum,
             sympy.Min: _minimum,
         }
-        function = functions[expression.func]
-        first, *others = (self.register(argument) for argument in expression.args)
+        return self._chain(functions[expression.func], [self.register(part) for part in expression.args])
+
+    def _chain(self, function: Callable[[Value, Value], Value], registers: list[int]) -> int:
+        first, *others = registers
         for other in others:
             first = self._append(Step(function, first, other))
         return first

@@ -56,7 +56,9 @@ def infer(found: Iteration) -> Extents:
     extents = Extents()
     _adopt(extents, _stated(found))
     stated = frozenset(extents.of)
-    _adopt(extents, (source for source in _indexed_alone(found, padded=False) if source.variable not in stated))
+    _adopt(
+        extents, (source for source in _indexed_alone(found, padded=False) if source.variable not in stated)
+    )
     _solve(found, extents)
     return extents
 
@@ -185,6 +187,8 @@ def _opaque_results(found: Iteration) -> Iterator[Source]:
     An opaque function's result has the shape of its first argument's slice unless extents are stated.
     """
     for use in found.opaques:
+        if not use.arguments:
+            continue
         first = use.arguments[0]
         whole = [axis for axis, index in enumerate(first.indices) if isinstance(index, WholeDimension)]
         if len(whole) != len(use.indices):

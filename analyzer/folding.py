@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 
 from ..tdl import ast
+from ..tdl.functions import FUNCTIONS
 from ..tdl.traverse import Node, transform
 
 ARITHMETIC: dict[str, Callable[[float, float], float]] = {
@@ -52,6 +53,8 @@ def fold(node: Node) -> Node:
             return ast.Number(max(left, right) if name == "maximum" else min(left, right), node.span)
         case ast.Element():
             return ast.Element(node.tensor, tuple(fold_index(index) for index in node.indices), node.span)
+        case ast.Binder(name, extent, star, span) if extent is not None:
+            return ast.Binder(name, fold_index(extent), star, span)
         case ast.OpaqueElement():
             indices = tuple(fold_index(index) for index in node.indices)
             return ast.OpaqueElement(node.function, node.arguments, indices, node.span)
@@ -60,7 +63,7 @@ def fold(node: Node) -> Node:
 
 
 def fold_index(index: ast.Index) -> ast.Index:
-    """An index once more, with a rule that holds for integers alone: `x // 1` is x."""
+    """An index or extent once more, with rules for integers: `x // 1` is x, `floor(0.5)` is 0."""
     return transform(index, _integer_rule)
 
 
@@ -68,6 +71,8 @@ def _integer_rule(node: Node) -> Node:
     match node:
         case ast.Binary("//", left, ast.Number(1)):
             return left
+        case ast.Call("floor" | "ceil" | "round" | "trunc" as name, (ast.Number(value),)):
+            return ast.Number(int(FUNCTIONS[name].implementation(value)), node.span)
         case ast.Binary() | ast.Unary():
             return fold(node)
         case _:

@@ -8,7 +8,7 @@ independent. Bounds are sympy expressions over the ends of index variables and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, reduce
+from functools import cache, reduce
 from math import gcd
 from typing import NamedTuple, assert_never
 
@@ -27,13 +27,13 @@ class Interval(NamedTuple):
 Ends = Callable[[str], Interval]
 
 
-@lru_cache(maxsize=None)
+@cache
 def lower_symbol(variable: str) -> sympy.Symbol:
     """The lower end of an index variable's half-open interval."""
     return sympy.Symbol(f"{variable}.lower", integer=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def upper_symbol(variable: str) -> sympy.Symbol:
     """The upper end of an index variable's half-open interval."""
     return sympy.Symbol(f"{variable}.upper", integer=True)
@@ -68,7 +68,9 @@ def reach(form: Affine, extent: sympy.Expr) -> Interval:
     if step <= 1 or not form.constant.is_Integer:
         return Interval(sympy.S.Zero, extent - 1)
     offset = int(form.constant) % step
-    return Interval(sympy.Integer(offset), offset + step * floor_quotient(extent - 1 - offset, sympy.Integer(step)))
+    return Interval(
+        sympy.Integer(offset), offset + step * floor_quotient(extent - 1 - offset, sympy.Integer(step))
+    )
 
 
 def _atom_bounds(atom: Atom, ends: Ends) -> Interval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 
 from ..errors import ShapeError
 from ..tdl import ast
@@ -37,7 +37,7 @@ def _typed(item: tuple[str, AttributeValue]) -> Typed:
     return name, type(value), value, inner
 
 
-@lru_cache(maxsize=None)
+@cache
 def _specialize(
     description: ast.Description, values: tuple[Typed, ...], ranks: tuple[tuple[str, int], ...]
 ) -> ast.Description:

@@ -15,9 +15,11 @@ def split_stages(description: ast.Description) -> tuple[ast.Description, ...]:
     the operator's parameters in their order, then what earlier stages produce, by the stages' names.
     """
     names = (*description.tensor_names, *(stage.name for stage in description.stages))
-    parts = [(f"{description.name}_{stage.name}", (stage.value,)) for stage in description.stages]
-    parts.append((description.name, description.outputs))
-    return tuple(_alone(description, names, name, outputs) for name, outputs in parts)
+    early = (
+        _alone(description, names, f"{description.name}_{stage.name}", (stage.value,))
+        for stage in description.stages
+    )
+    return (*early, _alone(description, names, description.name, description.outputs))
 
 
 def _alone(

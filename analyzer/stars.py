@@ -40,8 +40,8 @@ def _expand(
         for node in walk(value):
             if isinstance(node, ast.Binder) and node.star and node.name not in counts:
                 raise ShapeError(
-                    f"{operator}: how many variables '*{node.name}' stands for does not follow from the ranks "
-                    f"of the tensors"
+                    f"{operator}: the ranks of the tensors do not say how many variables '*{node.name}' "
+                    f"stands for; index a tensor of known rank with it"
                 )
     names = {star: tuple(_fresh(star, number, taken)) for star, number in counts.items()}
 
@@ -101,9 +101,7 @@ def _fresh(star: str, number: int, taken: set[str]) -> Iterator[str]:
         yield name
 
 
-def _binders(
-    binders: tuple[ast.Binder, ...], names: Mapping[str, tuple[str, ...]]
-) -> Iterator[ast.Binder]:
+def _binders(binders: tuple[ast.Binder, ...], names: Mapping[str, tuple[str, ...]]) -> Iterator[ast.Binder]:
     for binder in binders:
         if binder.star:
             yield from (ast.Binder(name, binder.extent, span=binder.span) for name in names[binder.name])
@@ -111,9 +109,7 @@ def _binders(
             yield binder
 
 
-def _indices(
-    indices: tuple[ast.Index, ...], names: Mapping[str, tuple[str, ...]]
-) -> Iterator[ast.Index]:
+def _indices(indices: tuple[ast.Index, ...], names: Mapping[str, tuple[str, ...]]) -> Iterator[ast.Index]:
     for index in indices:
         if isinstance(index, ast.Star):
             yield from (ast.Variable(name, index.span) for name in names[index.name])

@@ -23,6 +23,7 @@ class Split:
     """A variable that may be split whatever the shapes: outputs are concatenated, or reduced."""
 
     variable: str
+    span: ast.Span
     kind: Kind
     reducer: ast.Reducer | None
     needs_offset: bool
@@ -53,19 +54,19 @@ def _judge(found: Iteration, variable: str) -> Split | Refusal:
         for position, output in enumerate(outputs):
             if variable not in (binder.name for binder in output.variables):
                 return Refusal(variable, span, f"output {position} does not have it")
-        return Split(variable, "concat", None, offset)
+        return Split(variable, span, "concat", None, offset)
     if variable in found.output_variables:
         return Refusal(variable, span, "it is both an output and a reduction variable")
     reducers = {splittable(output.body).get(variable) for output in outputs}
     if len(reducers) == 1 and (reducer := reducers.pop()) is not None:
-        return Split(variable, "reduce", reducer, offset)
+        return Split(variable, span, "reduce", reducer, offset)
     for position, output in enumerate(outputs):
         if splittable(output.body).get(variable) is None:
             return _refuse_reduction(variable, span, position, output)
     return Refusal(variable, span, "different outputs reduce over it in different ways")
 
 
-def splittable(body: ast.Expression) -> dict[str, ast.Reducer]:
+def splittable(body: Node) -> dict[str, ast.Reducer]:
     """Reduction variables over which partial values of an expression may be combined by a reducer.
 
     A reducer at the root combines its own parts, and those of the same reducer directly inside. A `Sum`
@@ -94,11 +95,11 @@ def names_in(node: Node) -> set[str]:
     return {part.name for part in walk(node) if isinstance(part, ast.Variable | ast.Binder)}
 
 
-def _sums(body: ast.Expression) -> dict[str, ast.Reducer]:
+def _sums(body: Node) -> dict[str, ast.Reducer]:
     return {name: kind for name, kind in splittable(body).items() if kind is ast.Reducer.SUM}
 
 
-def _without(candidates: dict[str, ast.Reducer], other: ast.Expression) -> dict[str, ast.Reducer]:
+def _without(candidates: dict[str, ast.Reducer], other: Node) -> dict[str, ast.Reducer]:
     if not candidates:
         return candidates
     mentioned = names_in(other)
@@ -112,22 +113,21 @@ def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.
         return Refusal(variable, span, f"output {position} does not reduce over it")
     if len(paths) > 1:
         return Refusal(variable, span, f"output {position} reduces over it in {len(paths)} places")
-    *above, reduction = paths[0]
+    ((above, reduction),) = paths
     for node in above:
         if variable not in splittable(node):
             return Refusal(variable, reduction.span, f"its {reduction.reducer} stands under {_label(node)}")
     raise AssertionError(f"'{variable}' is refused for no reason")
 
 
-def _paths(body: ast.Expression, variable: str) -> Iterator[tuple[Node, ...]]:
-    """From the root to every reducer that binds the variable."""
-    pending: list[tuple[Node, ...]] = [(body,)]
+def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.Reduce]]:
+    """Every reducer that binds the variable, with all that stands above it, the root first."""
+    pending: list[tuple[tuple[Node, ...], Node]] = [((), body)]
     while pending:
-        path = pending.pop()
-        node = path[-1]
+        above, node = pending.pop()
         if isinstance(node, ast.Reduce) and any(binder.name == variable for binder in node.variables):
-            yield path
-        pending.extend((*path, child) for child in children(node))
+            yield above, node
+        pending.extend(((*above, node), child) for child in children(node))
 
 
 def _label(node: Node) -> str:

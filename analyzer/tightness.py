@@ -10,7 +10,16 @@ import sympy
 
 from ..tdl.ast import Span
 from .access import Access
-from .affine import Affine, DataDependent, IndexVariable, Quotient, Remainder, WholeDimension, extent_symbol, variables_of
+from .affine import (
+    Affine,
+    DataDependent,
+    IndexVariable,
+    Quotient,
+    Remainder,
+    WholeDimension,
+    extent_symbol,
+    variables_of,
+)
 from .region import Region
 
 if TYPE_CHECKING:
