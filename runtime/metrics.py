@@ -63,7 +63,8 @@ def _classes(label: Array, output: Array) -> npt.NDArray[np.int64]:
 
 
 def _correct(label: Array, output: Array) -> Values:
-    return (output.argmax(axis=1) == _classes(label, output)).astype(np.float64)
+    correct: Values = (output.argmax(axis=1) == _classes(label, output)).astype(np.float64)
+    return correct
 
 
 def _surprise(label: Array, output: Array) -> Values:

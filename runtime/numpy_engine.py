@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..analyzer.region import Region
 from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
@@ -182,11 +182,11 @@ class NumpyEngine:
     def _view(self, worker: int, buffer: int, region: Region) -> Array:
         """The part of a buffer that holds `region` of its tensor."""
         held = self._partitioned.programs[worker].buffers[buffer].region
-        slices = (
-            slice(lower - start, upper - start)
-            for (lower, upper), (start, _) in zip(region, held, strict=True)
-        )
-        return self.buffers[worker][buffer][(Ellipsis, *slices)]
+        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions gives a view too
+        for (lower, upper), (start, _) in zip(region, held, strict=True):
+            place.append(slice(lower - start, upper - start))
+        view: Array = self.buffers[worker][buffer][tuple(place)]
+        return view
 
 
 def _allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:

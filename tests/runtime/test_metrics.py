@@ -1,0 +1,57 @@
+import math
+
+import numpy as np
+import pytest
+from tofu.errors import DataError
+from tofu.runtime.metrics import Tally, get_metric
+
+OUTPUT = np.array([[0.5, 0.25, 0.25], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5], [1.0, 0.0, 0.0]])
+LABEL = np.array([0.0, 1.0, 0.0, 0.0])
+
+
+def value(name: str) -> float:
+    tally = Tally(get_metric(name))
+    tally.add([(LABEL, OUTPUT)])
+    return tally.value
+
+
+def test_values() -> None:
+    assert value("accuracy") == 0.75
+    expected = -(math.log(0.5) + math.log(0.8) + math.log(0.25)) / 4
+    assert value("cross-entropy") == pytest.approx(expected)
+    assert value("perplexity") == pytest.approx(math.exp(expected))
+    tally = Tally(get_metric("mse"))
+    tally.add([(np.array([[1.0, 2.0]]), np.array([[2.0, 4.0]]))])
+    assert tally.value == 2.5
+
+
+def test_batches_count_by_their_rows() -> None:
+    tally = Tally(get_metric("accuracy"))
+    assert tally.add([(LABEL[:1], OUTPUT[:1])]) == 1.0
+    assert tally.add([(LABEL[1:], OUTPUT[1:])]) == pytest.approx(2 / 3)
+    assert tally.value == 0.75
+
+
+def test_a_label_for_each_of_several_rows_of_a_sample() -> None:
+    tally = Tally(get_metric("accuracy"))
+    tally.add([(LABEL.reshape(2, 2), OUTPUT)])
+    assert tally.value == 0.75
+
+
+def test_a_class_thought_impossible_costs_a_finite_amount() -> None:
+    tally = Tally(get_metric("cross-entropy"))
+    tally.add([(np.array([1.0]), OUTPUT[3:])])
+    assert math.isfinite(tally.value)
+
+
+def test_nothing_counted_is_not_a_number() -> None:
+    assert math.isnan(Tally(get_metric("accuracy")).value)
+
+
+def test_bad_labels_and_names_are_refused() -> None:
+    with pytest.raises(DataError, match=r"labels run from 0 to 3, but there are 3 classes"):
+        Tally(get_metric("accuracy")).add([(np.array([0, 1, 2, 3]), OUTPUT)])
+    with pytest.raises(DataError, match=r"shape \(4, 3\) and the label \(3,\)"):
+        Tally(get_metric("accuracy")).add([(LABEL[:3], OUTPUT)])
+    with pytest.raises(DataError, match=r"no metric 'acuracy'; did you mean 'accuracy'"):
+        get_metric("acuracy")

@@ -1,0 +1,149 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from tofu.dataflow import sym
+from tofu.dataflow.graph import Graph
+from tofu.dataflow.naming import NameScope
+from tofu.dataflow.partitioned import PartitionedGraph
+from tofu.dataflow.symbol import Symbol
+from tofu.errors import DataError, ExecutionError
+from tofu.partitioner.lowering import lower
+from tofu.partitioner.partition import partition
+from tofu.runtime.bound_symbol import simple_bind
+from tofu.runtime.context import cpu
+from tofu.runtime.data import ArrayIterator
+from tofu.runtime.learning_rate import Cosine
+from tofu.runtime.module import Epoch, Module, Progress
+
+
+def lowered(graph: Graph, workers: int) -> PartitionedGraph:
+    return lower(graph, partition(graph, workers))
+
+
+def network() -> Symbol:
+    with NameScope():
+        net = sym.FullyConnected(sym.Variable("data"), num_hidden=16, name="fc1")
+        net = sym.BatchNorm(net, fix_gamma=False, name="bn1")
+        net = sym.Activation(net, act_type="relu", name="relu1")
+        net = sym.FullyConnected(net, num_hidden=4, name="fc2")
+        return sym.SoftmaxOutput(net, name="softmax")
+
+
+def samples(count: int) -> tuple[Any, Any]:
+    data = np.random.default_rng(1).standard_normal((count, 12)).astype(np.float32)
+    return data, data[:, :4].argmax(axis=1)
+
+
+def module(workers: int = 4, **settings: Any) -> Module:
+    return Module(network(), [cpu(i) for i in range(workers)], lower=lowered, **settings)
+
+
+def test_learns_and_reports() -> None:
+    data, label = samples(150)
+    train = ArrayIterator(data[:118], label[:118], 16, shuffle=True)
+    held_out = ArrayIterator(data[118:], label[118:], 16)
+    steps: list[Progress] = []
+    seen: list[Epoch] = []
+    with module() as model:
+        epochs = model.fit(
+            train,
+            held_out,
+            num_epoch=12,
+            learning_rate=Cosine(0.2, 12 * len(train), warmup_steps=4),
+            metric=["accuracy", "cross-entropy"],
+            on_step=steps.append,
+            on_epoch=seen.append,
+        )
+        assert epochs == seen
+        assert epochs[-1].training["cross-entropy"] < 0.5 * epochs[0].training["cross-entropy"]
+        assert epochs[-1].training["accuracy"] > 0.9
+        assert epochs[-1].evaluation["accuracy"] > 0.7
+        assert model.score(held_out) == {"accuracy": epochs[-1].evaluation["accuracy"]}
+        predicted = model.predict(ArrayIterator(data[118:], batch_size=16))
+        assert predicted.shape == (32, 4)
+        assert (predicted.argmax(axis=1) == label[118:]).mean() == epochs[-1].evaluation["accuracy"]
+        np.testing.assert_allclose(predicted.sum(axis=1), 1, rtol=1e-5)
+    assert [step.step for step in steps] == list(range(1, 12 * 8 + 1))
+    assert {step.steps for step in steps} == {96}
+    assert sum(step.samples for step in steps) == 12 * 118
+    assert steps[0].learning_rate == pytest.approx(0.05)
+    assert all(step.fetched_bytes > 0 for step in steps)
+
+
+def test_two_runs_are_bit_identical() -> None:
+    data, label = samples(60)
+
+    def run(workers: int) -> tuple[list[Epoch], dict[str, Any]]:
+        with module(workers, seed=3) as model:
+            epochs = model.fit(ArrayIterator(data, label, 16, shuffle=True), num_epoch=2, optimizer="adam")
+            return epochs, model.parameters()
+
+    (first, values), (second, again) = run(4), run(4)
+    assert [epoch.training for epoch in first] == [epoch.training for epoch in second]
+    assert values.keys() >= {"fc1_weight", "bn1_gamma", "bn1_moving_mean"}
+    assert all(values[name].tobytes() == again[name].tobytes() for name in values)
+    _, alone = run(1)
+    for name, value in values.items():
+        np.testing.assert_allclose(value, alone[name], rtol=2e-3, atol=2e-4, err_msg=name)
+
+
+def test_rows_that_fill_the_last_batch_do_not_count() -> None:
+    data, label = samples(20)
+    with module(2) as model:
+        assert model.score(ArrayIterator(data, label, 16)) == model.score(ArrayIterator(data, label, 10))
+        assert len(model.predict(ArrayIterator(data, label, 16))) == 20
+
+
+def test_start_values_can_be_given_and_survive_rebinding() -> None:
+    data, label = samples(32)
+    weight = np.full((16, 12), 0.25, np.float32)
+    with module(2, parameters={"fc1_weight": weight}) as model:
+        model.score(ArrayIterator(data, label, 16))
+        np.testing.assert_array_equal(model.parameters()["fc1_weight"], weight)
+        model.fit(ArrayIterator(data, label, 16))
+        learned = model.parameters()["fc1_weight"]
+        assert (learned != weight).any()
+        model.bind({"data": (8, 12), "softmax_label": (8,)})
+        np.testing.assert_array_equal(model.parameters()["fc1_weight"], learned)
+    np.testing.assert_array_equal(model.parameters()["fc1_weight"], learned)
+
+
+def test_mistakes_are_named() -> None:
+    data, label = samples(32)
+    with pytest.raises(DataError, match=r"no variable 'fc9_weight'"):
+        module(parameters={"fc9_weight": data})
+    with pytest.raises(ExecutionError, match=r"names no device"):
+        Module(network(), [], lower=lowered)
+    with module(2) as model:
+        with pytest.raises(DataError, match=r"no metric 'acc'"):
+            model.fit(ArrayIterator(data, label, 16), metric="acc")
+        with pytest.raises(DataError, match=r"'accuracy' needs labels"):
+            model.bind({"data": (16, 12), "softmax_label": (16,)})
+            model.score(ArrayIterator(data, batch_size=16))
+
+
+def test_simple_bind_forward_and_backward() -> None:
+    """d/dw of a linear output with a given head gradient, and of a loss that needs none."""
+    with NameScope():
+        symbol = sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc1")
+    generator = np.random.default_rng(0)
+    with simple_bind(symbol, [cpu(0), cpu(1)], lower=lowered, data=(4, 5)) as bound:
+        for array in bound.arg_dict.values():
+            array[:] = generator.integers(-3, 4, array.shape)
+        x, w, b = (bound.arg_dict[name] for name in ("data", "fc1_weight", "fc1_bias"))
+        (output,) = bound.forward(is_train=True)
+        np.testing.assert_array_equal(output, x @ w.T + b)
+        head = generator.integers(-3, 4, (4, 3)).astype(np.float32)
+        bound.backward(head)
+        np.testing.assert_array_equal(bound.grad_dict["fc1_weight"], head.T @ x)
+        np.testing.assert_array_equal(bound.grad_dict["data"], head @ w)
+        np.testing.assert_array_equal(bound.grad_dict["fc1_bias"], head.sum(axis=0))
+        with pytest.raises(DataError, match=r"backward needs out_grads for grad\(fc1_output\)"):
+            bound.backward()
+        bound.forward(data=np.zeros((4, 5)))
+        np.testing.assert_array_equal(bound.output_dict["fc1_output"], np.tile(b, (4, 1)))
+        with pytest.raises(ExecutionError, match="backward needs forward"):
+            bound.backward(head)
+        with pytest.raises(DataError, match=r"no argument 'date'"):
+            bound.forward(date=x)

@@ -1,0 +1,138 @@
+"""Training over several workers against one, through the real search, lowering and kernels."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from tofu.dataflow import sym
+from tofu.dataflow.graph import Graph, Role
+from tofu.dataflow.naming import NameScope
+from tofu.dataflow.optimizer import Optimizer, sgd
+from tofu.dataflow.partitioned import PartitionedGraph
+from tofu.dataflow.rnn import LSTMCell
+from tofu.dataflow.symbol import Symbol
+from tofu.dataflow.training import training_graph
+from tofu.operators.kernel import Array
+from tofu.partitioner.lowering import lower
+from tofu.partitioner.partition import partition
+from tofu.runtime.executor import Executor
+from tofu.runtime.memory import plan_memory
+
+WORKERS = range(2, 9)
+PLAIN = sgd(momentum=0, rescale=0.25)
+
+
+def partitioned(graph: Graph, workers: int) -> PartitionedGraph:
+    return lower(graph, partition(graph, workers))
+
+
+def perceptron() -> tuple[Symbol, dict[str, tuple[int, ...]]]:
+    with NameScope():
+        net = sym.FullyConnected(sym.Variable("data"), num_hidden=18, name="fc1")
+        net = sym.Activation(net, act_type="relu", name="relu1")
+        net = sym.FullyConnected(net, num_hidden=10, name="fc2")
+        net = sym.LinearRegressionOutput(net, sym.Variable("label"), name="out")
+    return net, {"data": (16, 11), "label": (16, 10)}
+
+
+def convolutional() -> tuple[Symbol, dict[str, tuple[int, ...]]]:
+    with NameScope():
+        net = sym.Convolution(sym.Variable("data"), num_filter=8, kernel=(3, 3), pad=(1, 1), name="conv1")
+        net = sym.Activation(net, act_type="relu", name="relu1")
+        net = sym.Pooling(net, kernel=(2, 2), stride=(2, 2), pool_type="max", name="pool1")
+        net = sym.FullyConnected(sym.Flatten(net, name="flat"), num_hidden=9, name="fc1")
+        net = sym.LinearRegressionOutput(net, sym.Variable("label"), name="out")
+    return net, {"data": (8, 3, 8, 8), "label": (8, 9)}
+
+
+def recurrent() -> tuple[Symbol, dict[str, tuple[int, ...]]]:
+    with NameScope():
+        outputs, _ = LSTMCell(12, prefix="lstm_").unroll(4, sym.Variable("data"))
+        net = sym.FullyConnected(outputs[-1], num_hidden=8, name="fc1")
+        net = sym.SoftmaxOutput(net, name="softmax")
+    return net, {"data": (8, 4, 8), "softmax_label": (8,)}
+
+
+NETWORKS = {"perceptron": perceptron, "convolutional": convolutional, "recurrent": recurrent}
+
+
+@cache
+def training(network: str, optimizer: Optimizer | str) -> Graph:
+    symbol, shapes = NETWORKS[network]()
+    return training_graph(symbol, shapes, optimizer, dtype="float64")
+
+
+def start_values(graph: Graph) -> Iterator[tuple[str, Array]]:
+    """Small integers for everything that is fed or learned; the rate is a power of two."""
+    generator = np.random.default_rng(5)
+    for tensor in graph.tensors:
+        if tensor.role is Role.SCALAR:
+            yield tensor.name, np.full(tensor.shape, 2.0**-5)
+        elif tensor.role in (Role.DATA, Role.PARAMETER) and tensor.alias is None:
+            yield tensor.name, generator.integers(-2, 3, tensor.shape).astype(np.float64)
+
+
+def train(graph: Graph, workers: int, steps: int, threads: int | None = None) -> dict[str, Array]:
+    """Everything learned, and the outputs, after some iterations; bytes moved are checked on the way."""
+    program = partitioned(graph, workers)
+    with Executor(program, threads=threads) as executor:
+        for name, value in start_values(graph):
+            executor.write(name, value if "label" not in name else abs(value))
+        for _ in range(steps):
+            executor.run()
+            assert executor.fetched_bytes == program.planned_bytes
+        kept = [t for t in graph.tensors if t.role.persistent and t.alias is None]
+        kept += [graph.tensors[index] for index in graph.outputs]
+        return {tensor.name: executor.read(tensor.name) for tensor in kept}
+
+
+@cache
+def single(network: str, steps: int) -> dict[str, Array]:
+    return train(training(network, PLAIN), 1, steps)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("network", ["perceptron", "convolutional"])
+def test_integer_valued_training_is_bit_equal(network: str, workers: int) -> None:
+    expected = single(network, 2)
+    for name, value in train(training(network, PLAIN), workers, 2).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    start = dict(start_values(training(network, PLAIN)))
+    learned = [name for name in expected if name.endswith("_weight")]
+    assert learned
+    assert all((expected[name] != start[name]).any() for name in learned), "nothing was learned"
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_recurrent_training_agrees(workers: int) -> None:
+    expected = single("recurrent", 3)
+    for name, value in train(training("recurrent", PLAIN), workers, 3).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-11, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_optimizer_states_agree(optimizer: str) -> None:
+    graph = training("perceptron", optimizer)
+    expected = train(graph, 1, 3)
+    assert any(tensor.role is Role.STATE for tensor in graph.tensors)
+    for name, value in train(graph, 4, 3).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("network", sorted(NETWORKS))
+def test_runs_are_bit_identical_whatever_the_threads(network: str) -> None:
+    graph = training(network, PLAIN)
+    first = train(graph, 8, 2, threads=1)
+    for threads in (2, 8):
+        again = train(graph, 8, 2, threads=threads)
+        assert all(first[name].tobytes() == again[name].tobytes() for name in first)
+
+
+def test_memory_per_worker_shrinks() -> None:
+    symbol, _ = perceptron()
+    graph = training_graph(symbol, {"data": (256, 128), "label": (256, 10)}, PLAIN)
+    one, eight = (plan_memory(partitioned(graph, workers)) for workers in (1, 8))
+    assert max(eight.arena_bytes) < one.arena_bytes[0] / 3
+    for plan in (one, eight):
+        assert all(a >= b for a, b in zip(plan.arena_bytes, plan.lower_bound_bytes, strict=True))
