@@ -11,7 +11,7 @@ descriptions like any other: they have strategies, kernels and adjoints of their
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from itertools import count
 
 from ..errors import OperatorError
@@ -35,14 +35,15 @@ from .adjoint_naming import rename, state_extents
 from .adjoint_sites import SiteFinder
 
 
-@lru_cache(maxsize=None)
+@cache
 def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     """Descriptions whose results sum to the gradient with respect to `tensor`; none where it is zero.
 
     Takes a description without attributes, stars and stages. A result's parameters are the head gradients
-    (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the forward's
-    order. All terms without a reduction form one description; each term with one has its own, a Sum at the root,
-    so that it can be split by reduction. Where several candidates of a Max or Min tie, each gets the gradient.
+    (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the
+    forward's order. All terms without a reduction form one description; each term with one has its own, a
+    Sum at the root, so that it can be split by reduction. Where candidates of a Max or Min tie, each gets
+    the gradient.
 
     Raises OperatorError where the description has no derivative with respect to `tensor`.
     """
@@ -90,7 +91,9 @@ def _numbered(word: str, description: Description) -> tuple[str, ...]:
 def _check(description: Description, tensor: str) -> None:
     if tensor not in description.tensor_names:
         known = ", ".join(description.tensor_names)
-        raise OperatorError(f"{description.name} has no tensor {tensor!r} to differentiate by; it has {known}")
+        raise OperatorError(
+            f"{description.name} has no tensor {tensor!r} to differentiate by; it has {known}"
+        )
     if description.stages or description.attributes:
         raise OperatorError(
             f"{description.name} has {'stages' if description.stages else 'attributes'}: "
@@ -98,7 +101,9 @@ def _check(description: Description, tensor: str) -> None:
         )
 
 
-def _lambda(description: Description, tensor: str, terms: tuple[Contribution, ...], extents: Extents) -> Lambda:
+def _lambda(
+    description: Description, tensor: str, terms: tuple[Contribution, ...], extents: Extents
+) -> Lambda:
     rank = len(terms[0].positions)
     binders = tuple(Binder(position(axis), Extent(tensor, axis)) for axis in range(rank))
     if terms[0].free:

@@ -51,10 +51,14 @@ class Product:
 
 
 def _signed(coefficient: int | float, factors: tuple[Expression, ...]) -> Expression:
+    result: Expression
     if abs(coefficient) != 1 or not factors:
-        factors = (Number(abs(coefficient)), *factors)
-    result = Unary("-", factors[0]) if coefficient < 0 else factors[0]
-    for factor in factors[1:]:
+        result, rest = Number(coefficient), factors
+    else:
+        result, rest = factors[0], factors[1:]
+        if coefficient < 0:
+            result = Unary("-", result)
+    for factor in rest:
         result = Binary("*", result, factor)
     return result
 

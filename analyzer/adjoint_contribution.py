@@ -14,9 +14,8 @@ from .adjoint_inversion import Inversion, in_range, invert, substitute
 from .adjoint_polynomial import Polynomial, Ranges, expression
 from .adjoint_sites import Site, origin
 
-_FINITE_AT_ZERO = frozenset(
-    "exp expm1 log1p sqrt cbrt square abs sign floor ceil round trunc sin cos tan arcsin arctan sinh cosh tanh "
-    "arcsinh arctanh sigmoid softplus relu erf maximum minimum hypot where".split()
+_SINGULAR_AT_ZERO = frozenset(
+    ("log", "log2", "log10", "rsqrt", "reciprocal", "arccosh", "gamma", "gammaln", "digamma", "power")
 )
 
 
@@ -53,12 +52,13 @@ def contribution(extents: Extents, site: Site) -> Contribution:
         Ranges(sizes, extents.canonical),
         lambda base: f"{base}#fresh{next(numbers)}",
     )
-    values = dict(found.values)
-    values.update({name: ZERO for name in names if name not in values and sizes[name].constant == 1})
-    body = _Body(site, found, values, positions).product()
+    body = _Body(site, found, positions).product()
     stated = {binder.name: binder for binder in site.reduction_variables}
-    free = [stated.get(name, Binder(name)) for name in names if name not in values]
-    named_after = {position(axis): origin(name) for name, axis in found.solved_by.items() if name in sizes}
+    free = [stated.get(name, Binder(name)) for name in names if name not in found.values]
+    named_after: dict[str, str] = {}
+    for name, axis in found.solved_by.items():
+        if name in sizes:
+            named_after.setdefault(position(axis), origin(name))
     return Contribution(positions, body, (*free, *found.fresh), named_after)
 
 
@@ -73,14 +73,13 @@ class _Body:
 
     site: Site
     found: Inversion
-    values: Mapping[str, Expression]
     positions: tuple[str, ...]
 
     def product(self) -> Product:
         factor = self._with_element(self.site.cofactor)
         escaping = self._escaping()
         plain = product(factor)
-        guards = list(self.found.guards)
+        guards: list[Expression] = list(self.found.guards)
         for name, conditions in escaping.items():
             if not self._has_vanishing_factor(plain, name):
                 guards.extend(conditions)
@@ -93,9 +92,9 @@ class _Body:
         return self._guarded(product(padded), tuple(dict.fromkeys(guards)), frozenset(escaping))
 
     def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
-        """Guards around the head gradient, or around all where that is all."""
+        """Guards around the head gradient where that is padded too, else around all."""
         head = self._solved(self.site.head, escaping)
-        if body.factors == (head,):
+        if body.factors == (head,) or not isinstance(head, Pad):
             return Product(conditions=guards) * body
         guarded = choose(conjunction(guards), head, ZERO)
         return replace(body, factors=tuple(guarded if factor == head else factor for factor in body.factors))
@@ -112,7 +111,7 @@ class _Body:
 
         return transform(factor, rewrite)
 
-    def _escaping(self) -> dict[str, list[Expression]]:
+    def _escaping(self) -> dict[str, list[Binary]]:
         """Solved variables that may leave their range, with the comparisons that would tell."""
         ranges = self.found.ranges
         conditions = {
@@ -128,9 +127,10 @@ class _Body:
         for factor in body.factors:
             if factor == self.site.head and Variable(name) in self.site.head.indices:
                 return True
-            if isinstance(factor, Element):
-                for axis, index in enumerate(factor.indices):
-                    size = ranges.canonical(Polynomial.atom(Extent(factor.tensor, axis)))
+            access = factor.element if isinstance(factor, Pad) and factor.value == ZERO else factor
+            if isinstance(access, Element):
+                for axis, index in enumerate(access.indices):
+                    size = ranges.canonical(Polynomial.atom(Extent(access.tensor, axis)))
                     if index == Variable(name) and size == extent:
                         return True
         return False
@@ -148,7 +148,7 @@ class _Body:
                     return part
 
         accessed = transform(node, rewrite)
-        return substitute(accessed, self.values)
+        return substitute(accessed, self.found.values)
 
     def _solved_access(self, element: Element, escaping: frozenset[str]) -> Element | Pad:
         ranges = self.found.ranges
@@ -157,10 +157,10 @@ class _Body:
         for axis, index in enumerate(element.indices):
             assert isinstance(index, Expression)
             names = {node.name for node in walk(index) if isinstance(node, Variable)}
-            if not names & self.values.keys():
+            if not names & self.found.values.keys():
                 indices.append(index)
                 continue
-            value = ranges.polynomial(substitute(index, self.values))
+            value = ranges.polynomial(substitute(index, self.found.values))
             indices.append(expression(value))
             limit = Polynomial.atom(Extent(element.tensor, axis))
             doubtful |= bool(names & escaping) and bool(in_range(value, limit, ranges))
@@ -177,7 +177,7 @@ def _may_blow_up(node: Expression) -> bool:
                 hidden = walk(right)
             case Binary("**"):
                 hidden = walk(part)
-            case Call(function) if function not in _FINITE_AT_ZERO:
+            case Call(function) if function in _SINGULAR_AT_ZERO:
                 hidden = walk(part)
             case _:
                 continue

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
 from typing import assert_never
 
 from ..errors import OperatorError
-from ..tdl import parse_expression
 from ..tdl.ast import (
     Attribute,
     Binary,
@@ -24,10 +21,9 @@ from ..tdl.ast import (
     Unary,
     Variable,
 )
-from ..tdl.functions import FUNCTIONS
-from ..tdl.traverse import Node, transform
-from .places import error_at
+from ..tdl.derivatives import derivative
 from .adjoint_algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
+from .places import error_at
 
 Part = Element | Reduce
 
@@ -87,35 +83,16 @@ def _call(description: Description, node: Call, part: Part) -> Expression:
     slopes = [partial(description, argument, part) for argument in node.arguments]
     if node.function == "where":
         return choose(node.arguments[0], slopes[1], slopes[2])
-    names = dict(zip("xyz", node.arguments, strict=False))
-    names["f"] = node
     terms: list[Expression] = []
     for position, slope in enumerate(slopes):
-        if slope != ZERO:
-            outer = _insert(_function_derivative(description, node, position), names)
-            terms.append(multiply(outer, slope))
+        if slope == ZERO:
+            continue
+        outer = derivative(node, position)
+        if outer is None:
+            reason = f"the language has no function that is the derivative of {node.function}"
+            raise no_adjoint(description, node.span, reason)
+        terms.append(multiply(outer, slope))
     return add(*terms)
-
-
-def _function_derivative(description: Description, node: Call, position: int) -> Expression:
-    text = FUNCTIONS[node.function].derivatives[position]
-    if not text:
-        raise no_adjoint(description, node.span, f"the function {node.function} has no derivative in the language")
-    return _parse_derivative(text)
-
-
-@lru_cache(maxsize=None)
-def _parse_derivative(text: str) -> Expression:
-    return parse_expression(text)
-
-
-def _insert(derivative: Expression, names: Mapping[str, Expression]) -> Expression:
-    """The derivative with the call's arguments and value in place of `x`, `y`, `z` and `f`."""
-
-    def substitute(node: Node) -> Node:
-        return names[node.name] if isinstance(node, Variable) else node
-
-    return transform(derivative, substitute)
 
 
 def _within(element: Element) -> Expression:
@@ -131,4 +108,5 @@ def _within(element: Element) -> Expression:
 def no_adjoint(description: Description, span: Span, reason: str) -> OperatorError:
     """The error for a description that cannot be differentiated, with the place in its text."""
     hint = "give the operator a gradient of its own, or write it without"
-    return OperatorError(f"{description.name} has no derived gradient\n{error_at(description, span, reason, hint)}")
+    place = error_at(description, span, reason, hint)
+    return OperatorError(f"{description.name} has no derived gradient\n{place}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import OperatorError
@@ -32,10 +32,11 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """Extents by variable, and the dimensions that variables without a stated extent fill."""
+    """Extents by variable: those `stated` by a binder, and the `dimensions` that the others fill."""
 
     description: Description
     known: Mapping[str, Expression]
+    stated: frozenset[str]
     dimensions: Mapping[str, tuple[Extent, ...]]
 
     def expression(self, variable: str) -> Expression:
@@ -46,6 +47,16 @@ class Extents:
                 f"from the shapes; state it, as in `lambda {variable}=tensor.shape[0]: ...`"
             )
         return self.known[variable]
+
+    def follows(self, variable: str, filled: Iterable[Extent]) -> bool:
+        """Whether the extent follows from the dimensions that the variable fills in an adjoint.
+
+        A stated extent may be less than a dimension of the description's tensors, so it only follows from those
+        of gradients and outputs.
+        """
+        own = set(self.description.tensor_names) if variable in self.stated else set()
+        tensors = {extent.tensor for extent in filled}
+        return bool(tensors) and tensors.isdisjoint(own)
 
     def canonical(self, polynomial: Polynomial) -> Polynomial:
         """The polynomial with one name for each set of dimensions that one variable makes equal."""
@@ -88,7 +99,9 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
         if binder.name not in known
         for extent in _leftover(description, binder.name, known)
     }
-    return Extents(description, {**solved, **known}, {v: tuple(e) for v, e in dimensions.items()})
+    return Extents(
+        description, {**solved, **known}, frozenset(stated), {v: tuple(e) for v, e in dimensions.items()}
+    )
 
 
 def _binders(description: Description) -> Iterator[Binder]:
@@ -97,8 +110,10 @@ def _binders(description: Description) -> Iterator[Binder]:
             yield from node.variables
 
 
-def _leftover(description: Description, variable: str, known: Mapping[str, Expression]) -> Iterator[Expression]:
-    """Extents for which `variable`, stepping by one, just fills a dimension that it shares with others."""
+def _leftover(
+    description: Description, variable: str, known: Mapping[str, Expression]
+) -> Iterator[Expression]:
+    """Extents for which `variable` just fills a dimension that it shares with other variables."""
     plain = Ranges({}, lambda polynomial: polynomial)
     sizes = {name: plain.polynomial(extent) for name, extent in known.items()}
     ranges = Ranges(sizes, lambda polynomial: polynomial)

@@ -33,13 +33,13 @@ def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression
 class Inversion:
     """The solution: `values` of solved variables, in terms of positions and free variables.
 
-    Each solved variable is in `solved_by` with the axis whose equation it solved. `guards` hold where the element
-    is read at all. `fresh` are new free variables and `ranges` knows them too.
+    Variables that solved an equation are in `solved_by` with its axis, those of extent 1 are 0. `guards` hold
+    where the element is read at all. `fresh` are new free variables and `ranges` knows them too.
     """
 
     values: dict[str, Expression] = field(default_factory=dict)
     solved_by: dict[str, int] = field(default_factory=dict)
-    guards: list[Expression] = field(default_factory=list)
+    guards: list[Binary] = field(default_factory=list)
     fresh: list[Binder] = field(default_factory=list)
     ranges: Ranges = field(default_factory=lambda: Ranges({}, lambda polynomial: polynomial))
 
@@ -61,6 +61,7 @@ def invert(
         solver.equations[axis] = ranges.polynomial(index) - Polynomial.atom(Variable(position))
     while solver.equations:
         _ = solver.solve_best() or solver.open_quotient() or solver.open_remainder() or solver.compare()
+    solver.settle_single()
     solver.found.ranges = solver.ranges
     return solver.found
 
@@ -96,8 +97,15 @@ class _Solver:
             value = self.ranges.quotient(known, factor)
         else:
             value = self._divided(-rest, factor)
-        self._settle(name, axis, value)
+        self.found.solved_by[name] = axis
+        self._settle(name, value)
         return True
+
+    def settle_single(self) -> None:
+        """Free variables of extent 1 are 0."""
+        for name in tuple(self.unknown):
+            if self.ranges.extents[name].constant == 1:
+                self._settle(name, Polynomial.integer(0))
 
     def _linear(self, axis: int, name: str) -> Polynomial | None:
         """The factor of a variable that occurs once in an equation, with a sign that is certain."""
@@ -141,13 +149,13 @@ class _Solver:
             self.found.guards.append(Binary("==", expression(rest), Number(0)))
         return self.ranges.quotient(dividend, divisor)
 
-    def _settle(self, name: str, axis: int, value: Polynomial) -> None:
+    def _settle(self, name: str, value: Polynomial) -> None:
         self.unknown.remove(name)
-        self.found.solved_by[name] = axis
         known = {name: expression(value)}
         for other, old in self.found.values.items():
             self.found.values[other] = self._rewritten(old, known)
-        self.found.guards[:] = [self._rewritten_guard(guard, known) for guard in self.found.guards]
+        guards = (self._rewritten_guard(guard, known) for guard in self.found.guards)
+        self.found.guards[:] = [guard for guard in guards if guard.left != guard.right]
         self.found.values[name] = known[name]
         for other_axis, equation in self.equations.items():
             self.equations[other_axis] = self.ranges.polynomial(substitute(expression(equation), known))
@@ -157,8 +165,7 @@ class _Solver:
         new = substitute(node, known)
         return node if new is node else expression(self.ranges.polynomial(new))
 
-    def _rewritten_guard(self, guard: Expression, known: Mapping[str, Expression]) -> Expression:
-        assert isinstance(guard, Binary)
+    def _rewritten_guard(self, guard: Binary, known: Mapping[str, Expression]) -> Binary:
         sides = (self._rewritten(side, known) for side in (guard.left, guard.right))
         return Binary(guard.operator, *sides)
 
@@ -186,14 +193,14 @@ class _Solver:
                     case Binary("%", left, right):
                         whole, divisor = self.ranges.polynomial(left), self.ranges.polynomial(right)
                         factor = equation.coefficient(atom)
-                        highest = self.ranges.bound(whole, upper=True)
+                        highest = self.ranges.highest_quotient(whole, divisor)
                         if factor is None or highest is None or not self._can_open(whole, divisor, factor):
                             continue
                         if not self.ranges.nonnegative(whole):
                             continue
                         residue = self._divided(Polynomial.atom(atom) * factor - equation, factor)
                         self.found.guards.extend(in_range(residue, divisor, self.ranges))
-                        multiple = self._add("t", self.ranges.quotient(highest, divisor) + 1)
+                        multiple = self._add("t", highest + 1)
                         self.equations[axis] = whole - divisor * multiple - residue
                         return True
         return False
@@ -216,23 +223,31 @@ class _Solver:
         axis = next(iter(self.equations))
         equation = self.equations.pop(axis)
         if equation.terms:
-            left = Polynomial({monomial: c for monomial, c in equation.terms.items() if c > 0})
-            right = left - equation
-            if not _mentions(left) and _mentions(right):
-                left, right = right, left
-            self.found.guards.append(Binary("==", expression(left), expression(right)))
+            self.found.guards.append(comparison("==", equation))
         return True
+
+
+_MIRRORED = {"==": "==", ">=": "<=", "<": ">"}
+
+
+def comparison(operator: str, difference: Polynomial) -> Binary:
+    """`difference == 0` (or `>=`, `<`) with positive terms on both sides and index variables on the left."""
+    left = Polynomial({monomial: c for monomial, c in difference.terms.items() if c > 0})
+    right = left - difference
+    if not _mentions(left) and _mentions(right):
+        return Binary(_MIRRORED[operator], expression(right), expression(left))
+    return Binary(operator, expression(left), expression(right))
 
 
 def _mentions(polynomial: Polynomial) -> bool:
     return any(isinstance(node, Variable | Element) for atom in polynomial.atoms for node in walk(atom))
 
 
-def in_range(value: Polynomial, limit: Polynomial, ranges: Ranges) -> list[Expression]:
+def in_range(value: Polynomial, limit: Polynomial, ranges: Ranges) -> list[Binary]:
     """Comparisons that keep `value` in `[0, limit)`, without those that always hold."""
-    conditions: list[Expression] = []
+    conditions: list[Binary] = []
     if not ranges.nonnegative(value):
-        conditions.append(Binary(">=", expression(value), Number(0)))
+        conditions.append(comparison(">=", value))
     if not ranges.below(value, limit):
-        conditions.append(Binary("<", expression(value), expression(limit)))
+        conditions.append(comparison("<", value - limit))
     return conditions

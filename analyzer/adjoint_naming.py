@@ -6,24 +6,26 @@ from collections.abc import Mapping
 from itertools import chain, count
 
 from ..tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Reducer, Variable
-from ..tdl.functions import FUNCTIONS
+from ..tdl.functions import CONSTANTS, FUNCTIONS
 from ..tdl.traverse import Node, transform, walk
 from .adjoint_extents import Extents, bare_accesses
 from .adjoint_sites import origin
 
-_RESERVED = frozenset(FUNCTIONS) | frozenset(Reducer) | {"pad", "inf", "pi", "True", "False", "Opaque", "lambda"}
+_RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *Reducer, "pad", "Opaque"))
 
 
 def state_extents(value: Lambda, extents: Extents) -> Lambda:
-    """State the extent of every reduction variable that no unpadded access determines."""
+    """State the extent of every reduction variable that does not follow from the tensors it indexes."""
 
     def rewrite(node: Node) -> Node:
         if not isinstance(node, Reduce):
             return node
-        determined = {name for name, _ in bare_accesses(node.body)}
+        filled: dict[str, list[Extent]] = {}
+        for name, extent in bare_accesses(node.body):
+            filled.setdefault(name, []).append(extent)
         variables = tuple(
             binder
-            if binder.extent is not None or binder.name in determined
+            if binder.extent is not None or extents.follows(origin(binder.name), filled.get(binder.name, ()))
             else Binder(binder.name, extents.expression(origin(binder.name)))
             for binder in node.variables
         )
@@ -63,4 +65,3 @@ def _free(base: str, taken: set[str] | frozenset[str]) -> str:
     if base not in taken:
         return base
     return next(name for name in (f"{base}{n}" for n in count(2)) if name not in taken)
-

@@ -210,8 +210,10 @@ class Ranges:
         if not rest.terms or (self.nonnegative(rest) and self.below(rest, divisor)):
             return whole
         match tuple(rest.terms.items()):
-            case (((Binary("//", inner, first),), 1),) if self._positive(first) and self._positive_size(divisor):
-                return whole + self.quotient(self.polynomial(inner), self.polynomial(first) * divisor)
+            case (((Binary("//", inner, text),), 1),):
+                first = self.polynomial(text)
+                if _plainly_nonnegative(first) and _plainly_nonnegative(divisor):
+                    return whole + self.quotient(self.polynomial(inner), first * divisor)
         return whole + Polynomial.atom(Binary("//", expression(rest), expression(divisor)))
 
     def remainder(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
@@ -225,11 +227,12 @@ class Ranges:
             return rest
         return Polynomial.atom(Binary("%", expression(rest), expression(divisor)))
 
-    def _positive(self, divisor: Expression) -> bool:
-        return self._positive_size(self.polynomial(divisor))
-
-    def _positive_size(self, divisor: Polynomial) -> bool:
-        return bool(divisor.terms) and _plainly_nonnegative(divisor)
+    def highest_quotient(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial | None:
+        """The largest `dividend // divisor`, for a positive divisor; None where no bound is known."""
+        highest = self.bound(dividend, upper=True)
+        if highest is None:
+            return None
+        return _floor_divide(highest, divisor) or self.quotient(highest, divisor)
 
 
 def _plainly_nonnegative(polynomial: Polynomial) -> bool:
@@ -277,8 +280,7 @@ def _product(monomial: Monomial, coefficient: int) -> Expression:
     if not monomial:
         return Number(coefficient)
     result: Expression | None = None if abs(coefficient) == 1 else Number(abs(coefficient))
-    for atom in monomial:
+    for atom in sorted(monomial, key=lambda atom: isinstance(atom, Extent)):
         result = atom if result is None else Binary("*", result, atom)
     assert result is not None
     return result if coefficient > 0 else Unary("-", result)
-

@@ -36,8 +36,8 @@ def origin(name: str) -> str:
 class Site:
     """One access `element` of the differentiated tensor.
 
-    The gradient gains `cofactor`, for all values of the variables, at the position that the indices give. Output
-    variables have their own names, reduction variables are renamed apart.
+    For all values of the variables the gradient gains `cofactor` at the position that the indices give.
+    Output variables have their own names, reduction variables are renamed apart.
     """
 
     element: Element
@@ -65,7 +65,8 @@ class SiteFinder:
         """All sites whose factor is not zero. Raises OperatorError where there is no derivative."""
         for node in walk(self.output.body):
             if isinstance(node, OpaqueElement) and self._reads(node):
-                raise no_adjoint(self.description, node.span, "nothing is known about an opaque function's inside")
+                reason = "nothing is known about an opaque function's inside"
+                raise no_adjoint(self.description, node.span, reason)
         yield from self._scope(self.output.body, self.head, ())
 
     def _scope(self, body: Expression, cofactor: Expression, bound: tuple[Binder, ...]) -> Iterator[Site]:
