@@ -1,1 +1,118 @@
-"""Tofu trains models that do not fit one GPU by partitioning every operator and tensor."""
+"""Tofu trains models that do not fit one device, by partitioning every operator and tensor.
+
+One description of an operator gives its shapes, its strategies, a kernel, gradients and a reference:
+
+    @tofu.op
+    def conv1d(data, filters):
+        return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
+
+Everything here is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors, models, operators
+    from .dataflow import rnn, sym
+    from .errors import (
+        DataError,
+        DescriptionError,
+        ExecutionError,
+        GraphError,
+        OperatorError,
+        PlanError,
+        ShapeError,
+        TofuError,
+    )
+    from .module import Context, Module, cpu
+    from .operators.surface import Max, Min, Opaque, Prod, Sum, op, parse
+    from .partitioner import Plan, lower, partition
+    from .runtime.data import ArrayIterator
+
+_HOMES = {
+    **dict.fromkeys(("op", "parse", "Sum", "Max", "Min", "Prod", "Opaque"), "operators.surface"),
+    **dict.fromkeys(("partition", "lower", "Plan"), "partitioner"),
+    **dict.fromkeys(("Module", "Context", "cpu"), "module"),
+    "ArrayIterator": "runtime.data",
+    **dict.fromkeys(
+        (
+            "TofuError",
+            "DescriptionError",
+            "ShapeError",
+            "OperatorError",
+            "GraphError",
+            "PlanError",
+            "ExecutionError",
+            "DataError",
+        ),
+        "errors",
+    ),
+}
+_MODULES = {
+    "errors": "errors",
+    "models": "models",
+    "operators": "operators",
+    "rnn": "dataflow.rnn",
+    "sym": "dataflow.sym",
+}
+
+__all__ = [
+    "ArrayIterator",
+    "Context",
+    "DataError",
+    "DescriptionError",
+    "ExecutionError",
+    "GraphError",
+    "Max",
+    "Min",
+    "Module",
+    "Opaque",
+    "OperatorError",
+    "Plan",
+    "PlanError",
+    "Prod",
+    "ShapeError",
+    "Sum",
+    "TofuError",
+    "cpu",
+    "errors",
+    "lower",
+    "models",
+    "op",
+    "operators",
+    "parse",
+    "partition",
+    "rnn",
+    "sym",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        _let_symbols_bind()
+        value = importlib.import_module(f".{_MODULES[name]}", __name__)
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _let_symbols_bind() -> None:
+    """Give `Symbol.simple_bind` the search and the runtime, which lie to the right of symbols."""
+    from .dataflow.symbol import Symbol
+
+    def bind(symbol: Symbol, context: Any, **arguments: Any) -> Any:
+        from .module import simple_bind
+
+        return simple_bind(symbol, context, **arguments)
+
+    Symbol.binder = bind

@@ -15,7 +15,9 @@ from .options import AttributeOption, Shape, ShapeOption, json_option
 
 @click.command("describe")
 @click.argument("operator")
-@click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each.")
+@click.option(
+    "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
+)
 @click.option("--set", "attributes", type=AttributeOption(), multiple=True, help="An attribute's value.")
 @click.option("--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True)
 @json_option
@@ -64,7 +66,9 @@ def _operator(name: str) -> Operator:
     return parse(text, name)
 
 
-def _complete(operator: Operator, shapes: dict[str, Shape], attributes: dict[str, object]) -> dict[str, Shape]:
+def _complete(
+    operator: Operator, shapes: dict[str, Shape], attributes: dict[str, object]
+) -> dict[str, Shape]:
     """The shapes of all tensors that the operator takes, inferred from those given."""
     names = (*operator.arguments(attributes), *operator.auxiliary)
     unknown = [name for name in shapes if name not in names]
@@ -75,7 +79,9 @@ def _complete(operator: Operator, shapes: dict[str, Shape], attributes: dict[str
     for name in names:
         shape = inferred.get(name)
         if shape is None or None in shape:
-            raise TofuError(f"the shape of {name} does not follow from the others; give it: --shape {name}=...")
+            raise TofuError(
+                f"the shape of {name} does not follow from the others; give it: --shape {name}=..."
+            )
         known[name] = tuple(extent for extent in shape if extent is not None)
     return known
 
@@ -97,7 +103,9 @@ def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[
         shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in stage["shapes"].items())
         outputs = ", ".join(str(tuple(shape)) for shape in stage["output_shapes"])
         console.print(f"{shapes} -> {outputs}", soft_wrap=True)
-        console.print("extents: " + ", ".join(f"{name} {n}" for name, n in stage["extents"].items()), soft_wrap=True)
+        console.print(
+            "extents: " + ", ".join(f"{name} {n}" for name, n in stage["extents"].items()), soft_wrap=True
+        )
         for table in strategies.tables(stage):
             console.print(table)
         for refusal in stage["refusals"]:

@@ -14,7 +14,9 @@ from .options import Shape, ShapeOption, json_option, workers_option
 @click.argument("model")
 @workers_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
-@click.option("--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files.")
+@click.option(
+    "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
+)
 @click.option("--method", default="recursive", show_default=True, help="Search method.")
 @click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")

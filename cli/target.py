@@ -25,7 +25,9 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
         found = sym.load(target)
     else:
         if shapes:
-            raise TofuError(f"--shape is for graph files and functions; the shapes of {target} follow from --batch")
+            raise TofuError(
+                f"--shape is for graph files and functions; the shapes of {target} follow from --batch"
+            )
         return models.get(target, batch=batch)
     if isinstance(found, Model):
         return found
@@ -33,8 +35,10 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
         raise TofuError(f"{target} gave a {type(found).__name__}; expected a tofu.models.Model or a symbol")
     if not shapes:
         inputs = ", ".join(found.list_arguments()[:1])
-        raise TofuError(f"{target} is a graph without shapes; give them, for example --shape {inputs}=32,3,224,224")
-    return Model.of(target, found, shapes)
+        raise TofuError(
+            f"{target} is a graph without shapes; give them, for example --shape {inputs}=32,3,224,224"
+        )
+    return Model(target, found, shapes)
 
 
 def _call(path: Path, function: str) -> object:

@@ -30,15 +30,21 @@ class Split:
 def digits() -> Split:
     """Handwritten digits: images `[n, 1, 8, 8]` with values in [0, 1], labels `[n]` in 0..9.
 
-    1,437 images to train and 360 held out, drawn by a fixed permutation. Source and licence: `models/data/README.md`.
+    1,437 images to train and 360 held out, drawn by a fixed permutation. Source and licence are in
+    `models/data/README.md`.
     """
     file = resources.files(__package__).joinpath("data/digits.csv.gz")
-    table = np.loadtxt(gzip.decompress(file.read_bytes()).decode().splitlines(), delimiter=",", dtype=np.float32)
+    table = np.loadtxt(
+        gzip.decompress(file.read_bytes()).decode().splitlines(), delimiter=",", dtype=np.float32
+    )
     table = table[np.random.Generator(np.random.Philox(1998)).permutation(len(table))]
     images = table[:, :64].reshape(-1, 1, 8, 8) / np.float32(16)
     labels = table[:, 64].copy()
     return Split(
-        images[:-HELD_OUT_DIGITS], labels[:-HELD_OUT_DIGITS], images[-HELD_OUT_DIGITS:], labels[-HELD_OUT_DIGITS:]
+        images[:-HELD_OUT_DIGITS],
+        labels[:-HELD_OUT_DIGITS],
+        images[-HELD_OUT_DIGITS:],
+        labels[-HELD_OUT_DIGITS:],
     )
 
 

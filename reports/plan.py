@@ -34,7 +34,9 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
 
 
 def _steps(plan: Plan) -> Table:
-    table = Table("step", "groups", "bytes moved in one iteration", title="Communication", title_justify="left")
+    table = Table(
+        "step", "groups", "bytes moved in one iteration", title="Communication", title_justify="left"
+    )
     for step, (factor, cost) in enumerate(zip(plan.factors, plan.step_cost_bytes, strict=True), 1):
         table.add_row(str(step), f"{factor}-way", format_bytes(cost))
     table.add_row("all", str(plan.workers), format_bytes(plan.cost_bytes), style="bold")
@@ -42,7 +44,9 @@ def _steps(plan: Plan) -> Table:
 
 
 def _contributors(graph: Graph, plan: Plan) -> Table:
-    table = Table("operation", "split along", "bytes", "share", title="Largest contributors", title_justify="left")
+    table = Table(
+        "operation", "split along", "bytes", "share", title="Largest contributors", title_justify="left"
+    )
     for operation, count in contributors(graph, plan)[:LARGEST]:
         split = ", ".join(variable or "-" for variable in plan.strategies[operation])
         table.add_row(operation, split, format_bytes(count), f"{count / max(plan.cost_bytes, 1):.1%}")

@@ -24,9 +24,7 @@ def summary(bound: BoundOperator, workers: int) -> dict[str, Any]:
         "extents": dict(bound.extents),
         "elementwise": bound.elementwise,
         "strategies": list(_strategies(bound, workers)),
-        "refusals": [
-            {"variable": refusal.variable, "reason": refusal.reason} for refusal in bound.refusals
-        ],
+        "refusals": [{"variable": refusal.variable, "reason": refusal.reason} for refusal in bound.refusals],
     }
 
 

@@ -7,12 +7,11 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 def format_bytes(count: float) -> str:
     """`21_790_000_000 -> '21.79 GB'`: decimal units, as the literature counts traffic."""
-    for unit in _UNITS[:-1]:
-        if abs(count) < 1000:
+    unit = "B"
+    for unit in _UNITS:
+        if abs(count) < 1000 or unit == _UNITS[-1]:
             break
         count /= 1000
-    else:
-        unit = _UNITS[-1]
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
 
 
