@@ -183,8 +183,9 @@ class _Backward:
             return
         name = self.builder.tensors[target].name
         count = self.terms[target]
-        label = "#1" if count == 1 else f"#1..{count}"
-        self.builder.rename_tensor(before, self.builder.unique_tensor_name(f"grad({name}){label}"))
+        if self.builder.tensors[before].name == f"grad({name})":
+            label = "#1" if count == 1 else f"#1..{count}"
+            self.builder.rename_tensor(before, self.builder.unique_tensor_name(f"grad({name}){label}"))
         (stage,) = _sum_stages(len(self.builder.tensors[target].shape))
         tie = self.ties.get(target) or (name if tied else None)
         (total,) = self.builder.apply(

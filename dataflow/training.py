@@ -69,7 +69,7 @@ def gradient_graph(
     """Forward and backward without updates. Outputs are the symbol's, then `grad(x)` for each x in `wrt`.
 
     `wrt` defaults to all parameters. An output that is no loss gets its gradient from a data tensor that
-    is fed, `grad(fc1_output)`. A gradient that is zero everywhere is left out.
+    is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out.
     """
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     names = _parameters(builder, expansion) if wrt is None else list(wrt)
@@ -79,7 +79,7 @@ def gradient_graph(
     losses = _losses(expansion)
     heads = {
         output: builder.tensor(
-            f"grad({builder.tensors[output].name})", builder.tensors[output].shape, Role.DATA
+            f"head({builder.tensors[output].name})", builder.tensors[output].shape, Role.DATA
         )
         for output in dict.fromkeys(expansion.outputs)
         if output not in losses

@@ -48,7 +48,7 @@ def check(
         results = evaluate(graph, inputs)
         if loss is not None:
             return loss(results)
-        return sum(float((results[name] * inputs[f"grad({name})"]).sum()) for name in outputs)
+        return sum(float((results[name] * inputs[f"head({name})"]).sum()) for name in outputs)
 
     results = evaluate(graph, inputs)
     for name in wrt:
@@ -114,6 +114,12 @@ def test_a_tensor_read_several_times(evaluate: Evaluate) -> None:
 def test_an_output_without_gradient_beside_one_that_has_it(evaluate: Evaluate) -> None:
     parts = sym.SliceChannel(sym.Variable("x"), num_outputs=3, name="parts")
     check(evaluate, parts[1] * 2, {"x": (2, 6)}, ["x"])
+
+
+def test_an_output_that_is_also_read(evaluate: Evaluate) -> None:
+    inner = sym.Activation(sym.Variable("x"), act_type="tanh", name="t")
+    net = sym.Group([inner, inner * 3, sym.Activation(inner, act_type="sigmoid", name="s")])
+    check(evaluate, net, {"x": (2, 3)}, ["x"])
 
 
 def test_terms_are_summed_as_they_come_and_the_sum_has_the_name() -> None:
