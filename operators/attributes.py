@@ -214,3 +214,8 @@ def choice(name: str, *choices: str, default: str | None = None) -> AttributeSpe
 def ignored(name: str, kind: Kind = Kind.TEXT, default: Value = None) -> AttributeSpec:
     """An attribute of MXNet that chooses an implementation, not a result."""
     return AttributeSpec(name, kind, default, optional=True, ignored=True)
+
+
+def optional_number(name: str) -> AttributeSpec:
+    """A number that may be left out."""
+    return AttributeSpec(name, Kind.FLOAT, None, optional=True)

@@ -10,16 +10,15 @@ from typing import NamedTuple
 from .. import tdl
 from ..analyzer.region import Shape
 from ..tdl import ast
-from . import inference
 from .attributes import Attributes, AttributeSpec, check_attributes
 from .binding import Binding, bind_stages
 from .bound import BoundOperator
 from .definition import Definition, Variant
+from .inference import infer
+from .shape_solver import PartialShape
 from .stage import Stage, output_names
 from .staging import describe, produced_shapes, stages_of
 
-PartialShape = inference.PartialShape
-NO_UPDATES: Mapping[str, Definition] = MappingProxyType({})
 
 
 class Produced(NamedTuple):
@@ -70,7 +69,7 @@ class Operator:
     output_count: Callable[[Attributes], int] | None = None
     auxiliary: tuple[str, ...] = ()
     inference_definition: Definition | None = None
-    update_definitions: Mapping[str, Definition] = field(default_factory=lambda: NO_UPDATES)
+    update_definitions: Callable[[Attributes], Mapping[str, Definition]] | None = None
     gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
     hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
     is_loss: bool = False
@@ -105,7 +104,12 @@ class Operator:
     def description(
         self, shapes: Mapping[str, Shape] | None = None, training: bool = True, **attributes: object
     ) -> ast.Description:
-        """The description as written, for these attributes and shapes; see `staging.describe`."""
+        """The description as written, for these attributes and shapes.
+
+        Where neither is given that of the example. Raises OperatorError, ShapeError where more is needed.
+        """
+        if self.example is not None and not shapes and not attributes:
+            return self.description(self.example.shapes, training, **self.example.attributes)
         return self._variant(self.attributes(attributes), shapes or {}, training).description
 
     def stages(
@@ -146,11 +150,13 @@ class Operator:
 
         Such a stage reads auxiliary states, arguments and what the forward stages produce, by name.
         """
+        if self.update_definitions is None:
+            return {}
         checked = self.attributes(attributes)
         known = produced_shapes(self.stages(checked, shapes), shapes)
         return {
             state: stages_of(describe(definition, checked, known), known)[-1]
-            for state, definition in self.update_definitions.items()
+            for state, definition in self.update_definitions(checked).items()
         }
 
     def infer(
@@ -163,7 +169,7 @@ class Operator:
         values disagree.
         """
         checked = self.attributes(attributes)
-        return inference.infer(self, checked, shapes)
+        return infer(self, checked, shapes)
 
     def bind(
         self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object

@@ -14,6 +14,7 @@ from . import (
     reduction,
     shape,
     softmax,
+    softmax_output,
 )
 
 OPERATORS = (
@@ -29,5 +30,6 @@ OPERATORS = (
     *shape.OPERATORS,
     *initial.OPERATORS,
     *loss.OPERATORS,
+    *softmax_output.OPERATORS,
     *optimizer.OPERATORS,
 )

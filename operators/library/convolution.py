@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, Kind, flag, ignored, integer, shape
-from ..definition import ByShape, Constant, Fixed, Variant, variant
+from ..attributes import Attributes, choice, flag, ignored, integer, shape
+from ..definition import ByShape, Constant, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import with_bias
@@ -68,13 +68,55 @@ def _text(attributes: Attributes, channel: str) -> str:
     )
 
 
-def _convolution(attributes: Attributes) -> Variant:
-    return variant(_text(attributes, "c"), _constants(attributes))
-
-
-def _grouped(attributes: Attributes) -> Variant:
-    """Filter `f` belongs to group `f // (filters per group)` and sees that group's channels alone."""
+def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """With groups, filter `f` belongs to group `f // (filters of a group)` and sees that group's channels."""
     groups, filters = attributes.integer("num_group"), attributes.integer("num_filter")
+    if groups == 1:
+        return variant(_text(attributes, "c"), _constants(attributes))
     if filters % groups:
         raise OperatorError(f"Convolution: num_filter={filters} is not a multiple of num_group={groups}")
-    return variant(_text(attributes, f"f // {filters // groups} * CHANNELS + c"), _constants(attributes))
+    channel = f"f // {filters // groups} * {shapes['weight'][1]} + c"
+    return variant(_text(attributes, channel), _constants(attributes))
+
+
+def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+    kernel, groups = attributes.shape("kernel"), attributes.integer("num_group")
+    data = shapes["data"]
+    channels = None
+    if data is not None:
+        if len(data) != len(kernel) + 2:
+            raise ShapeError(
+                f"Convolution: data has {len(data)} dimensions {data}, kernel={kernel} needs {len(kernel) + 2}: "
+                f"batch, channel and {len(kernel)} of space"
+            )
+        if data[1] is not None and data[1] % groups:
+            raise ShapeError(f"Convolution: {data[1]} channels are not a multiple of num_group={groups}")
+        channels = None if data[1] is None else data[1] // groups
+    return {"weight": (attributes.integer("num_filter"), channels, *kernel)}
+
+
+OPERATORS = (
+    Operator(
+        name="Convolution",
+        definition=ByShape(_convolution, lambda a: () if a.integer("num_group") == 1 else ("weight",)),
+        argument_names=with_bias("data", "weight"),
+        specs=(
+            shape("kernel"),
+            shape("stride", ()),
+            shape("dilate", ()),
+            shape("pad", ()),
+            integer("num_filter"),
+            integer("num_group", 1),
+            flag("no_bias", False),
+            choice("layout", "NCW", "NCHW", "NCDHW", "None", default="None"),
+            ignored("workspace"),
+            ignored("cudnn_tune"),
+            ignored("cudnn_off"),
+        ),
+        hints=_hints,
+        example=Example(
+            {"data": (2, 3, 6, 6), "weight": (4, 3, 3, 3), "bias": (4,)},
+            {"kernel": (3, 3), "num_filter": 4, "pad": (1, 1)},
+        ),
+    ),
+)

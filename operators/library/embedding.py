@@ -1,0 +1,49 @@
+"""Rows picked by index: Embedding, take, one_hot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..attributes import Attributes, choice, ignored, integer, number
+from ..definition import Variant, text
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import arguments
+
+
+def _embedding_hints(
+    attributes: Attributes, shapes: Mapping[str, PartialShape]
+) -> Mapping[str, PartialShape]:
+    return {"weight": (attributes.integer("input_dim"), attributes.integer("output_dim"))}
+
+
+OPERATORS = (
+    Operator(
+        name="Embedding",
+        definition=text("def Embedding(data, weight):\n    return lambda *i, j: weight[data[*i], j]"),
+        argument_names=arguments("data", "weight"),
+        specs=(integer("input_dim"), integer("output_dim"), ignored("dtype")),
+        hints=_embedding_hints,
+        example=Example({"data": (2, 3), "weight": (5, 4)}, {"input_dim": 5, "output_dim": 4}),
+    ),
+    Operator(
+        name="take",
+        definition=text(
+            "def take(a, indices):\n"
+            "    return lambda *i, *j: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1), *j]"
+        ),
+        argument_names=arguments("a", "indices"),
+        specs=(integer("axis", 0), choice("mode", "clip", default="clip")),
+        example=Example({"a": (5, 3), "indices": (2, 2)}),
+    ),
+    Operator(
+        name="one_hot",
+        definition=text(
+            "def one_hot(indices, *, depth, on_value, off_value):\n"
+            "    return lambda *i, k=depth: where(indices[*i] == k, on_value, off_value)"
+        ),
+        argument_names=arguments("indices"),
+        specs=(integer("depth"), number("on_value", 1.0), number("off_value", 0.0), ignored("dtype")),
+        example=Example({"indices": (3,)}, {"depth": 4}),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Tensors that no input decides: zeros, ones, ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+from ...analyzer.region import Shape
+from ...errors import OperatorError, ShapeError
+from ..attributes import Attributes, ignored, integer, number, optional_number, shape
+from ..definition import ByShape, Fixed, Variant, variant
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import arguments
+from .texts import joined
+
+
+def _filled(name: str, value: int) -> ByShape:
+    def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+        extents = shapes["output_0"] if 0 in attributes.shape("shape") else attributes.shape("shape")
+        binders = joined([f"i{axis}={extent}" for axis, extent in enumerate(extents)])
+        return variant(f"def {name}():\n    return lambda {binders}: {value}")
+
+    return ByShape(describe, lambda attributes: ("output_0",) if 0 in attributes.shape("shape") else ())
+
+
+def _fill_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+    """An extent of 0 is unknown until a reader of the tensor says what it is."""
+    return {"output_0": tuple(extent or None for extent in attributes.shape("shape"))}
+
+
+def _arange(attributes: Attributes) -> Variant:
+    start, stop = attributes.number("start"), attributes["stop"]
+    step, repeat = attributes.number("step"), attributes.integer("repeat")
+    if stop is None:
+        start, stop = 0.0, start
+    assert isinstance(stop, int | float)
+    if step == 0 or repeat < 1:
+        raise OperatorError(f"_arange: step={step} and repeat={repeat}; step may not be 0, repeat counts from 1")
+    count = ceil((stop - start) / step) * repeat
+    if count < 1:
+        raise ShapeError(f"_arange: start={start}, stop={stop}, step={step} gives no elements")
+    return variant(
+        "def _arange(*, count, start, step, repeat):\n"
+        "    return lambda i=count: start + step * (i // repeat)",
+        {"count": count, "start": start, "step": step, "repeat": repeat},
+    )
+
+
+OPERATORS = (
+    *(
+        Operator(
+            name=name,
+            definition=_filled(name, value),
+            argument_names=arguments(),
+            specs=(shape("shape", ()), ignored("ctx"), ignored("dtype")),
+            hints=_fill_hints,
+            example=Example({}, {"shape": (2, 3)}),
+        )
+        for name, value in (("_zeros", 0), ("_ones", 1))
+    ),
+    Operator(
+        name="_arange",
+        definition=Fixed(_arange),
+        argument_names=arguments(),
+        specs=(
+            number("start"),
+            optional_number("stop"),
+            number("step", 1.0),
+            integer("repeat", 1),
+            ignored("ctx"),
+            ignored("dtype"),
+        ),
+        example=Example({}, {"start": 2, "stop": 8, "step": 2}),
+    ),
+)

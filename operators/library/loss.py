@@ -1,0 +1,145 @@
+"""Operators that start the backward pass, and BlockGrad, which ends it.
+
+A loss operator's output is a prediction; its gradient is that of a loss which is never computed. Labels
+are therefore read by the gradients alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...analyzer.region import Shape
+from ...errors import ShapeError
+from ..attributes import Attributes, choice, number
+from ..definition import Fixed, Variant, text, variant
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import arguments
+from .texts import joined, names, product_of_extents
+
+IDENTITY = "data[*i]"
+PREDICTIONS = {
+    "LinearRegressionOutput": (IDENTITY, "output_0[{all}] - label[{label}]"),
+    "LogisticRegressionOutput": ("sigmoid(data[*i])", "output_0[{all}] - label[{label}]"),
+    "MAERegressionOutput": (IDENTITY, "sign(output_0[{all}] - label[{label}])"),
+}
+"""For each regression the prediction, and the gradient before it is scaled."""
+
+
+def _label_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+    """A label is shaped like data; a column of data may have a label without that dimension of one."""
+    data, label = shapes["data"], shapes["label"]
+    if data is None or label is not None:
+        return {}
+    return {"label": data[:1] if len(data) == 2 and data[1] == 1 else data}
+
+
+def _regression_gradient(
+    name: str, difference: str
+) -> Callable[[Attributes, Mapping[str, Shape]], Variant]:
+    """The gradient is divided by the number of outputs of one sample."""
+
+    def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+        data, label = shapes["data"], shapes["label"]
+        if label != data and (label != data[:1] or data[1:] != (1,)):
+            raise ShapeError(f"{name}: label has shape {label}, data has {data}; they must be equal")
+        variables = names("i", len(data))
+        body = difference.format(all=joined(variables), label=joined(variables[: len(label)]))
+        outputs = product_of_extents("output_0", range(1, len(data)))
+        return variant(
+            f"def {name}_grad(output_0, label, *, grad_scale):\n"
+            f"    return lambda {joined(variables)}: ({body}) * (grad_scale / ({outputs}))",
+            {"grad_scale": attributes.number("grad_scale")},
+            targets={"data": "output_0"},
+        )
+
+    return describe
+
+
+def _regressions() -> tuple[Operator, ...]:
+    return tuple(
+        Operator(
+            name=name,
+            definition=text(f"def {name}(data):\n    return lambda *i: {prediction}"),
+            argument_names=arguments("data", "label"),
+            specs=(number("grad_scale", 1.0),),
+            gradient_definition=_regression_gradient(name, difference),
+            hints=_label_hints,
+            is_loss=True,
+            example=Example({"data": (2, 3), "label": (2, 3)}),
+        )
+        for name, (prediction, difference) in PREDICTIONS.items()
+    )
+
+
+def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """`grad_scale` everywhere, perhaps divided by the batch or by the number of valid elements."""
+    variables = names("i", len(shapes["data"]))
+    binders = joined([f"{v}=data.shape[{axis}]" for axis, v in enumerate(variables)])
+    head = "def MakeLoss_grad(data, *, grad_scale):\n"
+    constants = {"grad_scale": attributes.number("grad_scale")}
+    targets = {"data": "output_0"}
+    match attributes.text("normalization"):
+        case "batch":
+            body = f"    return lambda {binders}: grad_scale / data.shape[0]"
+        case "valid":
+            head = "def MakeLoss_grad(data, *, grad_scale, valid_thresh):\n"
+            constants["valid_thresh"] = attributes.number("valid_thresh")
+            valid = f"where(data[{joined(variables)}] > valid_thresh, 1, 0)"
+            body = (
+                f"    valid = lambda one=1: Sum(lambda {joined(variables)}: {valid})\n"
+                f"    return lambda {binders}: grad_scale / maximum(valid[0], 1)"
+            )
+        case _:
+            body = f"    return lambda {binders}: grad_scale"
+    return variant(head + body, constants, targets=targets)
+
+
+def _ones(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    binders = joined([f"i{axis}=data.shape[{axis}]" for axis in range(len(shapes["data"]))])
+    return variant(
+        f"def make_loss_grad(data):\n    return lambda {binders}: 1", targets={"data": "output_0"}
+    )
+
+
+def _nothing(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """A gradient without targets: zero for every argument."""
+    return variant("def BlockGrad_grad():\n    return lambda one=1: 0")
+
+
+def _identity(name: str) -> Fixed:
+    return text(f"def {name}(data):\n    return lambda *i: {IDENTITY}")
+
+
+OPERATORS = (
+    *_regressions(),
+    Operator(
+        name="MakeLoss",
+        definition=_identity("MakeLoss"),
+        argument_names=arguments("data"),
+        specs=(
+            number("grad_scale", 1.0),
+            number("valid_thresh", 0.0),
+            choice("normalization", "null", "batch", "valid", default="null"),
+        ),
+        gradient_definition=_constant_gradient,
+        is_loss=True,
+        example=Example({"data": (2, 3)}, {"grad_scale": 2.0}),
+    ),
+    Operator(
+        name="make_loss",
+        definition=_identity("make_loss"),
+        argument_names=arguments("data"),
+        gradient_definition=_ones,
+        is_loss=True,
+        example=Example({"data": (2, 3)}),
+    ),
+    Operator(
+        name="BlockGrad",
+        aliases=("stop_gradient",),
+        definition=_identity("BlockGrad"),
+        argument_names=arguments("data"),
+        gradient_definition=_nothing,
+        example=Example({"data": (2, 3)}),
+    ),
+)

@@ -1,0 +1,194 @@
+"""BatchNorm, InstanceNorm, L2Normalization, Dropout.
+
+BatchNorm's gradient is given, not derived: differentiating through mean and variance stage by stage is
+right but takes more passes. It stays exact where the batch is split, because its sums are stages of their
+own and `data.shape` counts the whole batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ...analyzer.region import Shape
+from ...errors import OperatorError
+from ..attributes import Attributes, choice, flag, ignored, integer, number
+from ..definition import ByRank, Definition, Fixed, Variant, text, variant
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import arguments
+from .texts import joined, names, product_of_extents
+
+BATCH_STATISTICS = """
+def BatchNorm(data, {parameters}, *, eps):
+    mean = lambda {c}: Sum(lambda {others}: data[{all}]) / ({count})
+    var = lambda {c}: Sum(lambda {others}: (data[{all}] - mean[{c}]) * (data[{all}] - mean[{c}])) / ({count})
+    return lambda {all}: {scale}(data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) + beta[{c}]
+"""
+
+MOVING_STATISTICS = """
+def BatchNorm(data, {parameters}, moving_mean, moving_var, *, eps):
+    return lambda {all}: {scale}(data[{all}] - moving_mean[{c}]) * rsqrt(moving_var[{c}] + eps) + beta[{c}]
+"""
+
+GRADIENT = """
+def BatchNorm_grad(grad_0, data, {gamma}mean, var, *, eps):
+    grad_sum = lambda {c}: Sum(lambda {others}: grad_0[{all}])
+    product_sum = lambda {c}: Sum(lambda {others}: grad_0[{all}] * (data[{all}] - mean[{c}])) * rsqrt(var[{c}] + eps)
+    return lambda {all}: {scale}rsqrt(var[{c}] + eps) * (grad_0[{all}] - (grad_sum[{c}]
+        + (data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) * product_sum[{c}]) / ({count}))
+"""
+
+MOVE = """
+def BatchNorm_moving_{statistic}(moving_{statistic}, {statistic}, *, momentum):
+    return lambda c: momentum * moving_{statistic}[c] + (1 - momentum) * {statistic}[c]
+"""
+
+def _filled(template: str, attributes: Attributes, rank: int) -> str:
+    """The template with its index variables; `fix_gamma` takes gamma to be one."""
+    axis = attributes.integer("axis") % rank
+    variables = ["c" if d == axis else v for d, v in enumerate(names("i", rank))]
+    others = [variable for variable in variables if variable != "c"]
+    fixed = attributes.flag("fix_gamma")
+    return template.format(
+        c="c",
+        all=joined(variables),
+        others=joined(others),
+        count=product_of_extents("data", [d for d in range(rank) if d != axis]),
+        parameters="beta" if fixed else "gamma, beta",
+        gamma="" if fixed else "gamma, ",
+        scale="" if fixed else "gamma[c] * ",
+    )
+
+
+def _moving(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    return variant(
+        _filled(MOVING_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")}
+    )
+
+
+def _batch_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    if attributes.flag("output_mean_var"):
+        raise OperatorError("BatchNorm: output_mean_var=True is not supported; compute mean and variance apart")
+    if attributes.flag("use_global_stats"):
+        return _moving(attributes, ranks)
+    return variant(_filled(BATCH_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")})
+
+
+def _batch_norm_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant | None:
+    if "mean" not in shapes:
+        return None
+    targets = {"data": "output_0", "beta": "grad_sum"}
+    if not attributes.flag("fix_gamma"):
+        targets["gamma"] = "product_sum"
+    return variant(
+        _filled(GRADIENT, attributes, len(shapes["data"])),
+        {"eps": attributes.number("eps")},
+        targets=targets,
+    )
+
+
+def _updates(attributes: Attributes) -> Mapping[str, Definition]:
+    """Moving averages of the batch's statistics; none where those are not computed."""
+    if attributes.flag("use_global_stats"):
+        return {}
+    return {f"moving_{statistic}": text(MOVE.format(statistic=statistic)) for statistic in ("mean", "var")}
+
+
+def _per_channel(*tensors: str) -> Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]]:
+    """Each of these tensors has one element for every channel of data."""
+
+    def hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+        data = shapes["data"]
+        if data is None:
+            return {}
+        axis = attributes.integer("axis") % len(data) if "axis" in attributes else 1
+        return dict.fromkeys(tensors, (data[axis],))
+
+    return hints
+
+
+def _instance_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    space = names("i", ranks["data"] - 2)
+    inner, count = joined(space), product_of_extents("data", range(2, ranks["data"]))
+    return variant(
+        "def InstanceNorm(data, gamma, beta, *, eps):\n"
+        f"    mean = lambda n, c: Sum(lambda {inner}: data[n, c, {inner}]) / ({count})\n"
+        f"    var = lambda n, c: Sum(lambda {inner}: (data[n, c, {inner}] - mean[n, c]) ** 2) / ({count})\n"
+        f"    return lambda n, c, {inner}: gamma[c] * (data[n, c, {inner}] - mean[n, c])"
+        " * rsqrt(var[n, c] + eps) + beta[c]",
+        {"eps": attributes.number("eps")},
+    )
+
+
+def _l2_normalization(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    inner = [*names("i", ranks["data"])]
+    mode = attributes.text("mode")
+    kept = {"instance": inner[:1], "channel": [inner[0], *inner[2:]], "spatial": inner[:2]}[mode]
+    summed = joined([variable for variable in inner if variable not in kept])
+    return variant(
+        "def L2Normalization(data, *, eps):\n"
+        f"    squares = lambda {joined(kept)}: Sum(lambda {summed}: data[{joined(inner)}] ** 2)\n"
+        f"    return lambda {joined(inner)}: data[{joined(inner)}] * rsqrt(squares[{joined(kept)}] + eps)",
+        {"eps": attributes.number("eps")},
+    )
+
+
+def _dropout(attributes: Attributes) -> Variant:
+    if attributes.number("p") != 0:
+        raise OperatorError(
+            f"Dropout: training with p={attributes['p']} is not supported, there is no random number in a "
+            "description yet; set p=0"
+        )
+    return variant(IDENTITY)
+
+
+IDENTITY = "def Dropout(data):\n    return lambda *i: data[*i]"
+CHANNELS = {"gamma": (3,), "beta": (3,)}
+
+OPERATORS = (
+    Operator(
+        name="BatchNorm",
+        definition=ByRank(_batch_norm),
+        inference_definition=ByRank(_moving),
+        argument_names=arguments("data", "gamma", "beta"),
+        auxiliary=("moving_mean", "moving_var"),
+        specs=(
+            number("eps", 0.001),
+            number("momentum", 0.9),
+            flag("fix_gamma", True),
+            flag("use_global_stats", False),
+            flag("output_mean_var", False),
+            integer("axis", 1),
+            ignored("cudnn_off"),
+        ),
+        gradient_definition=_batch_norm_gradient,
+        update_definitions=_updates,
+        hints=_per_channel("gamma", "beta", "moving_mean", "moving_var"),
+        example=Example(
+            {"data": (2, 3, 4, 4), **CHANNELS, "moving_mean": (3,), "moving_var": (3,)}, {"fix_gamma": False}
+        ),
+    ),
+    Operator(
+        name="InstanceNorm",
+        definition=ByRank(_instance_norm),
+        argument_names=arguments("data", "gamma", "beta"),
+        specs=(number("eps", 0.001),),
+        hints=_per_channel("gamma", "beta"),
+        example=Example({"data": (2, 3, 4), **CHANNELS}),
+    ),
+    Operator(
+        name="L2Normalization",
+        definition=ByRank(_l2_normalization),
+        argument_names=arguments("data"),
+        specs=(number("eps", 1e-10), choice("mode", "instance", "channel", "spatial", default="instance")),
+        example=Example({"data": (2, 3, 4)}),
+    ),
+    Operator(
+        name="Dropout",
+        definition=Fixed(_dropout),
+        inference_definition=text(IDENTITY),
+        argument_names=arguments("data"),
+        specs=(number("p", 0.5), choice("mode", "training", "always", default="training")),
+        example=Example({"data": (2, 3)}, {"p": 0}),
+    ),
+)

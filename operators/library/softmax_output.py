@@ -1,0 +1,124 @@
+"""SoftmaxOutput: softmax forward, softmax minus one-hot label backward."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import prod
+
+from ...analyzer.region import Shape
+from ...errors import OperatorError, ShapeError
+from ..attributes import Attributes, choice, flag, number
+from ..definition import ByRank, Variant, variant
+from ..operator import Example, Operator
+from ..shape_solver import PartialShape
+from .arguments import arguments
+from .softmax import SOFTMAX, distribution
+from .texts import flat_index, joined, names, product_of_extents
+
+
+def _classes(attributes: Attributes, rank: int) -> Collection[int]:
+    """Classes lie along dimension 1, along the last, or along all but the first, flattened."""
+    if attributes.flag("multi_output"):
+        return (1,)
+    return (rank - 1,) if attributes.flag("preserve_shape") else range(1, rank)
+
+
+def _forward(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    if attributes.flag("out_grad"):
+        raise OperatorError("SoftmaxOutput: out_grad=True is not supported; use softmax and a loss on top of it")
+    rank = ranks["data"]
+    if rank < 2:
+        raise ShapeError(f"SoftmaxOutput: data has {rank} dimensions, at least batch and class are needed")
+    return variant(distribution(rank, _classes(attributes, rank)).fill(SOFTMAX, "SoftmaxOutput"))
+
+
+def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    data, label = shapes["data"], shapes["label"]
+    variables = names("i", len(data))
+    everywhere = joined(variables)
+    constants = {"grad_scale": attributes.number("grad_scale")}
+    targets = {"data": "output_0"}
+    if label == data and not attributes.flag("multi_output"):
+        return variant(
+            "def SoftmaxOutput_grad(output_0, label, *, grad_scale):\n"
+            f"    return lambda {everywhere}: (output_0[{everywhere}] - label[{everywhere}]) * grad_scale",
+            constants,
+            targets=targets,
+        )
+    classes = _classes(attributes, len(data))
+    position = flat_index([variables[d] for d in classes], [data[d] for d in classes])
+    at = joined(_label_indices(attributes, data, label, variables))
+    body = f"output_0[{everywhere}] - where(label[{at}] == {position}, 1, 0)"
+    ignores = attributes.flag("use_ignore") or attributes.text("normalization") == "valid"
+    if ignores:
+        constants["ignore_label"] = attributes.number("ignore_label")
+    if attributes.flag("use_ignore"):
+        body = f"where(label[{at}] == ignore_label, 0, {body})"
+    stage, scale = _scale(attributes, len(data), len(label))
+    return variant(
+        f"def SoftmaxOutput_grad(output_0, label, *, {joined(tuple(constants))}):\n"
+        f"{stage}    return lambda {everywhere}: ({body}) * {scale}",
+        constants,
+        targets=targets,
+    )
+
+
+def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str]:
+    """A stage that the scale needs, and the scale: MXNet divides several outputs by their number, too."""
+    space = range(2, rank) if attributes.flag("multi_output") else range(0)
+    match attributes.text("normalization"):
+        case "batch":
+            return "", f"(grad_scale / ({product_of_extents('output_0', (0, *space))}))"
+        case "valid":
+            labels = joined(names("j", label_rank))
+            valid = f"Sum(lambda {labels}: where(label[{labels}] != ignore_label, 1, 0))"
+            return f"    valid = lambda one=1: {valid}\n", "(grad_scale / maximum(valid[0], 1))"
+        case _:
+            return "", f"(grad_scale / ({product_of_extents('output_0', space)}))" if space else "grad_scale"
+
+
+def _label_indices(
+    attributes: Attributes, data: Shape, label: Shape, variables: Sequence[str]
+) -> Sequence[str]:
+    """Where the label of an output stands. Raises ShapeError for a label that fits no output."""
+    classes = set(_classes(attributes, len(data)))
+    kept = [d for d in range(len(data)) if d not in classes]
+    shape = tuple(data[d] for d in kept)
+    if label == shape:
+        return [variables[d] for d in kept]
+    if label == tuple(1 if d in classes else extent for d, extent in enumerate(data)):
+        return ["0" if d in classes else v for d, v in enumerate(variables)]
+    if label == (data[0], prod(shape[1:])):
+        return [variables[0], flat_index([variables[d] for d in kept[1:]], shape[1:])]
+    raise ShapeError(f"SoftmaxOutput: label has shape {label}, but data of shape {data} needs {shape}")
+
+
+def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+    data, label = shapes["data"], shapes["label"]
+    if data is None or label is not None:
+        return {}
+    classes = set(_classes(attributes, len(data)))
+    return {"label": tuple(extent for d, extent in enumerate(data) if d not in classes)}
+
+
+OPERATORS = (
+    Operator(
+        name="SoftmaxOutput",
+        aliases=("Softmax",),
+        definition=ByRank(_forward),
+        argument_names=arguments("data", "label"),
+        specs=(
+            number("grad_scale", 1.0),
+            number("ignore_label", -1.0),
+            flag("multi_output", False),
+            flag("use_ignore", False),
+            flag("preserve_shape", False),
+            choice("normalization", "null", "batch", "valid", default="null"),
+            flag("out_grad", False),
+        ),
+        gradient_definition=_gradient,
+        hints=_hints,
+        is_loss=True,
+        example=Example({"data": (3, 4), "label": (3,)}),
+    ),
+)
