@@ -51,8 +51,8 @@ class Extents:
     def follows(self, variable: str, filled: Iterable[Extent]) -> bool:
         """Whether the extent follows from the dimensions that the variable fills in an adjoint.
 
-        A stated extent may be less than a dimension of the description's tensors, so it only follows from those
-        of gradients and outputs.
+        A stated extent may be less than a dimension of the description's tensors, so it only follows from
+        those of gradients and outputs.
         """
         own = set(self.description.tensor_names) if variable in self.stated else set()
         tensors = {extent.tensor for extent in filled}
