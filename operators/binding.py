@@ -1,13 +1,60 @@
-"""An operator of several stages for given shapes, as a user looks at it."""
+"""An operator for given shapes, as a user looks at it: one object whatever the number of stages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ..analyzer.region import Shape
+from ..analyzer.specialize import specialize
+from ..analyzer.staged import StagedBound
 from ..errors import ShapeError
+from ..tdl import ast
 from .bound import BoundOperator, checked_arrays
 from .definition import Variant
 from .kernel import Array
 from .stage import Stage
-from .staging import produced_shapes, stages_of
+from .staging import stages_of
+
+
+class Binding(StagedBound):
+    """A description with stages, bound: regions are composed through the stages, strategies the last one's."""
+
+    def __init__(
+        self, description: ast.Description, stages: tuple[Stage, ...], shapes: Mapping[str, Shape]
+    ) -> None:
+        """`stages` are those of `description`, which is specialised. Raises ShapeError."""
+        super().__init__(description, shapes)
+        self.parts = stages
+
+    def compute(self, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
+        """The outputs for whole input tensors, stage by stage, from attached or derived kernels."""
+        known = checked_arrays(self.description.name, self.shapes, tensors)
+        produced: tuple[Array, ...] = ()
+        for stage in self.parts:
+            bound = stage.bind({name: known[name].shape for name in stage.inputs})
+            produced = bound.compute({name: known[name] for name in stage.inputs})
+            known.update(zip(stage.produces, produced, strict=True))
+        return produced
+
+
+def bind_variant(
+    variant: Variant, shapes: Mapping[str, Shape], allowed: tuple[str, ...]
+) -> BoundOperator | Binding:
+    """A variant for concrete shapes; tensors of `allowed` that it does not take are ignored.
+
+    Raises ShapeError for a tensor that is missing, unknown or does not fit.
+    """
+    description = variant.description
+    unknown = [name for name in shapes if name not in allowed]
+    if unknown:
+        raise ShapeError(
+            f"{description.name}: it has no tensor {unknown[0]!r}, only {', '.join(allowed) or 'none at all'}"
+        )
+    stages = stages_of(variant, shapes)
+    if len(stages) == 1:
+        return stages[0].bind(shapes)
+    taken = {name: shapes[name] for name in description.tensor_names}
+    special = specialize(
+        description, variant.constants, {name: len(shape) for name, shape in taken.items()}
+    )
+    return Binding(special, stages, taken)

@@ -11,7 +11,7 @@ from .. import tdl
 from ..analyzer.region import Shape
 from ..tdl import ast
 from .attributes import Attributes, AttributeSpec, check_attributes
-from .binding import Binding, bind_stages
+from .binding import Binding, bind_variant
 from .bound import BoundOperator
 from .definition import Definition, Variant
 from .inference import infer
@@ -176,7 +176,8 @@ class Operator:
     ) -> BoundOperator | Binding:
         """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
         checked = self.attributes(attributes)
-        return bind_stages(self._variant(checked, shapes, training), shapes)
+        allowed = (*self.arguments(checked), *self.auxiliary)
+        return bind_variant(self._variant(checked, shapes, training), shapes, allowed)
 
     def _variant(self, attributes: Attributes, shapes: Mapping[str, Shape], training: bool) -> Variant:
         definition = self.definition

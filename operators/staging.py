@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import assert_never
 
 from ..analyzer.region import Shape
-from ..analyzer.specialize import specialize, split_stages
+from ..analyzer.specialize import specialize
+from ..analyzer.stages import split_stages
 from ..errors import OperatorError, ShapeError
 from ..tdl import ast
 from .attributes import Attributes

@@ -26,13 +26,13 @@ UNARY = {
     "gamma": "gamma(data[*i])",
     "gammaln": "gammaln(data[*i])",
     "log": "log(data[*i])",
-    "log10": "log(data[*i]) * 0.4342944819032518",
+    "log10": "log10(data[*i])",
     "log1p": "log1p(data[*i])",
-    "log2": "log(data[*i]) * 1.4426950408889634",
+    "log2": "log2(data[*i])",
     "negative": "-data[*i]",
     "radians": "data[*i] * 0.017453292519943295",
-    "reciprocal": "1 / data[*i]",
-    "relu": "maximum(data[*i], 0)",
+    "reciprocal": "reciprocal(data[*i])",
+    "relu": "relu(data[*i])",
     "rint": "ceil(data[*i] - 0.5)",
     "round": "sign(data[*i]) * floor(abs(data[*i]) + 0.5)",
     "rsqrt": "rsqrt(data[*i])",
@@ -41,7 +41,7 @@ UNARY = {
     "sin": "sin(data[*i])",
     "sinh": "sinh(data[*i])",
     "sqrt": "sqrt(data[*i])",
-    "square": "data[*i] * data[*i]",
+    "square": "square(data[*i])",
     "tan": "tan(data[*i])",
     "tanh": "tanh(data[*i])",
     "trunc": "trunc(data[*i])",
@@ -57,7 +57,7 @@ BINARY = {
     "_power": "lhs[*i] ** rhs[*i]",
     "_maximum": "maximum(lhs[*i], rhs[*i])",
     "_minimum": "minimum(lhs[*i], rhs[*i])",
-    "_hypot": "sqrt(lhs[*i] * lhs[*i] + rhs[*i] * rhs[*i])",
+    "_hypot": "hypot(lhs[*i], rhs[*i])",
     "_equal": "where(lhs[*i] == rhs[*i], 1, 0)",
     "_not_equal": "where(lhs[*i] != rhs[*i], 1, 0)",
     "_greater": "where(lhs[*i] > rhs[*i], 1, 0)",
@@ -79,7 +79,7 @@ SCALAR = {
     "_rpower_scalar": "scalar ** data[*i]",
     "_maximum_scalar": "maximum(data[*i], scalar)",
     "_minimum_scalar": "minimum(data[*i], scalar)",
-    "_hypot_scalar": "sqrt(data[*i] * data[*i] + scalar * scalar)",
+    "_hypot_scalar": "hypot(data[*i], scalar)",
     "_equal_scalar": "where(data[*i] == scalar, 1, 0)",
     "_not_equal_scalar": "where(data[*i] != scalar, 1, 0)",
     "_greater_scalar": "where(data[*i] > scalar, 1, 0)",
@@ -131,10 +131,10 @@ ALIASES = {
 }
 
 ACTIVATIONS = {
-    "relu": "maximum(data[*i], 0)",
+    "relu": "relu(data[*i])",
     "sigmoid": "sigmoid(data[*i])",
     "tanh": "tanh(data[*i])",
-    "softrelu": "maximum(data[*i], 0) + log1p(exp(-abs(data[*i])))",
+    "softrelu": "softplus(data[*i])",
 }
 
 SMALL = (2, 3)

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..attributes import Attributes, choice, ignored, integer, number
-from ..definition import Variant, text
+from ..definition import ByRank, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
+from .texts import joined, names
 
 
 def _embedding_hints(
     attributes: Attributes, shapes: Mapping[str, PartialShape]
 ) -> Mapping[str, PartialShape]:
     return {"weight": (attributes.integer("input_dim"), attributes.integer("output_dim"))}
+
+
+def _take(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    """Indices that leave the table are moved to its edge."""
+    row = joined(names("j", ranks["a"] - 1))
+    return variant(
+        "def take(a, indices):\n"
+        f"    return lambda *i, {row}: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1), {row}]"
+    )
 
 
 OPERATORS = (
@@ -28,10 +38,7 @@ OPERATORS = (
     ),
     Operator(
         name="take",
-        definition=text(
-            "def take(a, indices):\n"
-            "    return lambda *i, *j: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1), *j]"
-        ),
+        definition=ByRank(_take, of=("a",)),
         argument_names=arguments("a", "indices"),
         specs=(integer("axis", 0), choice("mode", "clip", default="clip")),
         example=Example({"a": (5, 3), "indices": (2, 2)}),

@@ -14,10 +14,6 @@ from .arguments import arguments
 from .convolution import per_dimension
 from .texts import joined, names, product_of_extents
 
-LOWEST = "-3.4028234663852886e38"
-"""The least float32: what a maximum over a window sees outside the tensor."""
-
-
 def _pooling(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     return _over_space(attributes, shapes["data"]) if attributes.flag("global_pool") else _windows(attributes)
 
@@ -46,7 +42,7 @@ def _windows(attributes: Attributes) -> Variant:
     element = f"data[n, c, {joined([f'x{d} * stride[{d}] + k{d} - padding[{d}]' for d in dimensions])}]"
     pooled = attributes.text("pool_type")
     if full or any(padding):
-        element = f"pad({element}, {LOWEST if pooled == 'max' else 0})"
+        element = f"pad({element}, {'-inf' if pooled == 'max' else 0})"
     body = f"{'Max' if pooled == 'max' else 'Sum'}(lambda {taps}: {element})"
     if pooled == "avg":
         body += f" / ({' * '.join(_window_size(d, full) for d in dimensions)})"

@@ -276,7 +276,7 @@ def _slice_channel(attributes: Attributes, shapes: Mapping[str, Shape]) -> Varia
         else:
             indices[axis] += f" + {part * width}" if part else ""
             outputs.append(f"lambda {joined(binders)}: {element('data', indices)}")
-    return variant(f"def SliceChannel(data):\n    return ({joined([f'({o})' for o in outputs])})")
+    return variant(f"def SliceChannel(data):\n    return ({joined(outputs)})")
 
 
 def _reverse(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:

@@ -1,0 +1,67 @@
+"""Gradients of one operator, stage by stage, as the training graph computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from tofu.operators.operator import Operator
+
+Array = npt.NDArray[np.generic]
+
+
+def forward(
+    operator: Operator, attributes: Mapping[str, object], tensors: Mapping[str, Array]
+) -> dict[str, Array]:
+    """The given tensors and everything that the stages produce."""
+    values = dict(tensors)
+    shapes = {name: array.shape for name, array in tensors.items()}
+    for stage in operator.stages(attributes, shapes):
+        bound = stage.bind({name: values[name].shape for name in stage.inputs})
+        values.update(zip(stage.produces, bound.compute(values), strict=True))
+    return values
+
+
+def gradients(
+    operator: Operator,
+    attributes: Mapping[str, object],
+    tensors: Mapping[str, Array],
+    heads: tuple[Array, ...],
+) -> dict[str, Array]:
+    """The gradient of each tensor that has one, for the given head gradients."""
+    values = forward(operator, attributes, tensors)
+    shapes = {name: array.shape for name, array in tensors.items()}
+    custom = operator.gradient(attributes, shapes)
+    if custom is None:
+        return _derived(operator, attributes, values, shapes, heads)
+    values |= {f"grad_{k}": head for k, head in enumerate(heads)}
+    produced = []
+    for stage in custom.stages:
+        results = stage.bind({name: values[name].shape for name in stage.inputs}).compute(values)
+        values.update(
+            {name: result for name, result in zip(stage.produces, results, strict=True) if "output" not in name}
+        )
+        produced.append(results)
+    return {name: produced[place.stage][place.output] for name, place in custom.targets.items()}
+
+
+def _derived(
+    operator: Operator,
+    attributes: Mapping[str, object],
+    values: Mapping[str, Array],
+    shapes: Mapping[str, tuple[int, ...]],
+    heads: tuple[Array, ...],
+) -> dict[str, Array]:
+    found: dict[str, Array] = {f"output_{k}": head for k, head in enumerate(heads)}
+    for stage in reversed(operator.stages(attributes, shapes)):
+        inner = {f"grad_{k}": found[name] for k, name in enumerate(stage.produces) if name in found}
+        inner |= {f"output_{k}": values[name] for k, name in enumerate(stage.produces)}
+        known = {**values, **inner}
+        for tensor in stage.inputs:
+            for adjoint in stage.adjoint(tensor):
+                bound = adjoint.bind({name: known[name].shape for name in adjoint.inputs})
+                (term,) = bound.compute(known)
+                found[tensor] = found[tensor] + term if tensor in found else term
+    return {name: found[name] for name in shapes if name in found}
