@@ -15,9 +15,10 @@ from ..tdl.traverse import walk
 from .access import Access, Iteration, iteration
 from .affine import Affine, extent_symbol
 from .bound import Bound
+from .edges import Edge, edges
 from .evaluate import Program, compile_integers
 from .extents import Extents, infer
-from .intervals import Interval, bounds, lower_symbol, reach, upper_symbol
+from .intervals import Interval, bounds, lower_symbol, upper_symbol
 from .reading import Reading
 from .region import Shape
 from .shapes import checked_shapes
@@ -32,12 +33,9 @@ class Analysis:
 
     `variables` are the output variables, then the reduction variables, in text order. `accesses` are
     distinct and grouped by tensor; `ranks` are those of the tensors they read. `axes` are the dimensions
-    whose extents are the symbols of the three programs:
-
-    - `extent_values`: the extent of every variable, then what each of `extents.sources` says;
-    - `regions`: lower and upper bound for each dimension of each access, in the ends of the variables and
-      the extents;
-    - `limits`: for each of these the part of the dimension that the access can reach.
+    whose extents are symbols: `extent_values` gives the extent of every variable, then what each of
+    `extents.sources` says; `regions` gives lower and upper bound for each dimension of each access, in the
+    ends of the variables and the extents.
 
     `elementwise`: without reducers, and every access is exactly the output variables, in order. `in_place`
     are the tensors of which that is true, whatever else is read.
@@ -53,10 +51,10 @@ class Analysis:
     elementwise: bool
     in_place: frozenset[str]
     readings: tuple[Reading, ...]
+    edges: tuple[Edge, ...]
     output_positions: tuple[tuple[int, ...], ...]
     extent_values: Program
     regions: Program
-    limits: Program
     _bounds: dict[tuple[Shape, ...], Bound] = field(default_factory=dict, repr=False)
 
     @property
@@ -104,7 +102,6 @@ def _analyze(description: ast.Description, number_types: tuple[type, ...]) -> An
     ends = [symbol for name in found.variables for symbol in (lower_symbol(name), upper_symbol(name))]
     values = [extents.of[name] for name in found.variables] + [source.extent for source in extents.sources]
     regions = [bound for access in accesses for interval in _regions(access) for bound in interval]
-    limits = [bound for access in accesses for interval in _limits(access) for bound in interval]
     in_place = _in_place(found)
     return Analysis(
         description=description,
@@ -117,13 +114,13 @@ def _analyze(description: ast.Description, number_types: tuple[type, ...]) -> An
         elementwise=not found.reductions and in_place == frozenset(ranks),
         in_place=in_place,
         readings=tuple(_readings(found.variables, accesses)),
+        edges=edges(found.variables, accesses),
         output_positions=tuple(
             tuple(found.variables.index(binder.name) for binder in output.variables)
             for output in description.outputs
         ),
         extent_values=compile_integers(values, symbols),
         regions=compile_integers(regions, [*ends, *symbols]),
-        limits=compile_integers(limits, symbols),
     )
 
 
@@ -152,17 +149,6 @@ def _regions(access: Access) -> Iterator[Interval]:
             yield Interval(interval.first, interval.last + 1)
         else:
             yield Interval(sympy.S.Zero, extent_symbol(access.tensor, axis))
-
-
-def _limits(access: Access) -> Iterator[Interval]:
-    """For each dimension the part, half-open, to which the region is clipped."""
-    for axis, index in enumerate(access.indices):
-        extent = extent_symbol(access.tensor, axis)
-        if access.padded and isinstance(index, Affine):
-            interval = reach(index, extent)
-            yield Interval(interval.first, interval.last + 1)
-        else:
-            yield Interval(sympy.S.Zero, extent)
 
 
 def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[Reading]:

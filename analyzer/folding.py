@@ -54,7 +54,7 @@ def fold(node: Node) -> Node:
         case ast.Element():
             return ast.Element(node.tensor, tuple(fold_index(index) for index in node.indices), node.span)
         case ast.Binder(name, extent, star, span) if extent is not None:
-            return ast.Binder(name, fold_index(extent), star, span)
+            return ast.Binder(name, transform(extent, _integer_rule), star, span)
         case ast.OpaqueElement():
             indices = tuple(fold_index(index) for index in node.indices)
             return ast.OpaqueElement(node.function, node.arguments, indices, node.span)

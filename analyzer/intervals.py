@@ -58,21 +58,6 @@ def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
     return Interval(sympy.Add(*first), sympy.Add(*last))
 
 
-def reach(form: Affine, extent: sympy.Expr) -> Interval:
-    """Clip a tensor's dimension `[0, extent)` to the values that an index with steps can hit.
-
-    An index `3 * x + 1` hits 1, 4, 7, ...: the first and the last of these inside the dimension. Only
-    integer coefficients are looked at, so the result is never too small.
-    """
-    step = _step(form)
-    if step <= 1 or not form.constant.is_Integer:
-        return Interval(sympy.S.Zero, extent - 1)
-    offset = int(form.constant) % step
-    return Interval(
-        sympy.Integer(offset), offset + step * floor_quotient(extent - 1 - offset, sympy.Integer(step))
-    )
-
-
 def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
     match atom:
         case IndexVariable(name):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from .edges import Edge
 from .evaluate import Bulk, Integers
 from .region import Boxes, Shape
 
@@ -36,24 +37,24 @@ class Reading:
 class Reader:
     """Regions of a description for given shapes.
 
-    `bulk` gives a lower and an upper bound for each dimension of each access; `first` and `last` limit
-    them to what the access can reach of the tensor. Tensors not in `readings` are never read.
+    `bulk` gives a lower and an upper bound for each dimension of each access, `limits` are the extents of
+    these dimensions. Tensors not in `readings` are never read.
     """
 
     bulk: Bulk
-    first: Integers
-    last: Integers
+    limits: Integers
+    edges: tuple[Edge, ...]
     readings: tuple[Reading, ...]
     ranks: Mapping[str, int]
 
     @classmethod
     def of(cls, analysis: Analysis, shapes: Mapping[str, Shape]) -> Reader:
         extents = analysis.extents_of(shapes)
-        limits = np.array(analysis.limits.integers(extents), np.int64).reshape(-1, 2)
+        limits = [extent for access in analysis.accesses for extent in shapes[access.tensor]]
         return cls(
             analysis.regions.bind(2 * len(analysis.variables), extents),
-            limits[:, 0],
-            limits[:, 1],
+            np.array(limits, np.int64),
+            analysis.edges,
             analysis.readings,
             {name: len(shape) for name, shape in shapes.items()},
         )
@@ -63,8 +64,10 @@ class Reader:
         count = len(boxes)
         columns = self.bulk(boxes.reshape(count, -1)).reshape(count, -1, 2)
         lower, upper = columns[..., 0], columns[..., 1]
-        np.maximum(lower, self.first, out=lower)
-        np.minimum(upper, self.last, out=upper)
+        for edge in self.edges:
+            edge.settle(columns, boxes, int(self.limits[edge.column]))
+        np.maximum(lower, 0, out=lower)
+        np.minimum(upper, self.limits, out=upper)
         full = boxes[..., 0] < boxes[..., 1]
         occupied = bool(full.all()) and bool((lower < upper).all())
         regions = {}

@@ -1,0 +1,100 @@
+"""Exact regions where a padded index moves in steps across the edge of its tensor.
+
+The values of `2 * x - 1` inside a tensor start at 1, not at 0. Clipping the bounds of an index is exact
+only if its values have no gaps; here gaps are looked for, and the first and last value inside found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from .access import Access
+from .affine import Affine, IndexVariable
+from .evaluate import Integers
+from .region import Boxes
+
+MAX_TRIALS = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A padded index that is a sum of variables times integers, by increasing size of the integers.
+
+    `column` is its place among all dimensions of all accesses, `positions` are those of its variables.
+    """
+
+    column: int
+    positions: tuple[int, ...]
+    factors: tuple[int, ...]
+
+    def settle(self, columns: Boxes, boxes: Boxes, extent: int) -> None:
+        """Replace the bounds `columns[:, column]` of an index by those of its values in `[0, extent)`.
+
+        Bounds that need no care, or too many trials, are left to be clipped. Boxes are not empty where
+        it matters: what an empty one reads is looked at elsewhere.
+        """
+        lower, upper = columns[:, self.column, 0], columns[:, self.column, 1]
+        lengths = boxes[:, self.positions, 1] - boxes[:, self.positions, 0]
+        gaps = np.zeros(len(boxes), np.bool_)
+        span = np.zeros(len(boxes), np.int64)
+        for factor, length in zip(self.factors, lengths.T, strict=True):
+            gaps |= (length > 1) & (span + 1 < factor)
+            span += factor * (length - 1)
+        careful = np.flatnonzero(gaps & ((lower < 0) | (upper > extent)) & (lengths > 0).all(axis=1))
+        if len(careful):
+            found = self._inside(lower[careful], lengths[careful], extent)
+            if found is not None:
+                columns[careful, self.column] = found
+
+    def _inside(self, lower: Integers, lengths: Integers, extent: int) -> Boxes | None:
+        """First and last value inside `[0, extent)`, half-open, `[n, 2]`; zeros where there is none.
+
+        One variable is solved for, all combinations of the others are tried.
+        """
+        longest = lengths.max(axis=0)
+        free = int(longest.argmax())
+        others = [axis for axis in range(len(self.factors)) if axis != free]
+        trials = prod(longest[others].tolist())
+        if len(lower) * trials > MAX_TRIALS:
+            return None
+        steps = np.indices(tuple(longest[others])).reshape(len(others), trials)
+        possible = (steps[None] < lengths[:, others, None]).all(axis=1)
+        offsets = lower[:, None] + np.array([self.factors[axis] for axis in others], np.int64) @ steps
+        factor, last_step = self.factors[free], lengths[:, free, None] - 1
+        first = offsets + factor * np.maximum(0, -(offsets // factor))
+        last = offsets + factor * np.minimum(last_step, (extent - 1 - offsets) // factor)
+        inside = possible & (first >= 0) & (first <= last) & (last < extent)
+        found = np.stack(
+            (np.where(inside, first, extent).min(axis=1), np.where(inside, last + 1, 0).max(axis=1)), axis=-1
+        )
+        found[~inside.any(axis=1)] = 0
+        return found
+
+
+def edges(variables: Sequence[str], accesses: Sequence[Access]) -> tuple[Edge, ...]:
+    """The padded indices whose values may have gaps."""
+    places: Mapping[str, int] = {name: position for position, name in enumerate(variables)}
+    found = []
+    column = 0
+    for access in accesses:
+        for index in access.indices:
+            terms = _steps(index, places) if access.padded and isinstance(index, Affine) else []
+            if terms and terms[-1][0] > 1:
+                factors, positions = zip(*terms, strict=True)
+                found.append(Edge(column, positions, factors))
+            column += 1
+    return tuple(found)
+
+
+def _steps(form: Affine, places: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Absolute factors and positions of an index's variables; none where it is made of anything else."""
+    steps = []
+    for coefficient, atom in form.terms:
+        if not isinstance(atom, IndexVariable) or not coefficient.is_Integer:
+            return []
+        steps.append((abs(int(coefficient)), places[atom.name]))
+    return sorted(steps)
