@@ -1,1 +1,9 @@
-""""""
+"""Search for the plan that moves the fewest bytes, and lowering of a graph and its plan to programs."""
+
+from .lowering import lower
+from .partition import METHODS, partition
+from .plan import Plan, contributors
+from .recount import Contribution
+from .splits import SplitLayout
+
+__all__ = ["METHODS", "Contribution", "Plan", "SplitLayout", "contributors", "lower", "partition"]

@@ -51,7 +51,7 @@ def first_step_bound(
     Where every count is already a bound the optimum itself is the answer, else a second elimination over
     the smaller tables gives it.
     """
-    refinable = _Refinable()
+    refinable = Refinable()
     known: dict[tuple[OperatorChoices, TensorChoices, tuple[str, ...]], Counts] = {}
     factors: list[Factor] = []
     exact = True
@@ -61,7 +61,7 @@ def first_step_bound(
         if not isinstance(link.source, int) and not refinable.all(operator, link.source):
             key = (operator, tensor, link.source)
             if key not in known:
-                known[key] = _certain_reads(operator, tensor, link.source, refinable)
+                known[key] = certain_reads(operator, tensor, link.source, refinable)
             table = known[key] * link.weight
             exact = False
         factors.append(Factor(_scope(link, len(operators)), table))
@@ -75,10 +75,13 @@ def _scope(link: Link, operators: int) -> tuple[int, int]:
     return link.operator, operators + link.tensor
 
 
-def _certain_reads(
-    operator: OperatorChoices, tensor: TensorChoices, names: tuple[str, ...], refinable: _Refinable
+def certain_reads(
+    operator: OperatorChoices, tensor: TensorChoices, names: tuple[str, ...], refinable: Refinable
 ) -> Counts:
-    """Elements that any refinement fetches: `[operator choices, tensor choices]`."""
+    """Elements of an input that any refinement fetches: `[operator choices, tensor choices]`.
+
+    `names` are the parameters through which the operator reads the tensor.
+    """
     owned = tensor.regions[None]
     largest: Counts | None = None
     for name in names:
@@ -90,7 +93,7 @@ def _certain_reads(
     return total
 
 
-class _Refinable:
+class Refinable:
     """Which reads have the property that the regions of any refinement cover the whole region."""
 
     def __init__(self) -> None:

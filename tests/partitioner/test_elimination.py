@@ -85,6 +85,19 @@ def test_a_hub_with_many_leaves_stays_small():
     assert solution.largest_table == 12
 
 
+def test_the_largest_table_counts_the_edges_that_elimination_adds():
+    side = 5
+    edges = [(r * side + c, r * side + c + 1) for r in range(side) for c in range(side - 1)]
+    edges += [(r * side + c, (r + 1) * side + c) for r in range(side - 1) for c in range(side)]
+    random = np.random.default_rng(1)
+    factors = [Factor(edge, random.integers(0, 9, (2, 2))) for edge in edges]
+    solution = eliminate([2] * side * side, factors)
+    assert value(factors, solution.assignment) == solution.optimum
+    assert solution.largest_table >= 2 ** (side + 1)
+    with pytest.raises(PlanError, match=f"limit is {solution.largest_table - 1}"):
+        eliminate([2] * side * side, factors, table_limit=solution.largest_table - 1)
+
+
 def test_equal_costs_resolve_to_the_first_value():
     solution = eliminate(
         [3, 3, 2], [Factor((0, 1), np.zeros((3, 3), int)), Factor((1, 2), np.ones((3, 2), int))]

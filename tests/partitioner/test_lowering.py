@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tofu import tdl
 from tofu.dataflow.partitioned import BufferKind, Compute, MultiFetch, Reduce
 from tofu.errors import PlanError
+from tofu.partitioner.cover import cover
 from tofu.partitioner.lowering import lower
 from tofu.partitioner.partition import partition
 
@@ -220,17 +221,29 @@ def test_partial_results_are_combined_in_worker_order(toy, texts):
         assert [piece.worker for part in reduce.parts for piece in part] == [0, 1, 2, 3]
 
 
-def test_readers_of_replicas_turn_to_different_workers():
-    from tofu.partitioner.cover import cover
+def test_a_tensor_read_through_two_parameters_is_fetched_once(toy):
+    builder = toy()
+    vector = builder.tensor(4)
+    text = "def scale(a, b, c):\n    return lambda i, j: c[i, j] * (a[0] + b[0])"
+    builder.apply(text, vector, vector, builder.tensor(4, 4))
+    graph = builder.graph()
+    plan = partition(graph, 2)
+    assert plan.cost_bytes == lower(graph, plan).planned_bytes == 4
+    check(graph, 2)
 
+
+def test_readers_start_with_themselves_and_go_on_to_the_next_worker():
+    held = [((w, w + 1),) for w in range(4)]
+    assert [w for w, _ in cover(((0, 4),), held, 2)] == [2, 3, 0, 1]
+
+
+def test_readers_of_replicas_turn_to_different_workers():
     held = [((0, 4),), ((0, 4),), ((4, 8),), ((4, 8),)]
     assert [cover(((4, 6),), held, reader) for reader in (0, 1)] == [((2, ((4, 6),)),), ((3, ((4, 6),)),)]
     assert cover(((4, 6),), held, 3) == ((3, ((4, 6),)),)
 
 
 def test_overlapping_holders_are_cut_into_disjoint_pieces():
-    from tofu.partitioner.cover import cover
-
     held = [((0, 6), (0, 6)), ((4, 9), (2, 9)), ((0, 9), (0, 9)), None]
     for reader in range(4):
         pieces = cover(((1, 9), (1, 9)), held, reader)

@@ -208,14 +208,6 @@ def test_the_bound_is_attained_where_one_step_is_all(graph):
         assert reads_twice or plan.lower_bound_bytes == plan.cost_bytes
 
 
-def test_strided_reads_do_not_count_towards_the_bound(toy, texts):
-    graph = toy()
-    transposed = graph.apply(texts["TRANSPOSE"], graph.tensor(8, 8))
-    graph.apply(texts["EVERY_SECOND"], transposed)
-    plan = partition(graph.graph(), 2)
-    assert plan.lower_bound_bytes == 0 == plan.cost_bytes
-
-
 @pytest.mark.parametrize(
     ("workers", "factors"),
     [(1, ()), (2, (2,)), (7, (7,)), (12, (3, 2, 2)), (30, (5, 3, 2)), (97 * 2, (97, 2))],
