@@ -9,13 +9,24 @@ places are still checked. Bottom-up and iterative, so the depth of the text does
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from . import ast
 from .ast import Expression, Index, Lambda, Reducer, Span
 from .functions import CONSTANTS, FUNCTIONS
 from .header import is_tree, read_number, read_parameters, span_of
+from .parts import (
+    Declaration,
+    Failed,
+    Group,
+    Listing,
+    Name,
+    OpaqueCall,
+    Part,
+    Shape,
+    listed,
+    why_no_value,
+)
 from .results import Returned, resolve_results
 from .source import Diagnostic
 
@@ -45,64 +56,6 @@ BINARY_OPERATORS = {
     "modulo": "%",
     "power": "**",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Name:
-    """A name whose meaning the surrounding form decides."""
-
-    name: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """`tensor.shape` that still waits for its axis."""
-
-    tensor: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _OpaqueCall:
-    """`function(slices)` that still waits for its indices."""
-
-    function: str
-    arguments: tuple[ast.Element, ...]
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Declaration:
-    """`Opaque()`."""
-
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """Stands where something was complained about."""
-
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """A parenthesised expression: `-(1)` negates a number, `-1` is one."""
-
-    value: Expression
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """What a rule that only lists holds."""
-
-    values: tuple[Part, ...]
-    span: Span
-
-
-Part = Index | ast.Binder | Lambda | _Name | _Shape | _OpaqueCall | _Declaration | _Failed | _Group | _Listing
 
 
 class Builder:
@@ -136,9 +89,9 @@ class Builder:
         """The expression of a `test` tree."""
         return self._expression(self._build(tree))
 
-    def _complain(self, message: str, span: Span, hint: str) -> _Failed:
+    def _complain(self, message: str, span: Span, hint: str) -> Failed:
         self.diagnostics.append(Diagnostic(message, span, hint))
-        return _Failed(span)
+        return Failed(span)
 
     def _declare_opaque(self, statement: ParseTree) -> None:
         name, value = statement.children
@@ -156,7 +109,7 @@ class Builder:
         built = self._build(value)
         if isinstance(built, Lambda):
             return ast.Stage(str(name), built, span_of(statement))
-        if not isinstance(built, _Declaration):
+        if not isinstance(built, Declaration):
             self._complain(
                 f"'{name}' is neither a stage nor an opaque function",
                 built.span,
@@ -168,7 +121,7 @@ class Builder:
         built = self._build(child)
         if isinstance(built, Lambda):
             return built
-        assert isinstance(built, _Name)
+        assert isinstance(built, Name)
         return built.name, built.span
 
     def _build(self, tree: ParseTree | Token) -> Part:
@@ -187,15 +140,16 @@ class Builder:
             return ast.Binary(BINARY_OPERATORS[rule], left, right, span)
         match rule:
             case "name" | "returned_name":
-                return _Name(str(tokens[0]), span)
+                return Name(str(tokens[0]), span)
             case "number":
                 return ast.Number(read_number(tokens[0], self.diagnostics), span)
             case "group":
-                return _Group(self._expression(parts[0]), span)
+                return Group(self._expression(parts[0]), span)
             case "negative":
-                if isinstance(parts[0], ast.Number):
-                    return ast.Number(-parts[0].value, span)
-                return ast.Unary("-", self._expression(parts[0]), span)
+                operand = self._expression(parts[0])
+                if isinstance(operand, ast.Number) and not isinstance(parts[0], Group):
+                    return ast.Number(-operand.value, span)
+                return ast.Unary("-", operand, span)
             case "positive":
                 return self._expression(parts[0])
             case "not":
@@ -218,48 +172,48 @@ class Builder:
             case "member":
                 return self._member(parts[0], str(tokens[0]), span)
             case "call":
-                return self._call(parts[0], _values(parts[1]), span)
+                return self._call(parts[0], listed(parts[1]), span)
             case "subscript":
-                return self._subscript(parts[0], _values(parts[1]), span)
+                return self._subscript(parts[0], listed(parts[1]), span)
             case "binders" | "arguments" | "indices":
-                return _Listing(tuple(parts), span)
+                return Listing(tuple(parts), span)
             case _:
                 raise AssertionError(f"the grammar has a rule {rule} that nothing builds")
 
     def _binders(self, listing: Part) -> tuple[ast.Binder, ...]:
-        return tuple(binder for binder in _values(listing) if isinstance(binder, ast.Binder))
+        return tuple(binder for binder in listed(listing) if isinstance(binder, ast.Binder))
 
     def _expression(self, part: Part) -> Expression:
         """A part as a value; complains, and gives a number in its place, where it is not one."""
         match part:
-            case _Group(value=value):
+            case Group(value=value):
                 return value
-            case _Name(name=name, span=span) if name in CONSTANTS:
+            case Name(name=name, span=span) if name in CONSTANTS:
                 return ast.Number(CONSTANTS[name], span)
-            case _Name(name=name, span=span) if name in self._attributes:
+            case Name(name=name, span=span) if name in self._attributes:
                 return ast.Attribute(name, span=span)
-            case _Name(name=name, span=span):
+            case Name(name=name, span=span):
                 return ast.Variable(name, span)
-            case ast.Binder() | _Listing():
+            case ast.Binder() | Listing():
                 raise AssertionError("the grammar puts no list where a value belongs")
-            case _Failed(span=span):
+            case Failed(span=span):
                 return ast.Number(1, span)
-            case _Shape() | _OpaqueCall() | _Declaration() | Lambda() | ast.Star() | ast.FullSlice():
-                self._complain(*_why_no_value(part))
+            case Shape() | OpaqueCall() | Declaration() | Lambda() | ast.Star() | ast.FullSlice():
+                self._complain(*why_no_value(part))
                 return ast.Number(1, part.span)
             case _:
                 return part
 
     def _member(self, base: Part, name: str, span: Span) -> Part:
         match base:
-            case _Name(name="tofu") if name in LANGUAGE:
-                return _Name(name, span)
-            case _Name(name=tensor) if name == "shape":
-                return _Shape(tensor, span)
-            case _Name(name=module) if name in LANGUAGE:
+            case Name(name="tofu") if name in LANGUAGE:
+                return Name(name, span)
+            case Name(name=tensor) if name == "shape":
+                return Shape(tensor, span)
+            case Name(name=module) if name in LANGUAGE:
                 message = f"'{module}.{name}' is not known here: nothing of Python is executed"
                 self._complain(message, span, f"write {name}")
-                return _Name(name, span)
+                return Name(name, span)
             case _:
                 return self._complain(
                     f"expected '.shape', found '.{name}'",
@@ -269,19 +223,19 @@ class Builder:
 
     def _call(self, base: Part, arguments: tuple[Part, ...], span: Span) -> Part:
         match base:
-            case _Name(name="Opaque"):
+            case Name(name="Opaque"):
                 if arguments:
                     self._complain("Opaque takes no argument", span, "write Opaque()")
-                return _Declaration(span)
-            case _Name(name="pad"):
+                return Declaration(span)
+            case Name(name="pad"):
                 return self._pad(arguments, span)
-            case _Name(name=name) if name in self.opaques:
+            case Name(name=name) if name in self.opaques:
                 return self._opaque_call(name, arguments, span)
-            case _Name(name=name) if name in set(Reducer):
+            case Name(name=name) if name in set(Reducer):
                 return self._reduce(Reducer(name), arguments, span)
-            case _Name(name=name):
+            case Name(name=name):
                 return ast.Call(name, tuple(map(self._expression, arguments)), span)
-            case _Failed():
+            case Failed():
                 return base
             case _:
                 return self._complain(
@@ -326,19 +280,19 @@ class Builder:
             self._complain(
                 f"'{name}' is given no slice", span, "write a tensor with its indices, such as data[b, :, :]"
             )
-        return _OpaqueCall(name, tuple(slices), span)
+        return OpaqueCall(name, tuple(slices), span)
 
     def _subscript(self, base: Part, parts: tuple[Part, ...], span: Span) -> Part:
         match base:
-            case _Name(name=name) if name in self._attributes:
+            case Name(name=name) if name in self._attributes:
                 return self._attribute(name, parts, span)
-            case _Shape(tensor=tensor):
+            case Shape(tensor=tensor):
                 return self._extent(tensor, parts, span)
-            case _Name(name=name):
+            case Name(name=name):
                 return ast.Element(name, self._indices(parts), span)
-            case _OpaqueCall(function=function, arguments=arguments):
+            case OpaqueCall(function=function, arguments=arguments):
                 return ast.OpaqueElement(function, arguments, self._indices(parts), span)
-            case _Failed():
+            case Failed():
                 return base
             case ast.Call(function=function) if function == self._operator:
                 return self._complain(f"operator '{function}' calls itself", base.span, _NOT_RECURSIVE)
@@ -369,34 +323,3 @@ class Builder:
             case _:
                 hint = f"write {tensor}.shape[0] or {tensor}.shape[-1]"
                 return self._complain(f"an axis of '{tensor}.shape' must be a whole number", span, hint)
-
-
-def _why_no_value(
-    part: _Shape | _OpaqueCall | _Declaration | Lambda | ast.Star | ast.FullSlice,
-) -> tuple[str, Span, str]:
-    """Message, place and hint for a part that is not a value."""
-    match part:
-        case _Shape(tensor=tensor):
-            message = f"'{tensor}.shape' needs an axis"
-            hint = f"write {tensor}.shape[0] for the first dimension"
-        case _OpaqueCall(function=function):
-            message = f"the result of '{function}' is a tensor and must be indexed"
-            hint = f"write {function}(...)[i, j]"
-        case _Declaration():
-            message = "an opaque function must have a name"
-            hint = "write name = Opaque() on a line before the return"
-        case Lambda():
-            message = "a lambda is not a value here"
-            hint = "a lambda is returned, a stage, or the argument of a reducer"
-        case ast.Star(name=name):
-            message, hint = f"'*{name}' is not a value", "it may only stand as an index"
-        case ast.FullSlice():
-            message, hint = "':' is not a value", "it may only stand as an index"
-        case _:
-            assert_never(part)
-    return message, part.span, hint
-
-
-def _values(part: Part) -> tuple[Part, ...]:
-    assert isinstance(part, _Listing)
-    return part.values

@@ -105,14 +105,13 @@ class _Checker:
             if kind == "opaque function" and name in _CALLABLE:
                 self.complain(f"'{name}' is a function of the language", span, "choose another name")
             if name in self.kinds:
-                self.complain(
-                    f"{kind} '{name}' has the name of a {self.kinds[name]}", span, "rename one of them"
-                )
+                message = f"'{name}' is declared twice: as {self.kinds[name]} and as {kind}"
+                self.complain_unknown(message, span, "rename one of them")
             self.kinds.setdefault(name, kind)
 
     def check_reserved(self, name: str, span: Span) -> None:
         if name in CONSTANTS:
-            self.complain(f"'{name}' is a constant", span, "choose another name")
+            self.complain_unknown(f"'{name}' is a constant", span, "choose another name")
 
     def check_lambdas(self, lambdas: Iterable[Lambda]) -> None:
         """Lambdas that share their variables: one stage, or all outputs."""
@@ -158,9 +157,8 @@ class _Checker:
                 )
             elif binder.name in self.kinds:
                 kind = self.kinds[binder.name]
-                self.complain(
-                    f"variable '{binder.name}' shadows the {kind}", binder.span, "rename the variable"
-                )
+                message = f"variable '{binder.name}' shadows the {kind}"
+                self.complain_unknown(message, binder.span, "rename the variable")
             if binder.extent is not None:
                 self.check_extent(binder.name, binder.extent)
             scope[binder.name] = binder

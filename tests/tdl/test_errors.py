@@ -37,7 +37,7 @@ TEXT = {
     "full-width digit": HEAD + "lambda i: a[i + \uff11]",
     "bidirectional mark in a comment": HEAD + "lambda i: a[i]  # \u202e]i[a",
     "lone surrogate": HEAD + "lambda i: a[i]\ud800",
-    "wide characters before the place": HEAD + "lambda i: a[i] '\u5e45\u5e83' $",
+    "wide characters before the place": 'def f(a): "\u5e45\u5e83"; return lambda i: a[i] $',
     "braces": HEAD + "lambda i: a[i] + {1}",
     "tabs before the place": "def f(a):\n\treturn\tlambda i:\ta[i] $",
     "string never closed": HEAD + "lambda i: a[i] + 'x",
