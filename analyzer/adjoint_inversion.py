@@ -166,8 +166,7 @@ class _Solver:
         return node if new is node else expression(self.ranges.polynomial(new))
 
     def _rewritten_guard(self, guard: Binary, known: Mapping[str, Expression]) -> Binary:
-        sides = (self._rewritten(side, known) for side in (guard.left, guard.right))
-        return Binary(guard.operator, *sides)
+        return Binary(guard.operator, self._rewritten(guard.left, known), self._rewritten(guard.right, known))
 
     def open_quotient(self) -> bool:
         """Replace `q // c` by an equation for `q` with a residue; False where no equation has one."""

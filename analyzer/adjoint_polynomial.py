@@ -204,9 +204,9 @@ class Ranges:
             return dividend
         if divisor.constant == 0:
             return Polynomial.atom(Binary("//", expression(dividend), expression(divisor)))
-        if dividend.constant is not None and divisor.constant is not None:
-            return Polynomial.integer(dividend.constant // divisor.constant)
         whole, rest = dividend.divide(divisor)
+        if rest.constant is not None and divisor.constant is not None:
+            return whole + rest.constant // divisor.constant
         if not rest.terms or (self.nonnegative(rest) and self.below(rest, divisor)):
             return whole
         match tuple(rest.terms.items()):
@@ -220,9 +220,9 @@ class Ranges:
         """`dividend % divisor`, with the sign of the divisor; multiples of the divisor vanish."""
         if divisor.constant == 0:
             return Polynomial.atom(Binary("%", expression(dividend), expression(divisor)))
-        if dividend.constant is not None and divisor.constant is not None:
-            return Polynomial.integer(dividend.constant % divisor.constant)
         _, rest = dividend.divide(divisor)
+        if rest.constant is not None and divisor.constant is not None:
+            return Polynomial.integer(rest.constant % divisor.constant)
         if not rest.terms or (self.nonnegative(rest) and self.below(rest, divisor)):
             return rest
         return Polynomial.atom(Binary("%", expression(rest), expression(divisor)))

@@ -1,0 +1,157 @@
+"""Normal forms of index expressions keep their value, and bounds and simplifications are sound."""
+
+from __future__ import annotations
+
+import operator
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tofu.analyzer.adjoint_inversion import Inversion, invert
+from tofu.analyzer.adjoint_polynomial import Polynomial, Ranges, expression
+from tofu.tdl import format_expression, parse_expression
+from tofu.tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+
+N = Extent("t", 0)
+X, Y = Variable("x"), Variable("y")
+SIZES = {"x": Polynomial.atom(N), "y": Polynomial.integer(3)}
+RANGES = Ranges(SIZES, lambda polynomial: polynomial)
+
+
+OPERATIONS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "==": operator.eq,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+
+
+def value(node: Expression, at: dict[Expression, int]) -> int:
+    """The value of an index expression."""
+    match node:
+        case Number(int(number)):
+            return number
+        case Unary("-", operand):
+            return -value(operand, at)
+        case Binary(symbol, left, right):
+            result: int = OPERATIONS[symbol](value(left, at), value(right, at))
+            return result
+        case _:
+            return at[node]
+
+
+INDICES = st.recursive(
+    st.sampled_from([X, Y, N]) | st.integers(-4, 4).map(Number),
+    lambda inner: (
+        st.builds(Binary, st.sampled_from(["+", "-"]), inner, inner)
+        | st.builds(Binary, st.just("*"), st.integers(-3, 3).map(Number) | st.just(N), inner)
+        | st.builds(Binary, st.sampled_from(["//", "%"]), inner, st.integers(1, 4).map(Number) | st.just(N))
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(index=INDICES)
+def test_normal_form_keeps_the_value_and_bounds_hold(index: Expression) -> None:
+    form = RANGES.polynomial(index)
+    lowest, highest = (RANGES.bound(form, upper=upper) for upper in (False, True))
+    nonnegative, below = RANGES.nonnegative(form), RANGES.below(form, SIZES["x"])
+    printed = parse_expression(format_expression(expression(form)).replace("t.shape[0]", "n"))
+    for n in range(1, 5):
+        for x, y in product(range(n), range(3)):
+            at: dict[Expression, int] = {X: x, Y: y, N: n, Variable("n"): n}
+            expected = value(index, at)
+            assert value(expression(form), at) == expected
+            assert value(printed, at) == expected
+            assert lowest is None or value(expression(lowest), at) <= expected
+            assert highest is None or value(expression(highest), at) >= expected
+            assert not nonnegative or expected >= 0
+            assert not below or expected < n
+
+
+@pytest.mark.parametrize(
+    ("text", "simple"),
+    [
+        ("x + y - x", "y"),
+        ("(3 * x + y) // 3", "x"),
+        ("(3 * x + y) % 3", "y"),
+        ("(6 * x + 4) // 3", "2 * x + 4 // 3"),
+        ("x // 2 // 3", "x // 6"),
+        ("(y * 2 - y) % 3", "y"),
+        ("1 - x", "1 - x"),
+        ("-x + 2 * (y + 1)", "2 * y - x + 2"),
+    ],
+)
+def test_simplifications(text: str, simple: str) -> None:
+    expected = RANGES.polynomial(parse_expression(simple))
+    form = RANGES.polynomial(parse_expression(text))
+    assert form == expected
+    assert len(format_expression(expression(form))) <= len(text)
+
+
+SOLVABLE = ("x", "y", "x + y", "2 * x + y", "3 * x + y", "4 - x", "x // 2", "x // 2 % 2", "x % 3", "(x + y) % 2", "2")
+    "x",
+    "y",
+    "x + y",
+    "2 * x + y",
+    "3 * x + y",
+    "4 - x",
+    "x // 2",
+    "x // 2 % 2",
+    "x % 3",
+    "(x + y) % 2",
+)
+INVERSIONS = st.lists(st.sampled_from(SOLVABLE), min_size=1, max_size=3)
+
+
+def in_range(found: Inversion, at: dict[Expression, int]) -> bool:
+    """Whether all solved variables have values that they can take."""
+    limits = {name: found.ranges.extents[name].constant or 0 for name in found.values}
+    return all(0 <= at[Variable(name)] < limit for name, limit in limits.items())
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts=INVERSIONS, extents=st.tuples(st.integers(1, 6), st.integers(1, 4)))
+def test_inversion_finds_exactly_the_variables_that_read_a_position(
+    texts: list[str], extents: tuple[int, int]
+) -> None:
+    """Free values that pass all guards, put into the solution, against trying every value."""
+    indices = tuple(parse_expression(text) for text in texts)
+    positions = tuple(f"j{axis}" for axis in range(len(indices)))
+    limits = {
+        name: 1 + max(value(index, {X: x, Y: y}) for x, y in product(*map(range, extents)))
+        for name, index in zip(positions, indices, strict=True)
+    }
+    sizes = dict(zip(("x", "y"), extents, strict=True)) | limits
+    ranges = Ranges({name: Polynomial.integer(n) for name, n in sizes.items()}, lambda p: p)
+    names = iter(f"new{n}" for n in range(20))
+    found = invert(indices, positions, ("x",), ("y",), ranges, lambda base: next(names))
+    free = [name for name in ("x", "y") if name not in found.values]
+    fresh = {binder.name: found.ranges.extents[binder.name].constant for binder in found.fresh}
+    for place in product(*(range(limits[name]) for name in positions)):
+        expected = {
+            (x, y)
+            for x, y in product(*map(range, extents))
+            if tuple(value(index, {X: x, Y: y}) for index in indices) == place
+        }
+        solutions: list[tuple[int, int]] = []
+        spans = [range(sizes[name]) for name in free] + [range(size or 0) for size in fresh.values()]
+        for choice in product(*spans):
+            at: dict[Expression, int] = {
+                Variable(name): n
+                for name, n in zip((*positions, *free, *fresh), (*place, *choice), strict=True)
+            }
+            if all(value(guard, at) for guard in found.guards):
+                at |= {Variable(name): value(node, at) for name, node in found.values.items()}
+                if in_range(found, at):
+                    solutions.append((at[X], at[Y]))
+        assert len(solutions) == len(set(solutions))
+        assert set(solutions) == expected
