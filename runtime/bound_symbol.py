@@ -98,7 +98,7 @@ class BoundSymbol:
         if not self._ran_training or not self.grad_dict:
             raise ExecutionError("backward needs forward(is_train=True) before it, and grad_req='write'")
         executor = self._executors[True]
-        heads = _heads(executor)
+        heads = self._heads(executor)
         if heads:
             self._run(True, dict(zip(heads, _listed(out_grads, heads), strict=True)))
         for name, gradient in self.grad_dict.items():
@@ -144,11 +144,10 @@ class BoundSymbol:
         graph = executor.partitioned.graph
         return [executor.read(graph.tensors[index].name) for index in graph.outputs[: len(self.symbol)]]
 
-
-def _heads(executor: Executor) -> list[str]:
-    """Names of the tensors that take the gradients of outputs."""
-    tensors = executor.partitioned.graph.tensors
-    return [tensor.name for tensor in tensors if tensor.role is Role.DATA and tensor.name.startswith("grad(")]
+    def _heads(self, executor: Executor) -> list[str]:
+        """What is fed beside the arguments: the gradients of the outputs that are no losses."""
+        fed = [t.name for t in executor.partitioned.graph.tensors if t.role is Role.DATA]
+        return [name for name in fed if name not in self.arg_dict]
 
 
 def _listed(out_grads: Any, heads: Sequence[str]) -> list[npt.ArrayLike]:

@@ -11,11 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Step = Callable[[], None]
 
 LONGEST_GROUP = 64
 """Steps in a group at most: how many small steps a stop may have to sit out."""
+
+JOIN_SECONDS = 5.0
+"""How long closing waits for steps that still run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def group(tasks: Sequence[Sequence[Task]]) -> tuple[tuple[_Group, ...], ...]:
         groups.append(
             tuple(
                 _Group(own[start].waits, tuple(task.step for task in own[start:stop]), start, stop)
-                for start, stop in zip(cuts, [*cuts[1:], len(own)], strict=True)
+                for start, stop in pairwise([*cuts, len(own)])
             )
         )
     return tuple(groups)
@@ -113,13 +117,13 @@ class Team:
         stops the threads at their next step and passes through.
         """
         assert not self._stopping, "a closed or broken team cannot run"
-        with self._gate:
-            self._done[:] = [0] * len(self._threads)
-            self._current[:] = [0] * len(self._threads)
-            self._working = len(self._threads)
-            self._iteration += 1
-            self._gate.notify_all()
         try:
+            with self._gate:
+                self._done[:] = [0] * len(self._threads)
+                self._current[:] = [0] * len(self._threads)
+                self._working = len(self._threads)
+                self._iteration += 1
+                self._gate.notify_all()
             self._await_threads()
         except BaseException:
             self._stop()
@@ -128,12 +132,13 @@ class Team:
             thread, step, error = min(self._failures, key=lambda failure: failure[:2])
             raise StepFailed(thread, step) from error
 
-    def close(self, join_seconds: float = 5.0) -> None:
-        """End the threads; one that hangs in a step is left behind (it is a daemon)."""
+    def close(self) -> None:
+        """End the threads. One that hangs in a step is left behind; it does not keep the process alive."""
         self._closed = True
         self._stop()
+        deadline = time.monotonic() + JOIN_SECONDS
         for thread in self._threads:
-            thread.join(join_seconds)
+            thread.join(max(deadline - time.monotonic(), 0))
 
     def _await_threads(self) -> None:
         seen = list(self._current)
