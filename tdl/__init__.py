@@ -8,7 +8,7 @@ from .markers import Max, Min, Opaque, Prod, Sum, pad
 from .parser import parse, parse_expression
 from .printer import format, format_expression, format_lambda
 from .source import Diagnostic, Source, SourceError
-from .traverse import children, levels, rebuild, transform, walk
+from .traverse import Node, children, levels, rebuild, transform, walk
 
 __all__ = [
     "CONSTANTS",
@@ -16,6 +16,7 @@ __all__ = [
     "Diagnostic",
     "Max",
     "Min",
+    "Node",
     "Opaque",
     "Prod",
     "ScalarFunction",

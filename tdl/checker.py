@@ -143,9 +143,10 @@ class _Checker:
             self.complain(
                 "a lambda has at most one starred variable", binder.span, "nest two reducers instead"
             )
-        for place, binder in enumerate(variables):
+        names: set[str] = set()
+        for binder in variables:
             self.check_reserved(binder.name, binder.span)
-            if binder.name in {earlier.name for earlier in variables[:place]}:
+            if binder.name in names:
                 self.complain(
                     f"variable '{binder.name}' occurs twice in one lambda", binder.span, "rename one of them"
                 )
@@ -161,6 +162,7 @@ class _Checker:
                 self.complain_unknown(message, binder.span, "rename the variable")
             if binder.extent is not None:
                 self.check_extent(binder.name, binder.extent)
+            names.add(binder.name)
             scope[binder.name] = binder
         return scope
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-
 from tofu import tdl
 from tofu.errors import DescriptionError
 
@@ -86,7 +85,7 @@ NAMES = {
     "variable named like a constant": HEAD + "lambda pi: a[pi]",
     "same tensor twice": "def f(a, a): return lambda i: a[i]",
     "tensor and attribute": "def f(a, *, a=1): return lambda i: a",
-    "same stage twice": "def f(a):\n    b = lambda i: a[i]\n    b = lambda i: a[i]\n    return lambda i: b[i]",
+    "same stage twice": "def f(a):\n  b = lambda i: a[i]\n  b = lambda i: a[i]\n  return lambda i: b[i]",
     "opaque twice": "def f(a):\n    C = Opaque()\n    C = Opaque()\n    return lambda i: C(a[:])[i]",
     "opaque named like a function": "def f(a):\n    exp = Opaque()\n    return lambda i: exp(a[:])[i]",
     "operator calls itself": HEAD + "lambda i: f(a)[i]",

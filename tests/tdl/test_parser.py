@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
 from tofu import tdl
 from tofu.tdl import ast
 
@@ -88,7 +87,9 @@ def test_layout_means_nothing(text: str) -> None:
     assert tdl.parse(text) == tdl.parse("def f(a): return lambda i: a[i]")
 
 
-@pytest.mark.parametrize("name", ["N", "I", "S", "E", "floor", "Sum", "class", "for", "None", "lambda_", "tofu", "sqrt"])
+@pytest.mark.parametrize(
+    "name", ["N", "I", "S", "E", "floor", "Sum", "class", "for", "None", "lambda_", "tofu", "sqrt"]
+)
 def test_variables_may_have_any_name(name: str) -> None:
     description = tdl.parse(f"def f(a): return lambda {name}: a[{name}] + sqrt({name})")
     assert description.outputs[0].variables == (ast.Binder(name),)
@@ -118,7 +119,13 @@ def test_meaning(text: str, meaning: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "different"),
-    [("i - 1", "i + 1"), ("-(1)", "-1"), ("i - (j - 1)", "i - j - 1"), ("1", "1.5"), ("i ** j ** 2", "(i ** j) ** 2")],
+    [
+        ("i - 1", "i + 1"),
+        ("-(1)", "-1"),
+        ("i - (j - 1)", "i - j - 1"),
+        ("1", "1.5"),
+        ("i ** j ** 2", "(i ** j) ** 2"),
+    ],
 )
 def test_different_meaning(text: str, different: str) -> None:
     assert body(text) != body(different)
@@ -126,7 +133,16 @@ def test_different_meaning(text: str, different: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("7", 7), ("0", 0), ("1_000", 1000), (".5", 0.5), ("2.", 2.0), ("1e-3", 1e-3), ("1.5E2", 150.0), ("-3", -3)],
+    [
+        ("7", 7),
+        ("0", 0),
+        ("1_000", 1000),
+        (".5", 0.5),
+        ("2.", 2.0),
+        ("1e-3", 1e-3),
+        ("1.5E2", 150.0),
+        ("-3", -3),
+    ],
 )
 def test_numbers(text: str, value: float) -> None:
     number = body(text)
@@ -141,7 +157,10 @@ def test_constants(text: str, value: float) -> None:
 
 
 def test_attributes() -> None:
-    text = "def f(a, *, n, flag=True, scale=-1.5, k=(3,), e=(), g=(1)): return lambda i: a[i + n] * scale + k[0] * g"
+    text = """
+        def f(a, *, n, flag=True, scale=-1.5, k=(3,), e=(), g=(1)):
+            return lambda i: a[i + n] * scale + k[0] * g
+    """
     description = tdl.parse(text)
     assert [(p.name, p.default) for p in description.attributes] == [
         ("n", None),

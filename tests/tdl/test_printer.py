@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tofu import tdl
 from tofu.tdl import ast
 from tofu.tdl.functions import FUNCTIONS
@@ -41,9 +40,7 @@ ELEMENTS = st.builds(ast.Element, st.just("a"), st.tuples(affine(), affine()))
 def grow(inner: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[ast.Expression]:
     nonzero = inner.filter(lambda node: not (isinstance(node, ast.Number) and node.value == 0))
     calls = st.sampled_from(sorted(FUNCTIONS)).flatmap(
-        lambda name: st.builds(
-            ast.Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity)
-        )
+        lambda name: st.builds(ast.Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity))
     )
     operators = st.sampled_from(["+", "-", "*", "**", "<", "<=", ">", ">=", "==", "!=", "and", "or"])
     return st.one_of(
