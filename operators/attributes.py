@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ..errors import OperatorError
+
+MAX_LITERAL = 1000
+LONG_INTEGER = re.compile(r"\b(\d+)L\b")
+"""Python 2's long integers, `(3L, 3L)` in old graph files."""
 
 Value = int | float | bool | str | tuple[int | float, ...] | None
 
@@ -142,11 +147,11 @@ def _convert(operator: str, spec: AttributeSpec, given: object) -> Value:
 
 
 def _literal(text: str) -> object:
-    """The value that text stands for; text that is no literal stands for itself."""
-    if len(text) > 1000:
+    """The value that text stands for; text that is no literal, or too long for one, stands for itself."""
+    if len(text) > MAX_LITERAL:
         return text
     try:
-        return ast.literal_eval(text.strip().replace("L", "") if text.strip().startswith(("(", "[")) else text)
+        return ast.literal_eval(LONG_INTEGER.sub(r"\1", text.strip()))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
 

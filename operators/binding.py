@@ -17,7 +17,7 @@ from .staging import stages_of
 
 
 class Binding(StagedBound):
-    """A description with stages, bound: regions are composed through the stages, strategies the last one's."""
+    """A description with stages: regions are composed through the stages, strategies are the last one's."""
 
     def __init__(
         self, description: ast.Description, stages: tuple[Stage, ...], shapes: Mapping[str, Shape]
@@ -54,7 +54,5 @@ def bind_variant(
     if len(stages) == 1:
         return stages[0].bind(shapes)
     taken = {name: shapes[name] for name in description.tensor_names}
-    special = specialize(
-        description, variant.constants, {name: len(shape) for name, shape in taken.items()}
-    )
+    special = specialize(description, variant.constants, {name: len(shape) for name, shape in taken.items()})
     return Binding(special, stages, taken)

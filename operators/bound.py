@@ -66,6 +66,6 @@ def checked_arrays(
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ShapeError(
-                f"{operator} is bound to {name} of shape {shape}, but the array has shape {arrays[name].shape}"
+                f"{operator} is bound to {name} of shape {shape}, the array has {arrays[name].shape}"
             )
     return arrays

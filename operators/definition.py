@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from types import MappingProxyType
 
 from .. import tdl
@@ -70,7 +70,7 @@ def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachmen
     return Variant(description, constants, kernels)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parsed(text: str) -> ast.Description:
     return tdl.parse(text, "<library>")
 

@@ -20,7 +20,6 @@ from .stage import Stage, output_names
 from .staging import describe, produced_shapes, stages_of
 
 
-
 class Produced(NamedTuple):
     """Which stage, and which of its outputs, holds a value."""
 
@@ -58,7 +57,8 @@ class Operator:
     iteration overwrites as `update_definitions` say. `gradient_definition` replaces the derived adjoint
     (unless it gives None); it is handed the shapes of everything that the forward stages read and produce.
     `hints` adds shapes that the description cannot be solved for. `overwrites` names, for optimizer
-    updates, the argument that each output replaces. `count_attribute` is the attribute that holds the
+    updates, the argument that each output replaces. An operator that is not `differentiable` has gradients
+    of zero. `count_attribute` is the attribute that holds the
     number of inputs of an operator that takes any number of them.
     """
 
@@ -73,6 +73,7 @@ class Operator:
     gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
     hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
     is_loss: bool = False
+    differentiable: bool = True
     overwrites: tuple[str, ...] = ()
     count_attribute: str | None = None
     aliases: tuple[str, ...] = ()
@@ -126,6 +127,8 @@ class Operator:
         self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
     ) -> Gradient | None:
         """The custom gradient, or None where stages are differentiated through `Stage.adjoint`."""
+        if not self.differentiable:
+            return Gradient((), {})
         if self.gradient_definition is None:
             return None
         checked = self.attributes(attributes)
@@ -143,9 +146,7 @@ class Operator:
         }
         return Gradient(stages, {argument: places[name] for argument, name in variant.targets.items()})
 
-    def updates(
-        self, attributes: Mapping[str, object], shapes: Mapping[str, Shape]
-    ) -> Mapping[str, Stage]:
+    def updates(self, attributes: Mapping[str, object], shapes: Mapping[str, Shape]) -> Mapping[str, Stage]:
         """For each auxiliary state the stage whose output overwrites it after a training iteration.
 
         Such a stage reads auxiliary states, arguments and what the forward stages produce, by name.

@@ -25,7 +25,9 @@ def merge(operator: str, tensor: str, a: PartialShape, b: PartialShape) -> Parti
     if a is None or b is None:
         return b if a is None else a
     if len(a) != len(b):
-        raise ShapeError(f"{operator}: {tensor} has shape {a}, but shape {b} with {len(b)} dimensions is needed")
+        raise ShapeError(
+            f"{operator}: {tensor} has shape {a}, but shape {b} with {len(b)} dimensions is needed"
+        )
     for axis, (x, y) in enumerate(zip(a, b, strict=True)):
         if x is not None and y is not None and x != y:
             raise ShapeError(f"{operator}: dimension {axis} of {tensor} is {x} in {a}, but {y} is needed")
@@ -71,7 +73,7 @@ def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> 
             elif name in ranks and len(unknown) == 1:
                 if ranks[name] < counted:
                     raise ShapeError(
-                        f"{description.name}: {name} has {ranks[name]} dimensions, at least {counted} are needed"
+                        f"{description.name}: {name} has {ranks[name]} dimensions, it needs {counted} or more"
                     )
                 stars[unknown[0]] = ranks[name] - counted
                 changed = True

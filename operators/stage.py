@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from types import MappingProxyType
 
 from ..analyzer.adjoint import adjoint
@@ -72,7 +72,7 @@ class Stage:
         return stages
 
 
-@lru_cache(maxsize=None)
+@cache
 def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage:
     """The stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
     return Stage(description, output_names(len(description.outputs)), kernel)

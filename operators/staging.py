@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import assert_never
 
 from ..analyzer.region import Shape
@@ -50,7 +50,7 @@ def stages_of(variant: Variant, shapes: Mapping[str, Shape]) -> tuple[Stage, ...
     return _stages(description, tuple(variant.constants.items()), ranks, attached)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _stages(
     description: ast.Description,
     constants: tuple[tuple[str, Constant], ...],
@@ -64,7 +64,9 @@ def _stages(
     kernels = {stage: Attachment(kernel, dict(adjoints)) for stage, kernel, adjoints in attached}
     unknown = kernels.keys() - {names[0] for names in produces}
     if unknown:
-        raise OperatorError(f"{description.name}: kernels are attached to {unknown}, which it does not produce")
+        raise OperatorError(
+            f"{description.name}: kernels are attached to {unknown}, which it does not produce"
+        )
     stages = []
     for part, names in zip(parts, produces, strict=True):
         attachment = kernels.get(names[0], Attachment())
@@ -84,4 +86,6 @@ def _require(operator: str, names: tuple[str, ...], shapes: Mapping[str, Shape])
     missing = [name for name in names if name not in shapes]
     if missing:
         given = ", ".join(shapes) or "none"
-        raise ShapeError(f"{operator} needs the shape of {', '.join(missing)}; shapes were given for: {given}")
+        raise ShapeError(
+            f"{operator} needs the shape of {', '.join(missing)}; shapes were given for: {given}"
+        )

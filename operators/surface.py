@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from .. import tdl
-from ..tdl import Max, Min, Opaque, Prod, Sum
-from ..tdl import ast
-from .attributes import AttributeSpec, Attributes, Kind
+from ..tdl import Max, Min, Opaque, Prod, Sum, ast
+from .attributes import Attributes, AttributeSpec, Kind
 from .definition import Constant, Fixed, Variant
 from .operator import Operator
 
@@ -71,9 +70,7 @@ class _Described:
 
 def _constants(attributes: Attributes) -> Mapping[str, Constant]:
     return {
-        name: value
-        for name, value in attributes.items()
-        if value is not None and not isinstance(value, str)
+        name: value for name, value in attributes.items() if value is not None and not isinstance(value, str)
     }
 
 

@@ -86,8 +86,8 @@ def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mappin
     if data is not None:
         if len(data) != len(kernel) + 2:
             raise ShapeError(
-                f"Convolution: data has {len(data)} dimensions {data}, kernel={kernel} needs {len(kernel) + 2}: "
-                f"batch, channel and {len(kernel)} of space"
+                f"Convolution: data has {len(data)} dimensions {data}, but kernel={kernel} needs "
+                f"{len(kernel) + 2}: batch, channel and {len(kernel)} of space"
             )
         if data[1] is not None and data[1] % groups:
             raise ShapeError(f"Convolution: {data[1]} channels are not a multiple of num_group={groups}")

@@ -194,7 +194,8 @@ def _leaky_relu(attributes: Attributes) -> Variant:
         case _:
             return variant(
                 "def LeakyReLU(data, gamma):\n"
-                "    return lambda n, c, *i: where(data[n, c, *i] > 0, data[n, c, *i], gamma[c] * data[n, c, *i])"
+                "    return lambda n, c, *i: "
+                "where(data[n, c, *i] > 0, data[n, c, *i], gamma[c] * data[n, c, *i])"
             )
     source = f"def LeakyReLU(data, *, slope):\n    return lambda *i: {body}"
     return variant(source, {"slope": attributes.number("slope")})

@@ -36,7 +36,7 @@ def _arange(attributes: Attributes) -> Variant:
         start, stop = 0.0, start
     assert isinstance(stop, int | float)
     if step == 0 or repeat < 1:
-        raise OperatorError(f"_arange: step={step} and repeat={repeat}; step may not be 0, repeat counts from 1")
+        raise OperatorError(f"_arange: step={step}, repeat={repeat}; step may not be 0, repeat not below 1")
     count = ceil((stop - start) / step) * repeat
     if count < 1:
         raise ShapeError(f"_arange: start={start}, stop={stop}, step={step} gives no elements")

@@ -128,7 +128,8 @@ def _matrix_product(name: str, a: str, b: str, scale: str) -> ByRank:
         factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""
         return variant(
             f"def {name}({a}, {b}):\n"
-            f"    return lambda {joined([*batch, 'i', 'j'])}: {factor}Sum(lambda k: {a}[{left}] * {b}[{right}])"
+            f"    return lambda {joined([*batch, 'i', 'j'])}: "
+            f"{factor}Sum(lambda k: {a}[{left}] * {b}[{right}])"
         )
 
     return ByRank(describe, of=(a, b))

@@ -34,9 +34,7 @@ def _label_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> 
     return {"label": data[:1] if len(data) == 2 and data[1] == 1 else data}
 
 
-def _regression_gradient(
-    name: str, difference: str
-) -> Callable[[Attributes, Mapping[str, Shape]], Variant]:
+def _regression_gradient(name: str, difference: str) -> Callable[[Attributes, Mapping[str, Shape]], Variant]:
     """The gradient is divided by the number of outputs of one sample."""
 
     def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -97,14 +95,7 @@ def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> V
 
 def _ones(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     binders = joined([f"i{axis}=data.shape[{axis}]" for axis in range(len(shapes["data"]))])
-    return variant(
-        f"def make_loss_grad(data):\n    return lambda {binders}: 1", targets={"data": "output_0"}
-    )
-
-
-def _nothing(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """A gradient without targets: zero for every argument."""
-    return variant("def BlockGrad_grad():\n    return lambda one=1: 0")
+    return variant(f"def make_loss_grad(data):\n    return lambda {binders}: 1", targets={"data": "output_0"})
 
 
 def _identity(name: str) -> Fixed:
@@ -139,7 +130,7 @@ OPERATORS = (
         aliases=("stop_gradient",),
         definition=_identity("BlockGrad"),
         argument_names=arguments("data"),
-        gradient_definition=_nothing,
+        differentiable=False,
         example=Example({"data": (2, 3)}),
     ),
 )

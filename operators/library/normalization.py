@@ -33,7 +33,8 @@ def BatchNorm(data, {parameters}, moving_mean, moving_var, *, eps):
 GRADIENT = """
 def BatchNorm_grad(grad_0, data, {gamma}mean, var, *, eps):
     grad_sum = lambda {c}: Sum(lambda {others}: grad_0[{all}])
-    product_sum = lambda {c}: Sum(lambda {others}: grad_0[{all}] * (data[{all}] - mean[{c}])) * rsqrt(var[{c}] + eps)
+    product_sum = lambda {c}: (rsqrt(var[{c}] + eps)
+        * Sum(lambda {others}: grad_0[{all}] * (data[{all}] - mean[{c}])))
     return lambda {all}: {scale}rsqrt(var[{c}] + eps) * (grad_0[{all}] - (grad_sum[{c}]
         + (data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) * product_sum[{c}]) / ({count}))
 """
@@ -42,6 +43,7 @@ MOVE = """
 def BatchNorm_moving_{statistic}(moving_{statistic}, {statistic}, *, momentum):
     return lambda c: momentum * moving_{statistic}[c] + (1 - momentum) * {statistic}[c]
 """
+
 
 def _filled(template: str, attributes: Attributes, rank: int) -> str:
     """The template with its index variables; `fix_gamma` takes gamma to be one."""
@@ -61,14 +63,12 @@ def _filled(template: str, attributes: Attributes, rank: int) -> str:
 
 
 def _moving(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    return variant(
-        _filled(MOVING_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")}
-    )
+    return variant(_filled(MOVING_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")})
 
 
 def _batch_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     if attributes.flag("output_mean_var"):
-        raise OperatorError("BatchNorm: output_mean_var=True is not supported; compute mean and variance apart")
+        raise OperatorError("BatchNorm: output_mean_var=True is not supported; use mean and square instead")
     if attributes.flag("use_global_stats"):
         return _moving(attributes, ranks)
     return variant(_filled(BATCH_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")})
@@ -94,7 +94,9 @@ def _updates(attributes: Attributes) -> Mapping[str, Definition]:
     return {f"moving_{statistic}": text(MOVE.format(statistic=statistic)) for statistic in ("mean", "var")}
 
 
-def _per_channel(*tensors: str) -> Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]]:
+def _per_channel(
+    *tensors: str,
+) -> Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]]:
     """Each of these tensors has one element for every channel of data."""
 
     def hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:

@@ -54,9 +54,7 @@ def _clipped(template: str, step: str) -> Fixed:
     return Fixed(describe)
 
 
-def _update(
-    name: str, definition: Fixed, states: tuple[str, ...], *specs: AttributeSpec
-) -> Operator:
+def _update(name: str, definition: Fixed, states: tuple[str, ...], *specs: AttributeSpec) -> Operator:
     tensors = ("weight", "grad", *states)
     return Operator(
         name=name,

@@ -14,6 +14,7 @@ from .arguments import arguments
 from .convolution import per_dimension
 from .texts import joined, names, product_of_extents
 
+
 def _pooling(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     return _over_space(attributes, shapes["data"]) if attributes.flag("global_pool") else _windows(attributes)
 
@@ -62,8 +63,8 @@ def _check_rank(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> M
     data, kernel = shapes["data"], attributes.shape("kernel")
     if data is not None and not attributes.flag("global_pool") and len(data) != len(kernel) + 2:
         raise ShapeError(
-            f"Pooling: data has {len(data)} dimensions {data}, kernel={kernel} needs {len(kernel) + 2}: batch, "
-            f"channel and {len(kernel)} of space"
+            f"Pooling: data has {len(data)} dimensions {data}, but kernel={kernel} needs {len(kernel) + 2}: "
+            f"batch, channel and {len(kernel)} of space"
         )
     return {}
 
@@ -83,8 +84,6 @@ OPERATORS = (
             ignored("cudnn_off"),
         ),
         hints=_check_rank,
-        example=Example(
-            {"data": (2, 3, 6, 6)}, {"kernel": (2, 2), "stride": (2, 2), "pool_type": "max"}
-        ),
+        example=Example({"data": (2, 3, 6, 6)}, {"kernel": (2, 2), "stride": (2, 2), "pool_type": "max"}),
     ),
 )

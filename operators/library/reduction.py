@@ -89,10 +89,6 @@ def _operator(name: str, definition: ByRank, *aliases: str) -> Operator:
     )
 
 
-def _no_gradient(attributes: Attributes, shapes: Mapping[str, tuple[int, ...]]) -> Variant | None:
-    return None
-
-
 OPERATORS = (
     _operator("sum", _reduction("sum", "Sum"), "sum_axis"),
     _operator("mean", _reduction("mean", "Sum", mean=True)),
@@ -113,6 +109,7 @@ OPERATORS = (
             definition=_position(name, reducer),
             argument_names=arguments("data"),
             specs=(integer("axis"), flag("keepdims", False)),
+            differentiable=False,
             example=Example({"data": (2, 5)}, {"axis": 1}),
         )
         for name, reducer in (("argmax", "Max"), ("argmin", "Min"))

@@ -92,7 +92,7 @@ def target_shape(codes: Sequence[int], data: Shape) -> Shape:
                 result.append(code)
                 source += 1
             case _:
-                raise OperatorError(f"Reshape: {code} in shape={tuple(codes)} is neither an extent nor a code")
+                raise OperatorError(f"Reshape: {code} in shape={tuple(codes)} is no extent and no code")
     if unknown is not None:
         known = prod(result)
         if known == 0 or prod(data) % known:
@@ -170,7 +170,9 @@ def _expand_dims(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     variables = names("i", ranks["data"])
     axis = axis_in("expand_dims", attributes.integer("axis"), len(variables) + 1)
     binders = [*variables[:axis], "one=1", *variables[axis:]]
-    return variant(f"def expand_dims(data):\n    return lambda {joined(binders)}: {element('data', variables)}")
+    return variant(
+        f"def expand_dims(data):\n    return lambda {joined(binders)}: {element('data', variables)}"
+    )
 
 
 def _concat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -193,7 +195,9 @@ def _concat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         start += other[axis]
     extents = [*first[:axis], start, *first[axis + 1 :]]
     binders = [f"{variable}={extent}" for variable, extent in zip(variables, extents, strict=True)]
-    return variant(f"def Concat({joined(parameters)}):\n    return lambda {joined(binders)}: {' + '.join(terms)}")
+    return variant(
+        f"def Concat({joined(parameters)}):\n    return lambda {joined(binders)}: {' + '.join(terms)}"
+    )
 
 
 def _stack(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -308,7 +312,11 @@ OPERATORS = (
         aliases=("reshape",),
         definition=ByShape(_reshape, _of_data),
         argument_names=arguments("data"),
-        specs=(shape("shape", ()), flag("reverse", False), shape("target_shape", ()), flag("keep_highest", False)),
+        specs=(
+            shape("shape", ()),
+            flag("reverse", False),
+            shape("target_shape", ()),
+        ),
         gradient_definition=_shape_back,
         example=Example({"data": (2, 6)}, {"shape": (0, -4, 2, -1)}),
     ),

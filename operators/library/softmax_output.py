@@ -25,7 +25,9 @@ def _classes(attributes: Attributes, rank: int) -> Collection[int]:
 
 def _forward(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     if attributes.flag("out_grad"):
-        raise OperatorError("SoftmaxOutput: out_grad=True is not supported; use softmax and a loss on top of it")
+        raise OperatorError(
+            "SoftmaxOutput: out_grad=True is not supported; use softmax and a loss on top of it"
+        )
     rank = ranks["data"]
     if rank < 2:
         raise ShapeError(f"SoftmaxOutput: data has {rank} dimensions, at least batch and class are needed")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
-
 from tofu.operators.operator import Operator
 
 Array = npt.NDArray[np.generic]
@@ -41,7 +40,11 @@ def gradients(
     for stage in custom.stages:
         results = stage.bind({name: values[name].shape for name in stage.inputs}).compute(values)
         values.update(
-            {name: result for name, result in zip(stage.produces, results, strict=True) if "output" not in name}
+            {
+                name: result
+                for name, result in zip(stage.produces, results, strict=True)
+                if "output" not in name
+            }
         )
         produced.append(results)
     return {name: produced[place.stage][place.output] for name, place in custom.targets.items()}
