@@ -12,6 +12,7 @@ from functools import cache
 
 from ..operators import registry
 from ..operators.stage import Stage
+from ..tdl import ast
 from .builder import GraphBuilder
 from .expand import Application, Expansion, Step
 from .graph import Phase, Role
@@ -28,7 +29,9 @@ def differentiate(
     `heads` maps outputs to the tensors that hold their gradients; losses need none. Raises OperatorError
     where an operator on the way has no gradient.
     """
-    return _Backward(builder, expansion, targets, heads).run()
+    targets = tuple(targets)
+    gradients = _Backward(builder, expansion, targets, heads).run()
+    return {tensor: gradients[tensor] for tensor in targets if tensor in gradients}
 
 
 class _Backward:
@@ -41,7 +44,7 @@ class _Backward:
     ) -> None:
         self.builder = builder
         self.expansion = expansion
-        self.targets = tuple(targets)
+        self.targets = frozenset(targets)
         self.gradients: dict[int, int] = dict(heads)
         self.terms: dict[int, int] = dict.fromkeys(heads, 1)
         self.ties: dict[int, str] = {}
@@ -53,7 +56,7 @@ class _Backward:
                 self.derive(application)
             else:
                 self.apply_custom(application)
-        return {tensor: self.gradients[tensor] for tensor in self.targets if tensor in self.gradients}
+        return self.gradients
 
     def _wanted(self) -> set[int]:
         """Tensors that depend on a target; only their gradients are made."""
@@ -78,6 +81,9 @@ class _Backward:
                 if tensor not in self.wanted:
                     continue
                 stages = step.stage.adjoint(name)
+                if tensor not in self.targets and len(stages) == 1 and _is_identity(stages[0]):
+                    self.add(tensor, self.head(step.outputs[0]), tied=application.tie is not None)
+                    continue
                 for number, stage in enumerate(stages, 1):
                     role = f"{step.stage.name}.{name}" + (f".{number}" if len(stages) > 1 else "")
                     self.contribute(application, role, stage, tensor, self.adjoint_inputs(step, stage))
@@ -213,6 +219,14 @@ class _Backward:
             self.gradients[output] = gradient
             self.terms[output] = 1
         return gradient
+
+
+@cache
+def _is_identity(stage: Stage) -> bool:
+    """Whether an adjoint hands the gradient of its one output on as it is, as that of an addition does."""
+    (output,) = stage.description.outputs
+    indices = tuple(ast.Variable(binder.name) for binder in output.variables)
+    return output.body == ast.Element("grad_0", indices)
 
 
 @cache

@@ -64,7 +64,7 @@ def test_inputs_per_step_time_major_and_a_single_step() -> None:
     steps = [sym.Variable(f"x{time}") for time in range(2)]
     outputs, _ = LSTMCell(4, prefix="a_").unroll(2, steps)
     assert isinstance(outputs, list)
-    assert outputs[1].infer_shape(x0=(3, 5))[1] == [(3, 4)]
+    assert outputs[1].infer_shape(x0=(3, 5), x1=(3, 5))[1] == [(3, 4)]
     merged, _ = LSTMCell(4, prefix="b_").unroll(2, sym.Variable("x"), layout="TNC", merge_outputs=True)
     assert isinstance(merged, Symbol)
     assert merged.infer_shape(x=(2, 3, 5))[1] == [(2, 3, 4)]

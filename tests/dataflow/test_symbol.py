@@ -158,10 +158,11 @@ def test_a_group_lists_shared_arguments_once() -> None:
 
 def test_a_repeated_name_is_refused_when_it_is_given() -> None:
     body = sym.FullyConnected(sym.Variable("data"), num_hidden=2, name="fc")
-    with pytest.raises(
-        GraphError, match=r"two nodes of the graph are named 'fc.*give one of them another name"
-    ):
+    with pytest.raises(GraphError, match="two nodes of the graph are named 'fc_weight'"):
         sym.FullyConnected(body, num_hidden=2, name="fc")
+    body = sym.Activation(sym.Variable("data"), act_type="relu", name="act")
+    with pytest.raises(GraphError, match="'act'.*give one of them another name="):
+        sym.Activation(body, act_type="relu", name="act")
 
 
 def test_a_network_can_be_built_again_on_the_same_data() -> None:

@@ -33,17 +33,17 @@ def position(graph: Graph, name: str) -> int:
     return next(operation.index for operation in graph.operations if operation.name == name)
 
 
-def with_operation(graph: Graph, name: str, **changes: object) -> Graph:
+def with_operation(graph: Graph, which: str, /, **changes: object) -> Graph:
     operations = tuple(
-        replace(o, **changes) if o.name == name else o  # type: ignore[arg-type]
+        replace(o, **changes) if o.name == which else o  # type: ignore[arg-type]
         for o in graph.operations
     )
     return replace(graph, operations=operations)
 
 
-def with_tensor(graph: Graph, name: str, **changes: object) -> Graph:
+def with_tensor(graph: Graph, which: str, /, **changes: object) -> Graph:
     tensors = tuple(
-        replace(t, **changes) if t.name == name else t  # type: ignore[arg-type]
+        replace(t, **changes) if t.name == which else t  # type: ignore[arg-type]
         for t in graph.tensors
     )
     return replace(graph, tensors=tensors)
@@ -103,9 +103,15 @@ def test_writing_a_persistent_tensor_without_alias(chain: Graph) -> None:
         validate(with_tensor(chain, "new w", alias=None))
 
 
-def test_an_alias_of_another_shape(chain: Graph) -> None:
-    with pytest.raises(GraphError, match=r"has shape \(3,\)|cannot overwrite 'w' of shape \(4,\)"):
-        validate(with_tensor(chain, "w", shape=(4,)))
+def test_an_alias_of_another_shape_or_type(chain: Graph, stage: Callable[[str], Stage]) -> None:
+    with pytest.raises(GraphError, match=r"'new w' of shape .* cannot overwrite 'w'"):
+        validate(with_tensor(chain, "w", dtype="float64"))
+    builder = GraphBuilder("sum")
+    w = builder.tensor("w", (3,), Role.PARAMETER)
+    total = stage("def total(x):\n    return lambda j=1: Sum(lambda i: x[i])")
+    builder.apply("total", total, [w], ["new w"], aliases=[w])
+    with pytest.raises(GraphError, match=r"'new w' of shape \(1,\) cannot overwrite 'w' of shape \(3,\)"):
+        validate(builder.build([]))
 
 
 def test_overwriting_what_is_no_persistent_tensor(chain: Graph) -> None:

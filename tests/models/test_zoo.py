@@ -34,10 +34,10 @@ def test_rnns_have_the_published_weights(size: tuple[int, int], gib: float) -> N
 
 @pytest.mark.parametrize(
     ("name", "weights"),
-    [("mlp", 109_386), ("lenet", 431_080), ("resnet-18", 11_689_518), ("resnet-50", 25_557_038)],
+    [("mlp", 109_386), ("lenet", 431_080), ("resnet-18", 11_689_512), ("resnet-50", 25_557_032)],
 )
 def test_known_parameter_counts(name: str, weights: int) -> None:
-    """resnet-18 and 50: those of He et al., less 4 or more for the shortcuts and with bn_data's six."""
+    """For resnet the published post-activation networks, whose normalisation differs by a few thousand."""
     assert models.get(name, batch=2).weight_count == pytest.approx(weights, rel=1e-3)
 
 
