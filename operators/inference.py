@@ -30,10 +30,10 @@ def infer(
         if _describable(operator, attributes, known):
             variant = describe(operator.definition, attributes, _complete(known), operator.name)
             _merge_into(known, operator.name, solve(variant, known))
-        if all(is_complete(known[name]) for name in arguments):
-            shapes = _complete({name: known[name] for name in arguments})
-            produced = produced_shapes(operator.stages(attributes, shapes), shapes)
-            _merge_into(known, operator.name, produced)
+            if all(is_complete(known[name]) for name in arguments):
+                shapes = _complete({name: shape for name, shape in known.items() if is_complete(shape)})
+                produced = produced_shapes(operator.stages(attributes, shapes), shapes)
+                _merge_into(known, operator.name, produced)
     return known
 
 

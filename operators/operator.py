@@ -118,8 +118,9 @@ class Operator:
     ) -> tuple[Stage, ...]:
         """The stages in execution order; the last one produces the outputs.
 
-        `shapes` holds the shape of every argument and auxiliary state. Equal descriptions give the same
-        stage objects. Raises OperatorError, ShapeError.
+        `shapes` holds the shape of every argument and auxiliary state, and of the outputs where nothing else
+        says it (`_zeros` with an unknown extent). Equal descriptions give the same stage objects. Raises
+        OperatorError, ShapeError.
         """
         return stages_of(self._variant(self.attributes(attributes), shapes, training), shapes)
 
@@ -177,7 +178,7 @@ class Operator:
     ) -> BoundOperator | Binding:
         """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
         checked = self.attributes(attributes)
-        allowed = (*self.arguments(checked), *self.auxiliary)
+        allowed = (*self.arguments(checked), *self.auxiliary, *self.outputs(checked))
         return bind_variant(self._variant(checked, shapes, training), shapes, allowed)
 
     def _variant(self, attributes: Attributes, shapes: Mapping[str, Shape], training: bool) -> Variant:

@@ -1,7 +1,8 @@
 """Unknown shapes from known ones, through a description's bare indices.
 
 Where an index is just a variable, `weight[h, k]`, the variable's extent *is* the dimension's, so an
-extent known from any tensor, output or stated extent fills in all the others, whichever way data flows.
+extent known from any tensor or output fills in all the others, whichever way data flows. A variable whose
+extent is stated may run over part of a dimension and says nothing about tensors that are read with it.
 """
 
 from __future__ import annotations
@@ -115,13 +116,16 @@ class _Solver:
     given: Mapping[str, PartialShape]
     shapes: dict[str, list[int | None]] = field(default_factory=dict)
     extents: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    stated: set[tuple[str, str]] = field(default_factory=set)
     changed: bool = True
 
     def run(self) -> dict[str, PartialShape]:
         self.shapes = {name: list(shape) for name, shape in self.given.items() if shape is not None}
         lambdas = list(_lambdas(self.description))
-        for _, name, value in lambdas:
+        for scope, name, value in lambdas:
             self.shapes.setdefault(name, [None] * len(value.variables))
+            binders = (node for node in walk(value) if isinstance(node, ast.Binder))
+            self.stated |= {(scope, binder.name) for binder in binders if binder.extent is not None}
         while self.changed:
             self.changed = False
             for scope, name, value in lambdas:
@@ -139,25 +143,32 @@ class _Solver:
                     if stated is not None:
                         self._set_extent((scope, variable), stated, "its stated extent")
                 case ast.Element(tensor=tensor) if id(node) not in padded:
-                    self._relate(scope, tensor, node.indices)
-        self._relate(scope, name, [ast.Variable(binder.name) for binder in value.variables])
+                    self._relate(tensor, [self._free_variable(scope, index) for index in node.indices])
+        self._relate(name, [(scope, binder.name) for binder in value.variables])
 
-    def _relate(self, scope: str, tensor: str, indices: Sequence[ast.Index]) -> None:
+    def _free_variable(self, scope: str, index: ast.Index) -> tuple[str, str] | None:
+        """The variable that an index is, where it runs over the whole dimension."""
+        if isinstance(index, ast.Variable) and (scope, index.name) not in self.stated:
+            return scope, index.name
+        return None
+
+    def _relate(self, tensor: str, variables: Sequence[tuple[str, str] | None]) -> None:
+        """Extents of a tensor's dimensions are those of the variables, where one is given."""
         shape = self.shapes.get(tensor)
         if shape is None:
             return
-        if len(shape) != len(indices):
+        if len(shape) != len(variables):
             raise ShapeError(
-                f"{self.description.name}: {tensor} has {len(shape)} dimensions, {len(indices)} are needed"
+                f"{self.description.name}: {tensor} has {len(shape)} dimensions, {len(variables)} are needed"
             )
-        for axis, index in enumerate(indices):
-            if not isinstance(index, ast.Variable):
+        for axis, variable in enumerate(variables):
+            if variable is None:
                 continue
             extent = shape[axis]
             if extent is not None:
-                self._set_extent((scope, index.name), extent, f"dimension {axis} of {tensor}")
-            elif (scope, index.name) in self.extents:
-                shape[axis] = self.extents[scope, index.name][0]
+                self._set_extent(variable, extent, f"dimension {axis} of {tensor}")
+            elif variable in self.extents:
+                shape[axis] = self.extents[variable][0]
                 self.changed = True
 
     def _set_extent(self, variable: tuple[str, str], extent: int, source: str) -> None:
@@ -180,8 +191,8 @@ class _Solver:
                 shape = self.shapes.get(tensor)
                 return shape[axis] if shape is not None else None
             case ast.Unary(operator="-", operand=operand):
-                value = self._constant(operand)
-                return None if value is None else -value
+                positive = self._constant(operand)
+                return None if positive is None else -positive
             case ast.Binary(operator=operator, left=left, right=right):
                 a, b = self._constant(left), self._constant(right)
                 return None if a is None or b is None else _apply(operator, a, b)
