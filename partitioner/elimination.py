@@ -118,21 +118,21 @@ class _FactorGraph:
 
     def insert(self, factor: Factor) -> None:
         """Add a factor from outside: fix what is fixed and sort its scope."""
-        scope, table = factor.scope, factor.table
-        expected = tuple(self._domains[v] if 0 <= v < len(self._domains) else -1 for v in scope)
-        if len(set(scope)) != len(scope) or table.shape != expected:
+        scope, table, fixed = factor.scope, factor.table, self._fixed
+        known = self._domains
+        expected = tuple([known[v] if 0 <= v < len(known) else -1 for v in scope])
+        if table.shape != expected or len(set(scope)) != len(scope):
             raise PlanError(
                 f"a factor over variables {scope} has a table of shape {table.shape}; "
                 f"their domains are {expected}"
             )
-        fixed = self._fixed
-        if any(v in fixed for v in scope):
-            table = np.asarray(table[tuple(fixed.get(v, slice(None)) for v in scope)])
-            scope = tuple(v for v in scope if v not in fixed)
-        order = sorted(scope)
-        if order != list(scope):
+        if not fixed.keys().isdisjoint(scope):
+            table = np.asarray(table[tuple([fixed.get(v, slice(None)) for v in scope])])
+            scope = tuple([v for v in scope if v not in fixed])
+        order = tuple(sorted(scope))
+        if order != scope:
             table = table.transpose([scope.index(v) for v in order])
-        self._insert_sorted(tuple(order), table)
+        self._insert_sorted(order, table)
 
     def _insert_sorted(self, scope: Scope, table: Table) -> None:
         multiply = self._semiring.multiply

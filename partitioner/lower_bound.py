@@ -97,6 +97,7 @@ class Refinable:
     """Which reads have the property that the regions of any refinement cover the whole region."""
 
     def __init__(self) -> None:
+        self._indices: dict[tuple[Bound, str], list[tuple[Index, ...]]] = {}
         self._masks: dict[tuple[OperatorChoices, str], Mask] = {}
         self._covered: dict[tuple[Bound, str, int, bytes], bool] = {}
 
@@ -112,9 +113,7 @@ class Refinable:
 
     def _compute(self, operator: OperatorChoices, name: str) -> Mask:
         shape = operator.boxes.shape[:2]
-        description = operator.bound.description
-        elements = [n for n in walk(description) if isinstance(n, Element) and n.tensor == name]
-        dimensions = list(zip(*(element.indices for element in elements), strict=True))
+        dimensions = self._dimensions(operator.bound, name)
         variables = [_variables(indices) for indices in dimensions]
         if len(set().union(*variables)) != sum(map(len, variables)):
             return np.zeros(shape, np.bool_)
@@ -127,6 +126,17 @@ class Refinable:
             for place in np.ndindex(shape):
                 mask[place] &= self._is_covered(operator, name, dimension, positions, place)
         return mask
+
+    def _dimensions(self, bound: Bound, name: str) -> list[tuple[Index, ...]]:
+        """The indices with which each dimension of a tensor is read."""
+        if (bound, name) not in self._indices:
+            elements: dict[str, list[tuple[Index, ...]]] = {tensor: [] for tensor in bound.reads}
+            for node in walk(bound.description):
+                if isinstance(node, Element):
+                    elements.setdefault(node.tensor, []).append(node.indices)
+            for tensor, indices in elements.items():
+                self._indices[bound, tensor] = list(zip(*indices, strict=True))
+        return self._indices[bound, name]
 
     def _is_covered(
         self,

@@ -8,6 +8,8 @@ its own, from which all owners fetch or reduce.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..analyzer.region import Region
@@ -23,8 +25,8 @@ from ..dataflow.partitioned import (
     Program,
     Reduce,
 )
-from .cover import Parts, elements
-from .movement import Movements, OperatorRegions
+from .cover import elements
+from .movement import Assembly, Movements, OperatorRegions
 from .plan import Plan
 
 NO_BUFFER = -1
@@ -112,8 +114,8 @@ class _Lowering:
             if name not in operator.inputs:
                 inputs.append(None)
                 continue
-            parts = self._movements.fetches(operator, name, self._layouts[tensor])[worker]
-            if parts is None:
+            assembly = self._movements.fetches(operator, name, self._layouts[tensor])[worker]
+            if assembly is None:
                 inputs.append(self._shards[tensor][worker])
                 continue
             region = operator.inputs[name][worker]
@@ -121,7 +123,7 @@ class _Lowering:
             if buffer is None:
                 buffer = self._buffer(worker, tensor, region, BufferKind.FETCHED)
                 fetched[tensor, region] = buffer
-                pieces = self._pieces(parts, tensor, self._shards[tensor], worker)
+                pieces = self._pieces(assembly, tensor, self._shards[tensor])
                 self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces))
             inputs.append(buffer)
         return tuple(inputs)
@@ -162,19 +164,14 @@ class _Lowering:
         for w, shard in enumerate(self._shards[tensor]):
             if shard == NO_BUFFER or shard == produced[w]:
                 continue
-            parts = tuple(self._pieces(part, tensor, produced, w) for part in collections[w])
+            parts = tuple(self._pieces(part, tensor, produced) for part in collections[w])
             self._instructions[w].append(
                 MultiFetch(operation.index, shard, parts[0])
                 if operator.reducer is None
                 else Reduce(operation.index, shard, operator.reducer, parts)
             )
 
-    def _pieces(
-        self, parts: Parts, tensor: int, buffers: tuple[int, ...] | list[int], reader: int
-    ) -> tuple[Piece, ...]:
-        pieces = []
-        for source, region in parts:
-            pieces.append(Piece(source, buffers[source], region))
-            if source != reader:
-                self._planned_bytes += elements(region) * self._itemsize[tensor]
-        return tuple(pieces)
+    def _pieces(self, assembly: Assembly, tensor: int, buffers: Sequence[int]) -> tuple[Piece, ...]:
+        """The parts in the buffers where the workers hold the tensor, counted as planned."""
+        self._planned_bytes += assembly.fetched_elements * self._itemsize[tensor]
+        return tuple([Piece(source, buffers[source], region) for source, region in assembly.parts])

@@ -33,6 +33,14 @@ class OperatorRegions:
     reducer: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A region as disjoint parts; `fetched_elements` of it come from other workers than the reader."""
+
+    parts: Parts
+    fetched_elements: int
+
+
 class Movements:
     """Regions and movements for plans with one sequence of factors."""
 
@@ -40,8 +48,10 @@ class Movements:
         self._factors = factors
         self._operators: dict[tuple[Bound, Strategies], OperatorRegions] = {}
         self._layouts: dict[SplitLayout, tuple[Region, ...]] = {}
-        self._fetches: dict[tuple[OperatorRegions, str, SplitLayout], tuple[Parts | None, ...]] = {}
-        self._collections: dict[tuple[OperatorRegions, int, SplitLayout], tuple[tuple[Parts, ...], ...]] = {}
+        self._fetches: dict[tuple[OperatorRegions, str, SplitLayout], tuple[Assembly | None, ...]] = {}
+        self._collections: dict[
+            tuple[OperatorRegions, int, SplitLayout], tuple[tuple[Assembly, ...], ...]
+        ] = {}
 
     def operator(self, bound: Bound, strategies: Strategies) -> OperatorRegions:
         found = self._operators.get((bound, strategies))
@@ -66,22 +76,24 @@ class Movements:
             found = self._layouts[layout] = _regions(layout.regions)
         return found
 
-    def fetches(self, operator: OperatorRegions, name: str, layout: SplitLayout) -> tuple[Parts | None, ...]:
-        """Per worker the parts of an input to fetch, or None where its own shard holds all it needs."""
+    def fetches(
+        self, operator: OperatorRegions, name: str, layout: SplitLayout
+    ) -> tuple[Assembly | None, ...]:
+        """Per worker the assembly of an input, or None where its own shard holds all it needs."""
         key = (operator, name, layout)
         found = self._fetches.get(key)
         if found is None:
             owned = self.layout(layout)
             found = self._fetches[key] = tuple(
-                None if elements(owned[w]) and contains(owned[w], needed) else _covered(needed, owned, w)
+                None if elements(owned[w]) and contains(owned[w], needed) else _assembly(needed, owned, w)
                 for w, needed in enumerate(operator.inputs[name])
             )
         return found
 
     def collections(
         self, operator: OperatorRegions, output: int, layout: SplitLayout
-    ) -> tuple[tuple[Parts, ...], ...]:
-        """Per worker and term the parts of an output that make up the region it owns."""
+    ) -> tuple[tuple[Assembly, ...], ...]:
+        """Per worker and term the assembly of the region of an output that it owns."""
         key = (operator, output, layout)
         found = self._collections.get(key)
         if found is None:
@@ -91,7 +103,7 @@ class Movements:
                 for term in range(operator.terms)
             ]
             found = self._collections[key] = tuple(
-                tuple(_covered(owned, held, w) for held in by_term) if elements(owned) else ()
+                tuple(_assembly(owned, held, w) for held in by_term) if elements(owned) else ()
                 for w, owned in enumerate(self.layout(layout))
             )
         return found
@@ -101,11 +113,11 @@ def _regions(boxes: Boxes) -> tuple[Region, ...]:
     return tuple(to_region(box) for box in boxes)
 
 
-def _covered(target: Region, held: tuple[Region, ...] | list[Region | None], reader: int) -> Parts:
+def _assembly(target: Region, held: tuple[Region, ...] | list[Region | None], reader: int) -> Assembly:
     parts = cover(target, held, reader)
     if parts is None:
         raise PlanError(f"worker {reader} needs {target}, but no worker holds all of it: the layout has gaps")
-    return parts
+    return Assembly(parts, sum(elements(region) for source, region in parts if source != reader))
 
 
 def _reducer(bound: Bound, strategies: Strategies) -> str | None:

@@ -53,6 +53,12 @@ def operator_choices(
 ) -> OperatorChoices:
     """Evaluate the regions of all candidate strategies of an operator at once."""
     boxes = np.stack([bound.split(sequence, factors) for sequence in sequences])
+    return _operator_choices(bound, sequences, factors, boxes)
+
+
+def _operator_choices(
+    bound: Bound, sequences: Sequence[Strategies], factors: Sequence[int], boxes: Boxes
+) -> OperatorChoices:
     count, workers = boxes.shape[:2]
     flat = boxes.reshape(-1, *boxes.shape[2:])
     inputs = {
@@ -94,6 +100,22 @@ def communication(operator: OperatorChoices, tensor: TensorChoices, source: Sour
             return fetched_elements_once(np.stack([operator.inputs[n][:, None] for n in source]), owned)
 
 
+def split_further(boxes: Boxes, axes: Sequence[int], factor: int) -> Boxes:
+    """Split every box once more, along each axis in turn: `[w, d, 2] -> [axes, w * factor, d, 2]`.
+
+    Parts are those of `region.split`; without any axis the one choice is to repeat the boxes.
+    """
+    repeated = np.repeat(boxes, factor, axis=0)
+    part = np.arange(len(repeated))[:, None] % factor
+    lower = repeated[..., 0]
+    length = repeated[..., 1] - lower
+    cut = np.stack((lower + part * length // factor, lower + (part + 1) * length // factor), axis=-1)
+    choices = np.repeat(repeated[None], max(len(axes), 1), axis=0)
+    for choice, axis in enumerate(axes):
+        choices[choice, :, axis] = cut[:, axis]
+    return choices
+
+
 class Tables:
     """Choices and tables for one factorisation, each computed once: layers repeat.
 
@@ -114,14 +136,14 @@ class Tables:
         found = self._operators.get((bound, earlier))
         if found is None:
             step = len(earlier)
+            factor = self.factors[step]
             boxes = bound.split(earlier, self.factors[:step])
             extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
-            sequences = [
-                (*earlier, variable)
-                for variable, extent in zip(bound.variables, extents, strict=True)
-                if extent >= self.factors[step] and bound.kind(variable) is not None
-            ]
-            found = operator_choices(bound, sequences or [(*earlier, None)], self.factors[: step + 1])
+            names = bound.variables
+            axes = [a for a, n in enumerate(extents) if n >= factor and bound.kind(names[a]) is not None]
+            sequences = [(*earlier, names[axis]) for axis in axes] or [(*earlier, None)]
+            boxes = split_further(boxes, axes, factor)
+            found = _operator_choices(bound, sequences, self.factors[: step + 1], boxes)
             self._operators[bound, earlier] = found
         return found
 
@@ -130,14 +152,12 @@ class Tables:
         found = self._tensors.get((shape, earlier))
         if found is None:
             step = len(earlier)
+            factor = self.factors[step]
             boxes = split(whole(shape), earlier, self.factors[:step])
             extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
-            sequences = [
-                (*earlier, dimension)
-                for dimension, extent in enumerate(extents)
-                if extent >= self.factors[step]
-            ]
-            found = tensor_choices(shape, sequences or [(*earlier, None)], self.factors[: step + 1])
+            axes = [axis for axis, extent in enumerate(extents) if extent >= factor]
+            sequences = [(*earlier, axis) for axis in axes] or [(*earlier, None)]
+            found = TensorChoices(shape, tuple(sequences), split_further(boxes, axes, factor))
             self._tensors[shape, earlier] = found
         return found
 
