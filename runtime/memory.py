@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..dataflow.partitioned import BufferKind, Compute, PartitionedGraph
 from ..errors import PlanError
-from .offsets import ALIGNMENT_BYTES, place
+from .offsets import ALIGNMENT_BYTES, live_sizes, place
 from .timeline import TICKS_PER_OPERATION, lasting_buffers, reads, ticks, writes
 
 Ticks = npt.NDArray[np.int64]
@@ -189,9 +189,6 @@ def _plan_worker(
         return tuple(offsets.tolist()), 0, 0, 0
     aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     offsets[owners], arena = place(aligned, births[owners], deaths[owners])
-    live = np.zeros(int(deaths.max()) + 2, np.int64)
-    np.add.at(live, births[owners], sizes[owners])
-    np.subtract.at(live, deaths[owners] + 1, sizes[owners])
-    live = live.cumsum()
+    live = live_sizes(sizes[owners], births[owners], deaths[owners])
     peak = int(live.argmax())
     return tuple(offsets[np.asarray(hosts)].tolist()), arena, int(live[peak]), peak

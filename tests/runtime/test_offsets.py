@@ -1,21 +1,28 @@
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tofu.runtime.offsets import place
+from tofu.runtime.offsets import Integers, in_order_of_time, largest_first, live_sizes, place
+
+Method = Callable[[Integers, Integers, Integers], tuple[Integers, int]]
 
 intervals = st.lists(
     st.tuples(st.integers(1, 50), st.integers(0, 30), st.integers(0, 12)), min_size=1, max_size=60
 )
 
 
+@pytest.mark.parametrize("method", [in_order_of_time, largest_first, place])
 @settings(deadline=None)
-@given(intervals)
-def test_live_buffers_never_overlap(items: list[tuple[int, int, int]]) -> None:
+@given(items=intervals)
+def test_live_buffers_never_overlap(method: Method, items: list[tuple[int, int, int]]) -> None:
     sizes = np.array([size for size, _, _ in items])
     births = np.array([birth for _, birth, _ in items])
     deaths = births + np.array([length for _, _, length in items])
-    offsets, total = place(sizes, births, deaths)
+    offsets, total = method(sizes, births, deaths)
     live = [sum(s for s, b, d in zip(sizes, births, deaths, strict=True) if b <= t <= d) for t in range(50)]
+    assert max(live) == live_sizes(sizes, births, deaths).max()
     assert max(live) <= total <= sizes.sum()
     assert offsets.min() >= 0
     assert (offsets + sizes).max() == total
@@ -37,3 +44,11 @@ def test_nothing_to_place() -> None:
     none = np.zeros(0, np.int64)
     offsets, total = place(none, none, none)
     assert (len(offsets), total) == (0, 0)
+
+
+def test_the_dearer_heuristic_is_used_where_it_pays() -> None:
+    """A long-lived buffer born while a short-lived one lies below it splits the memory for a large one."""
+    sizes, births, deaths = (np.array(v) for v in ([64, 64, 128], [0, 1, 2], [1, 3, 3]))
+    assert in_order_of_time(sizes, births, deaths)[1] == 256
+    assert largest_first(sizes, births, deaths)[1] == 192
+    assert place(sizes, births, deaths)[1] == 192
