@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from ..analyzer.region import Shape
 from .attributes import Attributes
-from .definition import ByRank, ByShape, Fixed
+from .definition import ByRank, ByShape, Definition, Fixed
 from .shape_solver import PartialShape, is_complete, merge, solve
 from .staging import describe, produced_shapes
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 def infer(
     operator: Operator, attributes: Attributes, given: Mapping[str, PartialShape]
 ) -> dict[str, PartialShape]:
-    """All shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`."""
+    """All shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`.
+
+    Shapes are the same in training and inference, so the simpler description, that of inference, is solved.
+    """
+    definition = operator.inference_definition or operator.definition
     arguments = (*operator.arguments(attributes), *operator.auxiliary)
     names = (*arguments, *operator.outputs(attributes))
     known: dict[str, PartialShape] = {name: given.get(name) for name in names}
@@ -27,13 +31,15 @@ def infer(
         before = dict(known)
         if operator.hints is not None:
             _merge_into(known, operator.name, operator.hints(attributes, known))
-        if _describable(operator, attributes, known):
-            variant = describe(operator.definition, attributes, _complete(known), operator.name)
+        if all(is_complete(known[name]) for name in arguments):
+            shapes = _complete({name: shape for name, shape in known.items() if is_complete(shape)})
+            if _describable(definition, attributes, known):
+                stages = operator.stages(attributes, shapes, training=False)
+                _merge_into(known, operator.name, produced_shapes(stages, shapes))
+            break
+        if _describable(definition, attributes, known):
+            variant = describe(definition, attributes, _complete(known), operator.name)
             _merge_into(known, operator.name, solve(variant, known))
-            if all(is_complete(known[name]) for name in arguments):
-                shapes = _complete({name: shape for name, shape in known.items() if is_complete(shape)})
-                produced = produced_shapes(operator.stages(attributes, shapes), shapes)
-                _merge_into(known, operator.name, produced)
     return known
 
 
@@ -42,8 +48,9 @@ def _merge_into(known: dict[str, PartialShape], operator: str, more: Mapping[str
         known[name] = merge(operator, name, known[name], more.get(name))
 
 
-def _describable(operator: Operator, attributes: Attributes, known: Mapping[str, PartialShape]) -> bool:
-    definition = operator.definition
+def _describable(
+    definition: Definition, attributes: Attributes, known: Mapping[str, PartialShape]
+) -> bool:
     match definition:
         case Fixed():
             return True
