@@ -27,7 +27,7 @@ _STRING = (
     r'"""(?:[^\\]|\\.)*?"""|' r"'''(?:[^\\]|\\.)*?'''|" r'"(?:[^"\\\r\n]|\\.)*"|' r"'(?:[^'\\\r\n]|\\.)*'"
 )
 _LANDMARK = re.compile(rf"#[^\r\n]*|{_STRING}|[()\[\]]|[^\x00-\x7f]", re.DOTALL)
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_TOKEN = re.compile(rf"#[^\r\n]*|{_STRING}|\w+|[^\w\s]", re.DOTALL)
 _CLOSES = {")": "(", "]": "["}
 
 

@@ -16,6 +16,7 @@ from .ast import Description, Expression, Lambda, Span
 from .builder import Builder
 from .checker import check
 from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
+from .printer import format
 from .source import Diagnostic, Source, SourceError
 from .traverse import levels
 
@@ -44,6 +45,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Descripti
         *builder.diagnostics,
         *check(description, builder.opaques, complete=not builder.diagnostics),
     ]
+    complaints = complaints or _check_canonical(description)
     if complaints:
         raise SourceError(source, complaints)
     return description
@@ -94,6 +96,14 @@ def _limit_depth(source: Source, node: Lambda | Expression) -> None:
     for inner, level in levels(node):
         if level > MAX_DEPTH and not isinstance(inner, Description):
             raise SourceError(source, [nested_too_deeply(inner.span, MAX_DEPTH)])
+
+
+def _check_canonical(description: Description) -> list[Diagnostic]:
+    """Complaints where the canonical text, which spells sugar out, would itself exceed a limit."""
+    return [
+        Diagnostic(f"in canonical text, {found.message}", description.outputs[0].span, found.hint)
+        for found in check_text(Source(format(description)))
+    ]
 
 
 _EXPRESSION_STARTS = frozenset({"NAME", "NUMBER", "LPAR", "MINUS", "PLUS"})

@@ -52,7 +52,7 @@ def test_functions_inside_functions_are_dedented() -> None:
 def test_errors_name_the_line_of_the_file() -> None:
     @mark()
     def wrong(a):  # type: ignore[no-untyped-def]
-        return lambda i: a[j]  # noqa: F821
+        return lambda i: a[j]  # type: ignore[name-defined]  # noqa: F821
 
     source, file, line = op_location(wrong)
     assert line == wrong.__code__.co_firstlineno + 1

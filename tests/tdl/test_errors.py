@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from tofu import tdl
 from tofu.errors import DescriptionError
@@ -244,6 +245,50 @@ def test_hostile_text_is_refused_within_a_second(text: str) -> None:
     else:
         complaint(text)
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond"),
+    [
+        ("(" * 64 + "1" + ")" * 64, "(" * 65 + "1" + ")" * 65),
+        ("+ i" * 120, "+ i" * 130),
+        ("- " * 120 + "i", "- " * 130 + "i"),
+        ("1 if i else " * 64 + "i", "1 if i else " * 130 + "i"),
+        ("2 ** " * 120 + "i", "2 ** " * 130 + "i"),
+        ("exp(-" * 62 + "i" + ")" * 62, "exp(-" * 64 + "i" + ")" * 64),
+    ],
+)
+def test_nesting_up_to_the_limit_works_throughout(within: str, beyond: str) -> None:
+    description = tdl.parse(HEAD + f"lambda i: a[i] - {within}".replace("- +", "+"))
+    assert tdl.parse(tdl.format(description)) == description
+    values = {"a": np.ones(1)}
+    assert tdl.interpret(description, {"i": 1}, values, {})[0].shape == (1,)
+    error = complaint(HEAD + f"lambda i: a[i] - {beyond}".replace("- +", "+"))
+    assert [found.message for found in error.diagnostics] == ["the description is nested too deeply"]
+
+
+def test_canonical_text_stays_within_the_limits() -> None:
+    error = complaint(HEAD + "lambda i: a[i] + " + "1 if i else " * 65 + "i")
+    assert error.diagnostics[0].message == "in canonical text, the description is nested too deeply"
+    stages = ";".join(f"s{n}=lambda i:a[i]" + "+i" * 100 for n in range(70))
+    text = f"def f(a):{stages};return(lambda i:" + "+".join(f"s{n}[i]" for n in range(70)) + ")"
+    assert len(text) < 64 * 1024
+    tdl.parse(text)
+    variable = "i" * 7
+    named = (
+        text.replace("+i", f"+{variable}")
+        .replace("lambda i", f"lambda {variable}")
+        .replace("[i]", f"[{variable}]")
+    )
+    assert len(named) < 64 * 1024
+    assert "is too long" in complaint(named).diagnostics[0].message
+
+
+def test_text_up_to_the_limit_works() -> None:
+    text = HEAD + "lambda i: a[i]  #"
+    limit = 64 * 1024
+    assert tdl.parse(text.ljust(limit, "-")) == tdl.parse(text)
+    assert "is too long" in str(complaint(text.ljust(limit + 1, "-")))
 
 
 def test_long_errors_are_counted_not_listed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_no_derivative_is_said_to_be_none() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_arrays_keep_their_type_and_shape(name: str, kind: type) -> None:
     function = FUNCTIONS[name]
-    arguments = [np.full((2, 3), 0.5, kind)] * function.arity
+    arguments: list[np.ndarray[Any, Any]] = [np.full((2, 3), 0.5, kind)] * function.arity
     with np.errstate(all="ignore"):
         result = function.implementation(*arguments)
         assert function.implementation(*[np.zeros((0,), kind)] * function.arity).shape == (0,)
