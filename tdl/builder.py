@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     ParseTree = Tree[Token]
 
-MODULE = "tofu"
 _NOT_RECURSIVE = "a description cannot be recursive"
 LANGUAGE = frozenset({"Opaque", "pad", *Reducer, *FUNCTIONS, *CONSTANTS})
 

@@ -60,6 +60,8 @@ def check(description: Description, opaques: Mapping[str, Span], complete: bool 
 
 
 class _Checker:
+    """One run over one description; `complete` turns false once a name is unknown."""
+
     def __init__(self, description: Description, opaques: Mapping[str, Span], complete: bool) -> None:
         self.description = description
         self.opaques = opaques
@@ -168,10 +170,12 @@ class _Checker:
 
     def check_extent(self, name: str, extent: Expression) -> None:
         """An extent is a whole number, known as soon as attributes and shapes are."""
+        attributes = [parameter.name for parameter in self.description.attributes]
         for node in walk(extent):
             if isinstance(node, Variable) and node.name not in self.kinds:
                 message = f"the extent of '{name}' uses '{node.name}', which is no constant"
-                self.complain(message, node.span, "use numbers, attributes and tensor.shape[axis]")
+                hint = suggestion(node.name, attributes) or "use numbers, attributes and tensor.shape[axis]"
+                self.complain(message, node.span, hint)
             elif isinstance(node, Element | OpaqueElement | Reduce):
                 message = f"the extent of '{name}' depends on the values of tensors"
                 self.complain(message, node.span, "use numbers, attributes and tensor.shape[axis]")

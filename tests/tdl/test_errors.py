@@ -171,6 +171,7 @@ INDICES = {
     "extent from a tensor": HEAD + "lambda i=a[0]: a[i]",
     "fractional extent": HEAD + "lambda i=a.shape[0] / 2: a[i]",
     "unknown name in an extent": HEAD + "lambda i=n: a[i]",
+    "misspelt attribute in an extent": "def f(a, *, kernel): return lambda i=kernal[0], j=kernl: a[i + j]",
 }
 
 GROUPS = {"text": TEXT, "names": NAMES, "forms": FORMS, "ranks": RANKS, "indices": INDICES}
