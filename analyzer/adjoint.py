@@ -14,9 +14,10 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 
-from ..errors import OperatorError
+from ..errors import DescriptionError, OperatorError
 from ..tdl import format, parse
 from ..tdl.ast import (
+    Attribute,
     Binder,
     Description,
     Element,
@@ -25,6 +26,7 @@ from ..tdl.ast import (
     Lambda,
     Reduce,
     Reducer,
+    Star,
     TensorParameter,
 )
 from ..tdl.traverse import walk
@@ -94,10 +96,11 @@ def _check(description: Description, tensor: str) -> None:
         raise OperatorError(
             f"{description.name} has no tensor {tensor!r} to differentiate by; it has {known}"
         )
-    if description.stages or description.attributes:
+    general = any(isinstance(node, Star | Attribute) for node in walk(description))
+    if description.stages or description.attributes or general:
         raise OperatorError(
-            f"{description.name} has {'stages' if description.stages else 'attributes'}: "
-            "specialise it and differentiate stage by stage"
+            f"{description.name} has stages, attributes or starred variables: specialise it, split it into "
+            "its stages and differentiate these one by one"
         )
 
 
@@ -117,4 +120,8 @@ def _lambda(
 def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> Description:
     used = {node.tensor for node in walk(gradient) if isinstance(node, Element | Extent)}
     tensors = tuple(TensorParameter(parameter) for parameter in parameters if parameter in used)
-    return parse(format(Description(name, tensors, (), (), (), (gradient,))), origin=name)
+    text = format(Description(name, tensors, (), (), (), (gradient,)))
+    try:
+        return parse(text, origin=name)
+    except DescriptionError as error:
+        raise OperatorError(f"{name} cannot be derived: its text is not a description\n{error}") from error

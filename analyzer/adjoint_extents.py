@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import OperatorError
@@ -32,15 +32,25 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """Extents by variable: those `stated` by a binder, and the `dimensions` that the others fill."""
+    """Extents by variable: those `stated` by a binder, and the `dimensions` that the others fill.
+
+    `produced` are the head gradients' dimensions that output variables index.
+    """
 
     description: Description
+    produced: Mapping[str, tuple[Extent, ...]]
     known: Mapping[str, Expression]
     stated: frozenset[str]
     dimensions: Mapping[str, tuple[Extent, ...]]
 
-    def expression(self, variable: str) -> Expression:
-        """An extent as the adjoint states it. Raises OperatorError where it does not follow."""
+    def expression(self, variable: str, heads: Container[str] = ()) -> Expression:
+        """An extent, as a dimension of one of `heads` if possible.
+
+        Raises OperatorError where the extent does not follow from the shapes.
+        """
+        for extent in self.produced.get(variable, ()):
+            if extent.tensor in heads:
+                return extent
         if variable not in self.known:
             raise OperatorError(
                 f"{self.description.name} has no derived gradient: the extent of {variable} does not follow "
@@ -90,8 +100,10 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
             if variable not in stated:
                 dimensions.setdefault(variable, {})[extent] = None
     known: dict[str, Expression] = {**{v: next(iter(e)) for v, e in dimensions.items()}, **stated}
+    produced: dict[str, tuple[Extent, ...]] = {}
     for head, output in zip(heads, description.outputs, strict=True):
         for axis, binder in enumerate(output.variables):
+            produced[binder.name] = (*produced.get(binder.name, ()), Extent(head, axis))
             known.setdefault(binder.name, Extent(head, axis))
     solved = {
         binder.name: extent
@@ -100,7 +112,11 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
         for extent in _leftover(description, binder.name, known)
     }
     return Extents(
-        description, {**solved, **known}, frozenset(stated), {v: tuple(e) for v, e in dimensions.items()}
+        description,
+        produced,
+        {**solved, **known},
+        frozenset(stated),
+        {v: tuple(e) for v, e in dimensions.items()},
     )
 
 

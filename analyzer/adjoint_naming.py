@@ -16,6 +16,7 @@ _RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *Reducer, "pad", "Opaque"))
 
 def state_extents(value: Lambda, extents: Extents) -> Lambda:
     """State the extent of every reduction variable that does not follow from the tensors it indexes."""
+    mentioned = {node.tensor for node in walk(value.body) if isinstance(node, Element)}
 
     def rewrite(node: Node) -> Node:
         if not isinstance(node, Reduce):
@@ -26,7 +27,7 @@ def state_extents(value: Lambda, extents: Extents) -> Lambda:
         variables = tuple(
             binder
             if binder.extent is not None or extents.follows(origin(binder.name), filled.get(binder.name, ()))
-            else Binder(binder.name, extents.expression(origin(binder.name)))
+            else Binder(binder.name, extents.expression(origin(binder.name), mentioned))
             for binder in node.variables
         )
         return Reduce(node.reducer, variables, node.body)

@@ -175,7 +175,7 @@ def test_an_adjoint_has_adjoints_with_other_heads() -> None:
     assert head_names(first) == ("grad_grad_0",)
     assert output_names(first) == ("output_0",)
     (second,) = adjoint(first, "b")
-    assert second.tensor_names == ("grad_grad_0", "grad_0", "a", "b")
+    assert second.tensor_names == ("grad_grad_0", "grad_0", "b")
     assert second.name == "matmul_grad_a_grad_b"
 
 
@@ -196,10 +196,35 @@ def test_an_unknown_tensor_is_named_with_those_there_are() -> None:
         adjoint(parse(MATMUL), "c")
 
 
-def test_stages_are_differentiated_one_by_one() -> None:
-    text = "def twice(t):\n    once = lambda i: 2 * t[i]\n    return lambda i: 2 * once[i]"
-    with pytest.raises(OperatorError, match="stage by stage"):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def twice(t):\n    once = lambda i: 2 * t[i]\n    return lambda i: 2 * once[i]",
+        "def scaled(t, *, scale):\n    return lambda i: scale * t[i]",
+        "def doubled(t):\n    return lambda *i: 2 * t[*i]",
+    ],
+)
+def test_only_specialised_descriptions_are_differentiated(text: str) -> None:
+    with pytest.raises(OperatorError, match="specialise it"):
         adjoint(parse(text), "t")
+
+
+def test_a_gradient_too_deep_to_be_a_description_is_refused() -> None:
+    nested = "t[i]"
+    for _ in range(35):
+        nested = f"tanh(1 + 2 * {nested})"
+    text = f"def deep(t):\n    return lambda i: {nested}"
+    with pytest.raises(OperatorError, match="deep_grad_t cannot be derived"):
+        adjoint(parse(text), "t")
+
+
+def test_an_output_variable_that_may_stop_short_keeps_its_extent() -> None:
+    (part,) = adjoint(
+        parse("def dense(a, w):\n    return lambda n, h=3: Sum(lambda k: a[n, k] * w[h, k])"), "a"
+    )
+    assert format(part).splitlines()[1] == (
+        "    return lambda n=a.shape[0], k=a.shape[1]: Sum(lambda h=grad_0.shape[1]: grad_0[n, h] * w[h, k])"
+    )
 
 
 def test_an_extent_that_does_not_follow_is_named() -> None:
