@@ -14,7 +14,6 @@ from ..errors import GraphError, OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from ..operators.surface import parse
-from .naming import suggestion
 from .node import NO_ATTRIBUTES, Entry, Node
 from .symbol import Symbol, auxiliary_variables
 
@@ -25,10 +24,12 @@ UNMARKED_SETTINGS = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirrori
 
 
 def to_json(symbol: Symbol) -> str:
-    """The symbol as text; see `Symbol.tojson`."""
+    """The symbol as text, a line for each node; see `Symbol.tojson`."""
     nodes = symbol.nodes
     number = {node: index for index, node in enumerate(nodes)}
     auxiliary = auxiliary_variables(nodes)
+    operators = {id(node.operator): node.operator for node in nodes if node.operator is not None}
+    described = {key: str(operator) for key, operator in operators.items() if not _in_library(operator)}
     rows = [0]
     for node in nodes:
         rows.append(rows[-1] + len(node.outputs))
@@ -40,22 +41,21 @@ def to_json(symbol: Symbol) -> str:
         operator = node.operator
         fields: dict[str, Any] = {"op": "null" if operator is None else operator.name, "name": node.name}
         text = dict(node.text)
-        if operator is not None and not _in_library(operator):
-            text[DESCRIPTION] = str(operator)
+        if id(operator) in described:
+            text[DESCRIPTION] = described[id(operator)]
         if text:
             fields["attr"] = text
         return {**fields, "inputs": [entry(source) for source in node.inputs]}
 
-    return json.dumps(
-        {
-            "nodes": [written(node) for node in nodes],
-            "arg_nodes": [number[node] for node in nodes if node.is_variable],
-            "node_row_ptr": rows,
-            "heads": [entry(head) for head in symbol.heads],
-            "attrs": {"mxnet_version": ["int", MXNET_VERSION]},
-        },
-        indent=1,
-    )
+    rest = {
+        "arg_nodes": [number[node] for node in nodes if node.is_variable],
+        "node_row_ptr": rows,
+        "heads": [entry(head) for head in symbol.heads],
+        "attrs": {"mxnet_version": ["int", MXNET_VERSION]},
+    }
+    lines = ",\n".join(json.dumps(written(node)) for node in nodes)
+    members = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in rest.items())
+    return f'{{"nodes": [\n{lines}\n],\n{members}}}\n'
 
 
 def load(path: str | Path) -> Symbol:
@@ -125,9 +125,10 @@ def _read_operator(kind: str, text: dict[str, str], place: str) -> tuple[Operato
     if DESCRIPTION in text:
         operator = parse(text[DESCRIPTION])
         return operator, {key: value for key, value in text.items() if key != DESCRIPTION}
-    if kind not in registry.aliases():
-        raise OperatorError(f"{place}: there is no operator {kind!r}{suggestion(kind, registry.aliases())}")
-    return registry.get(kind), text
+    try:
+        return registry.get(kind), text
+    except OperatorError as error:
+        raise OperatorError(f"{place}: {error}") from error
 
 
 def _read_text(fields: Mapping[str, Any], place: str) -> dict[str, str]:
@@ -159,4 +160,7 @@ def _read_entry(item: Any, nodes: list[Node], count: int, place: str) -> Entry:
 
 
 def _in_library(operator: Operator) -> bool:
-    return operator.name in registry.aliases() and registry.get(operator.name) is operator
+    try:
+        return registry.get(operator.name) is operator
+    except OperatorError:
+        return False

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from ..errors import OperatorError
 from ..operators import registry
 from .compose import apply, compose
 from .compose import group as Group
 from .compose import variable as Variable
-from .naming import NameScope, suggestion
+from .naming import NameScope
 from .serialize import load, load_json
 from .symbol import Symbol
 
@@ -35,9 +36,12 @@ def ones(shape: Sequence[int], *, name: str | None = None) -> Symbol:
 
 
 def __getattr__(name: str) -> Callable[..., Symbol]:
-    if name.startswith("__") or name not in registry.aliases():
-        raise AttributeError(f"tofu.sym has no operator {name!r}{suggestion(name, registry.aliases())}")
-    return _function(name)
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return _function(name)
+    except OperatorError as error:
+        raise AttributeError(f"tofu.sym: {error}") from error
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
+from tofu.dataflow.training import gradient_graph
+from tofu.operators.surface import parse
 
 MXNET_FILE: dict[str, Any] = {
     "nodes": [
@@ -145,3 +147,19 @@ def test_unknown_operators_and_attributes(text: str, message: str) -> None:
     with pytest.raises(OperatorError) as raised:
         sym.load_json(text)
     assert message in str(raised.value)
+
+
+def test_a_users_operator_is_written_with_its_description() -> None:
+    conv1d = parse(
+        "def conv1d(data, filters, *, scale=1):\n"
+        "    return lambda b, co, x: scale * Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])"
+    )
+    net = sym.apply(conv1d, sym.Variable("data"), name="c1", scale=2)
+    assert net.list_arguments() == ["data", "c1_filters"]
+    again = sym.load_json(net.tojson())
+    assert again.heads[0].node.operator == conv1d
+    assert again.tojson() == net.tojson()
+    shapes = again.infer_shape(data=(4, 3, 12), c1_filters=(3, 6, 3))
+    assert shapes == ([(4, 3, 12), (3, 6, 3)], [(4, 6, 10)], [])
+    graph = gradient_graph(again, {"data": (4, 3, 12), "c1_filters": (3, 6, 3)}, ["c1_filters"])
+    assert [graph.tensors[index].name for index in graph.outputs] == ["c1_output", "grad(c1_filters)"]
