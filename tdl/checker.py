@@ -172,13 +172,18 @@ class _Checker:
         """An extent is a whole number, known as soon as attributes and shapes are."""
         attributes = [parameter.name for parameter in self.description.attributes]
         for node in walk(extent):
-            if isinstance(node, Variable) and node.name not in self.kinds:
-                message = f"the extent of '{name}' uses '{node.name}', which is no constant"
-                hint = suggestion(node.name, attributes) or "use numbers, attributes and tensor.shape[axis]"
-                self.complain(message, node.span, hint)
-            elif isinstance(node, Element | OpaqueElement | Reduce):
-                message = f"the extent of '{name}' depends on the values of tensors"
-                self.complain(message, node.span, "use numbers, attributes and tensor.shape[axis]")
+            unknown = ""
+            match node:
+                case Variable(name=used) | Element(tensor=used) if used not in self.kinds:
+                    unknown = used
+                    message = f"the extent of '{name}' uses '{used}', which is no constant"
+                case Element() | OpaqueElement() | Reduce():
+                    message = f"the extent of '{name}' depends on the values of tensors"
+                case _:
+                    continue
+            hint = suggestion(unknown, attributes) or "use numbers, attributes and tensor.shape[axis]"
+            self.complain(message, node.span, hint)
+            if not isinstance(node, Variable):
                 return
         self.complaints += check_whole(extent, "an extent")
         bound = {node.name: Binder(node.name) for node in walk(extent) if isinstance(node, Variable)}

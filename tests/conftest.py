@@ -9,7 +9,9 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests produce")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite golden files with what the tests produce"
+    )
 
 
 @pytest.fixture

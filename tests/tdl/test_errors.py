@@ -70,7 +70,7 @@ NAMES = {
     "unbound value": HEAD + "lambda i: a[i] * scale",
     "unknown tensor": "def f(data): return lambda i: dta[i]",
     "unknown tensor, nothing near": "def f(data): return lambda i: data[i] + w[i]",
-    "unknown function": HEAD + "lambda i: tahn(a[i])",
+    "unknown function": HEAD + "lambda i: tnah(a[i])",
     "function of Python": HEAD + "lambda i: max(a[i], 0)",
     "unknown function, nothing near": HEAD + "lambda i: qqq(a[i])",
     "function of a module": HEAD + "lambda i: np.exp(a[i])",
@@ -98,7 +98,7 @@ NAMES = {
     "unused tensor": "def f(a, b): return lambda i: a[i]",
     "unused stage": "def f(a):\n    b = lambda i: a[i]\n    return lambda i: a[i]",
     "unused opaque": "def f(a):\n    C = Opaque()\n    return lambda i: a[i]",
-    "several at once": "def f(dat, filters):\n    return lambda b, x: Sum(lambda x: data[b, y]) + tahn(b, 1)",
+    "several at once": "def f(dat, filters):\n    return lambda b, x: Sum(lambda x: data[b, y]) + tnah(b, 1)",
 }
 
 FORMS = {
@@ -171,7 +171,7 @@ INDICES = {
     "extent from a tensor": HEAD + "lambda i=a[0]: a[i]",
     "fractional extent": HEAD + "lambda i=a.shape[0] / 2: a[i]",
     "unknown name in an extent": HEAD + "lambda i=n: a[i]",
-    "misspelt attribute in an extent": "def f(a, *, kernel): return lambda i=kernal[0], j=kernl: a[i + j]",
+    "misspelt attribute in an extent": "def f(a, *, kernel): return lambda i=krnel[0], j=kernelx: a[i + j]",
 }
 
 GROUPS = {"text": TEXT, "names": NAMES, "forms": FORMS, "ranks": RANKS, "indices": INDICES}
