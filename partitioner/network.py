@@ -17,7 +17,6 @@ import numpy as np
 from ..analyzer.bound import Bound
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph, Operation
-from ..errors import PlanError
 
 Source = tuple[str, ...] | int
 """How an operation touches a tensor: the parameters through which it reads it, or the output it is."""
@@ -69,10 +68,7 @@ def touched(operation: Operation) -> list[tuple[int, Source]]:
 
 
 def build_network(graph: Graph) -> Network:
-    """Group operations by tie, and tensors by alias and by the tied operations that produce them.
-
-    Raises PlanError where a tensor overwrites one of another shape.
-    """
+    """Group operations by tie, and tensors by alias and by the tied operations that produce them."""
     classes: dict[tuple[str, Bound] | int, int] = {}
     operation_class = tuple(
         classes.setdefault((op.tie, op.bound) if op.tie is not None else op.index, len(classes))
@@ -95,11 +91,7 @@ def build_network(graph: Graph) -> Network:
     for tensor, number in zip(graph.tensors, tensor_class, strict=True):
         if number == len(shapes):
             shapes.append(tensor.shape)
-        elif shapes[number] != tensor.shape:
-            raise PlanError(
-                f"tensor {tensor.name!r} has shape {tensor.shape} but shares its layout (by overwriting or "
-                f"by tied operations) with a tensor of shape {shapes[number]}; they must be equal"
-            )
+        assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
     operators = tuple(op.bound for op in representatives.values())
     return Network(graph, operators, tuple(shapes), operation_class, tensor_class)
 

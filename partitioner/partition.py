@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
+from ..dataflow.validate import validate
 from ..errors import PlanError
 from .network import Network, build_network
 from .plan import Plan
@@ -26,7 +27,7 @@ def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
     """Find a plan for `workers` workers; the same graph gives the same plan.
 
     Raises PlanError for an unknown method, a worker count below 1 or above `WORKER_LIMIT`, or a graph on
-    which the method gives up.
+    which the method gives up; GraphError for a malformed graph.
     """
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise PlanError(f"the number of workers must be an integer, not {workers!r}")
@@ -34,6 +35,7 @@ def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
         raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
     if method not in METHODS:
         raise PlanError(f"there is no search method {method!r}; there are: {', '.join(sorted(METHODS))}")
+    validate(graph)
     start = time.perf_counter()
     network = build_network(graph)
     solution = METHODS[method](network, workers)

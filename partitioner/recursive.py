@@ -3,7 +3,7 @@
 Every step splits each operation along one index variable and each tensor along one dimension, given all
 earlier steps, at the least number of bytes. A step is a factor graph with one variable per decision and
 one table per link: given an operation's strategy its tensors are independent, so pairs suffice and the
-step's optimum is exact. The steps together need not be optimal.
+step's optimum is exact. The steps together need not be optimal, unless there is only one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def recursive(network: Network, workers: int) -> Solution:
         tensors = [tables.tensor(s, d) for s, d in zip(network.shapes, dimensions, strict=True)]
         total, assignment = solve_step(network, tables, operators, tensors)
         totals.append(total)
-        if step == 0:
+        if len(factors) == 1:
+            lower_bound = total
+        elif step == 0:
             lower_bound = first_step_bound(network, tables, operators, tensors, total)
         chosen = iter(assignment)
         strategies = [choices.sequences[next(chosen)] for choices in operators]
