@@ -18,6 +18,7 @@ from .bound import Bound
 from .edges import Edge, edges
 from .evaluate import Program, compile_integers
 from .extents import Extents, infer
+from .identity import number_types
 from .intervals import Interval, bounds, lower_symbol, upper_symbol
 from .reading import Reading
 from .region import Shape
@@ -85,12 +86,11 @@ def analyze(description: ast.Description) -> Analysis:
 
     Raises DescriptionError for an index that is not affine and for an extent that cannot be inferred.
     """
-    return _analyze(description, tuple(type(n.value) for n in walk(description) if isinstance(n, ast.Number)))
+    return _analyze(description, number_types(description))
 
 
 @cache
-def _analyze(description: ast.Description, number_types: tuple[type, ...]) -> Analysis:
-    """`number_types` keeps descriptions apart that differ in 2 and 2.0 alone, which compare equal."""
+def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis:
     if description.stages:
         raise OperatorError(f"{description.name} has stages: split_stages makes one description of each")
     found = iteration(description)

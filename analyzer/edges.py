@@ -31,6 +31,15 @@ class Edge:
     positions: tuple[int, ...]
     factors: tuple[int, ...]
 
+    def may_have_gaps(self, shortest: Sequence[int]) -> bool:
+        """Whether values may have gaps in any of several boxes, by the shortest length of each variable."""
+        span = 0
+        for factor, position in zip(self.factors, self.positions, strict=True):
+            if span + 1 < factor:
+                return True
+            span += factor * (shortest[position] - 1)
+        return False
+
     def settle(self, columns: Boxes, boxes: Boxes, extent: int) -> None:
         """Replace the bounds `columns[:, column]` of an index by those of its values in `[0, extent)`.
 

@@ -82,13 +82,13 @@ def _integer_rule(node: Node) -> Node:
 def _simplified(node: ast.Binary) -> ast.Expression:
     """Neutral elements, and conditions of which one side is known."""
     match node:
-        case ast.Binary("+", value, number) | ast.Binary("+", number, value) if _is(number, 0):
+        case ast.Binary("+" | "-", value, number) if _is(number, 0):
             return value
-        case ast.Binary("*", value, number) | ast.Binary("*", number, value) if _is(number, 1):
+        case ast.Binary("+", number, value) if _is(number, 0):
             return value
-        case ast.Binary("-", value, number) if _is(number, 0):
+        case ast.Binary("*" | "**", value, number) if _is(number, 1):
             return value
-        case ast.Binary("**", value, number) if _is(number, 1):
+        case ast.Binary("*", number, value) if _is(number, 1):
             return value
         case ast.Binary("and", ast.Number(known), other) | ast.Binary("and", other, ast.Number(known)):
             return _known_condition(node, other, decisive=not known)

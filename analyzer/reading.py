@@ -62,19 +62,21 @@ class Reader:
     def __call__(self, boxes: Boxes) -> dict[str, Boxes]:
         """`[n, variable, 2]` to `[n, dimension, 2]` for each tensor."""
         count = len(boxes)
-        columns = self.bulk(boxes.reshape(count, -1)).reshape(count, -1, 2)
+        columns = self.bulk(boxes.reshape(count, 2 * boxes.shape[1])).reshape(count, len(self.limits), 2)
         lower, upper = columns[..., 0], columns[..., 1]
+        lengths = boxes[..., 1] - boxes[..., 0]
+        shortest = lengths.min(axis=0, initial=FAR).tolist()
         for edge in self.edges:
-            edge.settle(columns, boxes, int(self.limits[edge.column]))
+            if edge.may_have_gaps(shortest):
+                edge.settle(columns, boxes, int(self.limits[edge.column]))
         np.maximum(lower, 0, out=lower)
         np.minimum(upper, self.limits, out=upper)
-        full = boxes[..., 0] < boxes[..., 1]
-        occupied = bool(full.all()) and bool((lower < upper).all())
+        occupied = min(shortest, default=1) > 0 and bool((lower < upper).all())
         regions = {}
         for reading in self.readings:
             stop = reading.start + reading.count * reading.rank
             mine = columns[:, reading.start : stop].reshape(count, reading.count, reading.rank, 2)
-            regions[reading.tensor] = _hull(mine) if occupied else _hull_of_some(mine, full, reading)
+            regions[reading.tensor] = _hull(mine) if occupied else _hull_of_some(mine, lengths > 0, reading)
         return {
             name: regions[name] if name in regions else np.zeros((count, rank, 2), np.int64)
             for name, rank in self.ranks.items()

@@ -10,6 +10,7 @@ from ..tdl import ast
 from ..tdl.traverse import Node, transform
 from .attributes import AttributeValue, attribute_values, substitute
 from .folding import fold
+from .identity import number_types
 from .places import error_at
 from .stars import expand_stars
 
@@ -27,7 +28,7 @@ def specialize(
     """
     values = attribute_values(description, attributes)
     given = tuple((name, ranks[name]) for name in description.tensor_names if name in ranks)
-    return _specialize(description, tuple(map(_typed, values.items())), given)
+    return _specialize(description, number_types(description), tuple(map(_typed, values.items())), given)
 
 
 def _typed(item: tuple[str, AttributeValue]) -> Typed:
@@ -39,7 +40,10 @@ def _typed(item: tuple[str, AttributeValue]) -> Typed:
 
 @cache
 def _specialize(
-    description: ast.Description, values: tuple[Typed, ...], ranks: tuple[tuple[str, int], ...]
+    description: ast.Description,
+    _types: tuple[type, ...],
+    values: tuple[Typed, ...],
+    ranks: tuple[tuple[str, int], ...],
 ) -> ast.Description:
     without = substitute(description, {name: value for name, _, value, _ in values})
     expanded, known = expand_stars(without, dict(ranks))

@@ -1,0 +1,142 @@
+"""Attributes, stars and constants; and descriptions taken apart into their stages."""
+
+from __future__ import annotations
+
+import pytest
+from tofu import tdl
+from tofu.analyzer.specialize import specialize
+from tofu.analyzer.stages import split_stages
+from tofu.errors import DescriptionError, OperatorError, ShapeError
+
+
+def result(text, ranks, **attributes):
+    """The body after `return `."""
+    return tdl.format(specialize(tdl.parse(text), attributes, ranks)).split("return ")[1].strip()
+
+
+def test_attributes_become_constants_and_fold():
+    text = """
+def pool(data, *, kernel, stride=(1, 2), scale=1):
+    return lambda y, x: scale * Max(
+        lambda dy=kernel[0], dx=kernel[1]: data[y * stride[0] + dy, x * stride[1] + dx + 0])
+"""
+    assert result(text, {"data": 2}, kernel=(2, 3)) == (
+        "lambda y, x: Max(lambda dy=2, dx=3: data[y + dy, x * 2 + dx])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [
+        ("a[i + 0]", "a[i]"),
+        ("a[0 + i * 1]", "a[i]"),
+        ("a[i // 1]", "a[i]"),
+        ("a[i + floor(5 / 2)]", "a[i + 2]"),
+        ("a[i] * 1 + 0", "a[i]"),
+        ("a[i] * 0", "a[i] * 0"),
+        ("a[i] + 0.0", "a[i] + 0.0"),
+        ("a[i] // 1", "a[i] // 1"),
+        ("where(2 > 1, a[i], exp(a[i]))", "a[i]"),
+        ("where(2 < 1, exp(a[i]), a[i])", "a[i]"),
+        ("where(1 == 1 and a[i] > 0, a[i], 0)", "where(a[i] > 0, a[i], 0)"),
+        ("where(1 != 1 and a[i] > 0, a[i], 2) + a[i]", "2 + a[i]"),
+        ("where(not 0 or a[i] > 0, a[i], 0)", "a[i]"),
+        ("a[i] * 2 ** 3", "a[i] * 8"),
+        ("a[i] * 10 ** 10 ** 10", "a[i] * 10 ** 10000000000"),
+        ("a[i] * (-1) ** 0.5", "a[i] * (-1) ** 0.5"),
+        ("a[i] + 1 / (2 - 2)", "a[i] + 1 / 0"),
+        ("-(-a[i])", "a[i]"),
+    ],
+)
+def test_folding(written, folded):
+    assert result(f"def f(a):\n    return lambda i: {written}", {"a": 1}) == f"lambda i: {folded}"
+
+
+def test_an_attribute_keeps_its_kind():
+    text = "def f(a, *, k):\n    return lambda i: a[i] * k"
+    assert result(text, {"a": 1}, k=2) == "lambda i: a[i] * 2"
+    assert result(text, {"a": 1}, k=2.0) == "lambda i: a[i] * 2.0"
+    assert result(text, {"a": 1}, k=True) == "lambda i: a[i]"
+
+
+def test_equal_arguments_give_the_same_object():
+    description = tdl.parse("def f(a, *, k=(1, 2)):\n    return lambda i: a[i] * k[0]")
+    first = specialize(description, {"k": (3, 4)}, {"a": 1})
+    assert specialize(description, {"k": [3, 4]}, {"a": 1, "unrelated": 5}) is first
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"strde": 2, "eps": 1}, "there is no attribute 'strde'; did you mean 'stride'?"),
+        ({}, "attribute 'eps' must be given"),
+        ({"eps": "1"}, "'eps' is '1'; give a finite number"),
+        ({"eps": float("nan")}, "give a finite number"),
+        ({"eps": 1, "stride": 2}, "'stride' is 2; the description needs a tuple of 2 values"),
+        ({"eps": 1, "stride": (1, 2, 3)}, "'stride' has 3 values in .* needs 2"),
+        ({"eps": (1,)}, r"'eps' is \(1,\); the description needs one number"),
+    ],
+)
+def test_bad_attributes(attributes, message):
+    text = "def f(a, *, eps, stride=(1, 1)):\n    return lambda i=2: a[i * stride[0]] + eps + stride[1]"
+    with pytest.raises(OperatorError, match=message):
+        specialize(tdl.parse(text), attributes, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "expanded"),
+    [
+        ("lambda *i: tanh(a[*i])", {"a": 0}, "lambda: tanh(a[()])"),
+        ("lambda *i: tanh(a[*i])", {"a": 2}, "lambda i0, i1: tanh(a[i0, i1])"),
+        ("lambda n, *i: a[n, *i]", {"a": 3}, "lambda n, i0, i1: a[n, i0, i1]"),
+        ("lambda i0, *i: a[i0, *i] * i0", {"a": 2}, "lambda i0, i1: a[i0, i1] * i0"),
+        ("lambda: Sum(lambda *k: a[*k])", {"a": 2}, "lambda: Sum(lambda k0, k1: a[k0, k1])"),
+        ("lambda *i: a[*i, a.shape[-1] - 1]", {"a": 3}, "lambda i0, i1: a[i0, i1, a.shape[2] - 1]"),
+    ],
+)
+def test_stars(text, ranks, expanded):
+    assert result(f"def f(a):\n    return {text}", ranks) == expanded
+
+
+def test_stars_take_their_ranks_from_stages():
+    text = "def f(a):\n    half = lambda *i: a[*i] / 2\n    return lambda n, *k: half[n, *k] + half[n, *k]"
+    assert result(text, {"a": 3}) == "lambda n, k0, k1: half[n, k0, k1] + half[n, k0, k1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "message"),
+    [
+        ("lambda n, *i: a[n, *i]", {"a": 0}, "a has 0 dimensions, but is read with 1 index"),
+        ("lambda *i: a[*i] + a[*i, 0]", {"a": 2}, "a has 2 dimensions, but is read with 3 indices"),
+        ("lambda i: a[i, 0]", {"a": 3}, "a has 3 dimensions, but is read with 2 indices"),
+        ("lambda *i: a[*i]", {}, r"how many variables '\*i'"),
+    ],
+)
+def test_ranks_that_do_not_fit(text, ranks, message):
+    with pytest.raises(ShapeError, match=message):
+        specialize(tdl.parse(f"def f(a):\n    return {text}"), {}, ranks)
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_an_axis_that_does_not_exist(axis):
+    text = f"def f(a):\n    return lambda *i: a[*i] / a.shape[{axis}]"
+    with pytest.raises(DescriptionError, match=rf"there is no a.shape\[{axis}\]"):
+        specialize(tdl.parse(text), {}, {"a": 2})
+
+
+def test_stages_become_descriptions():
+    text = """
+def softmax(x, scale):
+    top = lambda b: Max(lambda c: x[b, c])
+    exps = lambda b, c: exp((x[b, c] - top[b]) * scale[0])
+    total = lambda b: Sum(lambda c: exps[b, c])
+    return lambda b, c: exps[b, c] / total[b]
+"""
+    parts = split_stages(tdl.parse(text))
+    assert [(part.name, part.tensor_names) for part in parts] == [
+        ("softmax_top", ("x",)),
+        ("softmax_exps", ("x", "scale", "top")),
+        ("softmax_total", ("exps",)),
+        ("softmax", ("exps", "total")),
+    ]
+    assert all(tdl.parse(tdl.format(part)) == part for part in parts)
