@@ -10,7 +10,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
 from ..errors import PlanError
 from .network import Network, build_network
-from .plan import Plan
+from .plan import WORKER_LIMIT, Plan
 from .recount import count_bytes
 from .recursive import recursive
 from .solution import Solution
@@ -19,8 +19,6 @@ from .splits import SplitLayout
 Method = Callable[[Network, int], Solution]
 
 METHODS: Mapping[str, Method] = {"recursive": recursive}
-
-WORKER_LIMIT = 4096
 
 
 def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:

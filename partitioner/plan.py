@@ -14,6 +14,9 @@ from .recount import Contribution, count, count_bytes
 from .splits import SplitLayout, check_strategies
 from .tables import Strategies
 
+WORKER_LIMIT = 4096
+"""The most workers that a plan may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from ..errors import PlanError
-from .plan import Plan
+from .plan import WORKER_LIMIT, Plan
 from .splits import SplitLayout
 from .tables import Strategies
 
@@ -22,7 +22,6 @@ FORMAT = "tofu plan"
 VERSION = 1
 SIZE_LIMIT_BYTES = 64 << 20
 EXTENT_LIMIT = 1 << 48
-WORKER_LIMIT = 4096
 
 KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", list: "a list", dict: "an object"}
 
