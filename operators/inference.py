@@ -48,9 +48,7 @@ def _merge_into(known: dict[str, PartialShape], operator: str, more: Mapping[str
         known[name] = merge(operator, name, known[name], more.get(name))
 
 
-def _describable(
-    definition: Definition, attributes: Attributes, known: Mapping[str, PartialShape]
-) -> bool:
+def _describable(definition: Definition, attributes: Attributes, known: Mapping[str, PartialShape]) -> bool:
     match definition:
         case Fixed():
             return True

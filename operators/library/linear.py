@@ -62,27 +62,6 @@ def _flattening(attributes: Attributes, data: Shape, biased: bool) -> Variant:
     )
 
 
-def _fully_connected_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant | None:
-    """Where data is flattened, its gradient is shaped back; otherwise adjoints are derived."""
-    data = shapes["data"]
-    if len(data) == 2 or not attributes.flag("flatten"):
-        return None
-    back = reshaped("flat_gradient", (data[0], prod(data[1:])), data)
-    targets = {"data": "output_0", "weight": "weight_gradient"}
-    bias = ""
-    if not attributes.flag("no_bias"):
-        targets["bias"] = "bias_gradient"
-        bias = "    bias_gradient = lambda h: Sum(lambda n: grad_0[n, h])\n"
-    return variant(
-        "def FullyConnected_grad(grad_0, flat, weight):\n"
-        "    weight_gradient = lambda h, k: Sum(lambda n: grad_0[n, h] * flat[n, k])\n"
-        f"{bias}"
-        "    flat_gradient = lambda n, k: Sum(lambda h: grad_0[n, h] * weight[h, k])\n"
-        f"    return {back}",
-        targets=targets,
-    )
-
-
 def _fully_connected_hints(
     attributes: Attributes, shapes: Mapping[str, PartialShape]
 ) -> Mapping[str, PartialShape]:
@@ -143,7 +122,6 @@ OPERATORS = (
         definition=ByShape(_fully_connected, of=lambda attributes: ("data",)),
         argument_names=with_bias("data", "weight"),
         specs=(integer("num_hidden"), flag("no_bias", False), flag("flatten", True)),
-        gradient_definition=_fully_connected_gradient,
         hints=_fully_connected_hints,
         example=Example({"data": (2, 3), "weight": (4, 3), "bias": (4,)}, {"num_hidden": 4}),
     ),

@@ -1,20 +1,32 @@
-"""Gradients of one operator, stage by stage, as the training graph computes them."""
+"""Values and gradients of one operator, stage by stage, as the training graph computes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from tofu.operators.operator import Operator
 
-Array = npt.NDArray[np.generic]
+Array = npt.NDArray[np.float64]
 
 
-def forward(
+@pytest.fixture(scope="session")
+def forward() -> Callable[..., dict[str, Array]]:
+    """`forward(operator, attributes, tensors)`: the tensors and everything that the stages produce."""
+    return run_forward
+
+
+@pytest.fixture(scope="session")
+def gradients() -> Callable[..., dict[str, Array]]:
+    """`gradients(operator, attributes, tensors, heads)`: the gradient of each tensor that has one."""
+    return run_gradients
+
+
+def run_forward(
     operator: Operator, attributes: Mapping[str, object], tensors: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """The given tensors and everything that the stages produce."""
     values = dict(tensors)
     shapes = {name: array.shape for name, array in tensors.items()}
     for stage in operator.stages(attributes, shapes):
@@ -23,14 +35,13 @@ def forward(
     return values
 
 
-def gradients(
+def run_gradients(
     operator: Operator,
     attributes: Mapping[str, object],
     tensors: Mapping[str, Array],
     heads: tuple[Array, ...],
 ) -> dict[str, Array]:
-    """The gradient of each tensor that has one, for the given head gradients."""
-    values = forward(operator, attributes, tensors)
+    values = run_forward(operator, attributes, tensors)
     shapes = {name: array.shape for name, array in tensors.items()}
     custom = operator.gradient(attributes, shapes)
     if custom is None:
