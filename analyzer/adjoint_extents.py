@@ -6,7 +6,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import OperatorError
-from ..tdl.ast import Binder, Description, Element, Expression, Extent, Lambda, Pad, Reduce, Variable
+from ..tdl.ast import (
+    Binder,
+    Call,
+    Description,
+    Element,
+    Expression,
+    Extent,
+    Lambda,
+    Pad,
+    Reduce,
+    Variable,
+)
 from ..tdl.traverse import Node, children, walk
 from .adjoint_polynomial import Polynomial, Ranges, expression
 
@@ -88,7 +99,8 @@ class Extents:
 def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents:
     """Collect extents; `heads` names the head gradient of each output, whose dimensions are known.
 
-    A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave.
+    A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave, the
+    least where there are several such sums; those whose other variables are all known come first.
     """
     stated: dict[str, Expression] = {}
     dimensions: dict[str, dict[Extent, None]] = {}
@@ -105,16 +117,17 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
         for axis, binder in enumerate(output.variables):
             produced[binder.name] = (*produced.get(binder.name, ()), Extent(head, axis))
             known.setdefault(binder.name, Extent(head, axis))
-    solved = {
-        binder.name: extent
-        for binder in _binders(description)
-        if binder.name not in known
-        for extent in _leftover(description, binder.name, known)
-    }
+    reductions = dict.fromkeys(binder.name for binder in _binders(description))
+    while limits := {name: _limits(description, name, known) for name in reductions if name not in known}:
+        solvable = [name for name in limits if any(limits[name])]
+        if not solvable:
+            break
+        variable = next((name for name in solvable if all(limits[name])), solvable[0])
+        known[variable] = _smallest([limit for limit in limits[variable] if limit is not None])
     return Extents(
         description,
         produced,
-        {**solved, **known},
+        known,
         frozenset(stated),
         {v: tuple(e) for v, e in dimensions.items()},
     )
@@ -126,26 +139,42 @@ def _binders(description: Description) -> Iterator[Binder]:
             yield from node.variables
 
 
-def _leftover(
+def _limits(
     description: Description, variable: str, known: Mapping[str, Expression]
-) -> Iterator[Expression]:
-    """Extents for which `variable` just fills a dimension that it shares with other variables."""
+) -> list[Polynomial | None]:
+    """For every dimension that limits a variable its largest extent, None where others are not known yet.
+
+    Nothing where the variable does not simply add to an index, so that its limits cannot be told.
+    """
     plain = Ranges({}, lambda polynomial: polynomial)
     sizes = {name: plain.polynomial(extent) for name, extent in known.items()}
     ranges = Ranges(sizes, lambda polynomial: polynomial)
+    limits: list[Polynomial | None] = []
+    for index, extent in _unpadded(description):
+        if Variable(variable) not in walk(index):
+            continue
+        form = ranges.polynomial(index)
+        factor = form.coefficient(Variable(variable))
+        if factor is None or factor.constant is None or factor.constant < 1:
+            return []
+        highest = ranges.bound(form - Polynomial.atom(Variable(variable)) * factor, upper=True)
+        room = None if highest is None else Polynomial.atom(extent) - 1 - highest
+        limits.append(None if room is None else ranges.quotient(room, factor) + 1)
+    return limits
+
+
+def _unpadded(description: Description) -> Iterator[tuple[Expression, Extent]]:
+    """Indices of unpadded accesses with the dimensions that they index."""
     padded = {id(node.element) for node in walk(description) if isinstance(node, Pad)}
     for node in walk(description):
-        if not isinstance(node, Element) or id(node) in padded:
-            continue
-        for axis, index in enumerate(node.indices):
-            if not isinstance(index, Expression):
-                continue
-            form = ranges.polynomial(index)
-            factor = form.coefficient(Variable(variable))
-            if factor is None or factor.constant is None or factor.constant < 1:
-                continue
-            rest = form - Polynomial.atom(Variable(variable)) * factor
-            highest = ranges.bound(rest, upper=True)
-            if highest is not None:
-                room = Polynomial.atom(Extent(node.tensor, axis)) - 1 - highest
-                yield expression(ranges.quotient(room, factor) + 1)
+        if isinstance(node, Element) and id(node) not in padded:
+            for axis, index in enumerate(node.indices):
+                if isinstance(index, Expression):
+                    yield index, Extent(node.tensor, axis)
+
+
+def _smallest(limits: list[Polynomial]) -> Expression:
+    smallest, *others = dict.fromkeys(expression(limit) for limit in limits)
+    for other in others:
+        smallest = Call("minimum", (smallest, other))
+    return smallest

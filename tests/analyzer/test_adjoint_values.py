@@ -171,6 +171,14 @@ CASES: dict[str, tuple[str, Shapes]] = {
     ),
     "padding that is itself read": ("lambda i=4: pad(a[i], b[0])", {"a": (2,), "b": (1,)}),
     "sum over an index with what others leave": ("lambda i=3: Sum(lambda d: a[i + d])", {"a": (5,)}),
+    "sum over an index with what two others leave": (
+        "lambda i=3: Sum(lambda d: a[i + d] * b[i + 2 * d])",
+        {"a": (5,), "b": (8,)},
+    ),
+    "sums that leave something for each other": (
+        "lambda i=2: Sum(lambda d: a[i + d] * Sum(lambda e: b[d + e]))",
+        {"a": (4,), "b": (4,)},
+    ),
     "power of two tensors": ("lambda i: a[i] ** b[i] + power(a[i], 3)", {"a": (3,), "b": (3,)}),
     "gelu": ("lambda i: 0.5 * a[i] * (1 + tanh(0.8 * (a[i] + 0.04 * a[i] ** 3)))", {"a": (4,)}),
     "choices": (
