@@ -18,6 +18,7 @@ class Arithmetic:
     """The operators of Python, for `Symbol` to inherit. Node names follow MXNet: `_plus0`, `_mulscalar0`."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # NumPy's numbers leave arithmetic with a symbol to the symbol
 
     def __add__(self, other: object) -> Symbol:
         return self._combine(other, "elemwise_add", "_plus", "_plus_scalar")

@@ -59,9 +59,11 @@ def to_json(symbol: Symbol) -> str:
 
 
 def load(path: str | Path) -> Symbol:
-    """The symbol in a file. Raises GraphError for one that is malformed, OSError for one that is missing."""
+    """The symbol in a file. Raises GraphError for one that is missing or malformed."""
     try:
         text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise GraphError(f"the graph file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GraphError(f"{path} is no graph file: {error}") from None
     try:

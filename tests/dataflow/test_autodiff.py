@@ -10,6 +10,7 @@ import pytest
 from tofu import GraphError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
+from tofu.dataflow.naming import NameScope
 from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import gradient_graph
@@ -107,6 +108,41 @@ def test_average_pooling_and_flattening(evaluate: Evaluate) -> None:
     net = sym.Pooling(sym.Variable("data"), global_pool=True, kernel=(2, 2), pool_type="avg", name="pool")
     net = sym.FullyConnected(sym.Flatten(net, name="flat"), num_hidden=2, name="fc")
     check(evaluate, net, {"data": (2, 3, 4, 4)}, ["data", "fc_weight", "fc_bias"])
+
+
+def test_an_embedding_with_a_softmax_over_every_step(evaluate: Evaluate) -> None:
+    embedded = sym.Embedding(sym.Variable("data"), input_dim=5, output_dim=3, name="embed")
+    rows = sym.Reshape(embedded, shape=(-1, 3), name="rows")
+    scores = sym.FullyConnected(rows, num_hidden=4, name="pred")
+    label = sym.Reshape(sym.Variable("labels"), shape=(-1,), name="flat")
+    net = sym.SoftmaxOutput(scores, label, name="softmax")
+    values = {
+        "data": np.array([[0.0, 3.0, 3.0], [4.0, 1.0, 0.0]]),
+        "labels": np.array([[0.0, 1, 2], [3, 1, 0]]),
+    }
+
+    def loss(results: Mapping[str, Array]) -> float:
+        likely = results["softmax_output"]
+        return -float(np.log(likely[np.arange(6), values["labels"].astype(int).ravel()]).sum())
+
+    shapes = {"data": (2, 3), "labels": (2, 3)}
+    check(evaluate, net, shapes, ["embed_weight", "pred_weight", "pred_bias"], loss, values)
+
+
+def test_steps_merged_into_one_tensor(evaluate: Evaluate) -> None:
+    merged, _ = LSTMCell(2, prefix="lstm_").unroll(2, sym.Variable("data"), merge_outputs=True)
+    assert isinstance(merged, Symbol)
+    check(evaluate, merged, {"data": (2, 2, 3)}, ["data", "lstm_i2h_weight"])
+
+
+def test_a_long_chain(evaluate: Evaluate) -> None:
+    with NameScope():
+        body = sym.Variable("x")
+        for _ in range(5000):
+            body = body + 1
+        graph = gradient_graph(body, {"x": (2,)}, ["x"])
+    validate(graph)
+    assert len(graph.operations) == 5001, "the additions hand the gradient through, one operation names it"
 
 
 def test_a_tensor_read_several_times(evaluate: Evaluate) -> None:

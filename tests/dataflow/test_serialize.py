@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
+from tofu.dataflow.naming import NameScope
 from tofu.dataflow.training import gradient_graph
 from tofu.operators.surface import parse
 
@@ -101,6 +102,8 @@ def test_a_file_on_disk(tmp_path: Path) -> None:
     path.write_text(path.read_text()[:-40])
     with pytest.raises(GraphError, match="this is no graph file"):
         sym.load(path)
+    with pytest.raises(GraphError, match=r"other\.json cannot be read: No such file"):
+        sym.load(tmp_path / "other.json")
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(GraphError, match="no graph file"):
         sym.load(path)
@@ -147,6 +150,14 @@ def test_unknown_operators_and_attributes(text: str, message: str) -> None:
     with pytest.raises(OperatorError) as raised:
         sym.load_json(text)
     assert message in str(raised.value)
+
+
+def test_a_long_chain() -> None:
+    with NameScope():
+        body = sym.Variable("x")
+        for _ in range(5000):
+            body = body * 2
+    assert len(sym.load_json(body.tojson()).nodes) == 5001
 
 
 def test_a_users_operator_is_written_with_its_description() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
@@ -83,6 +84,11 @@ def test_arithmetic(build, operator) -> None:  # type: ignore[no-untyped-def]
     result = build(sym.Variable("a"), sym.Variable("b"))
     made = result.heads[0].node.operator
     assert made is sym.registry.get(operator)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    scaled = np.float32(2) * sym.Variable("a") - np.int64(3)
+    assert [node.text for node in scaled.nodes[1:]] == [{"scalar": "2.0"}, {"scalar": "3"}]
 
 
 def test_arithmetic_with_something_else_is_refused() -> None:
@@ -220,5 +226,5 @@ def test_a_chain_of_a_hundred_thousand_operators() -> None:
             body = body + 1
         assert len(body.nodes) == 100_001
         assert body.list_arguments() == ["x"]
-        assert len(sym.load_json(body.tojson()).nodes) == 100_001
+        assert body.infer_shape(x=(2, 3))[1] == [(2, 3)]
         del body
