@@ -61,7 +61,13 @@ def output_shapes(analysis: Analysis, found: Mapping[str, int]) -> tuple[Shape, 
 def check_inside(analysis: Analysis, shapes: Mapping[str, Shape], found: Mapping[str, int]) -> None:
     """Raise ShapeError for an index that leaves its tensor and is not padded."""
     box = [end for extent in found.values() for end in (0, extent)]
-    rows = analysis.regions.integers([*box, *analysis.extents_of(shapes)])
+    values = [*box, *analysis.extents_of(shapes)]
+    if not analysis.regions.fits(values):
+        raise ShapeError(
+            f"{analysis.description.name}: indices exceed 2**62 for {_listed(shapes)}; use smaller factors "
+            f"or shapes"
+        )
+    rows = analysis.regions.integers(values)
     column = 0
     for access in analysis.accesses:
         shape = shapes[access.tensor]

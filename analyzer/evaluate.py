@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
+MAX_MAGNITUDE = 2**62
 Integers = npt.NDArray[np.int64]
 Value = Any
 """A Python integer or an int64 array."""
@@ -56,6 +57,11 @@ class Program:
             for row in self.rows
         ]
 
+    def fits(self, values: Sequence[int]) -> bool:
+        """Whether all constants and intermediate results stay below 2**62, and so fit int64 arrays."""
+        largest = max(map(abs, [*self._run(values), *self.integers(values)]), default=0)
+        return max(largest, self._largest_constant) < MAX_MAGNITUDE
+
     def bind(self, leading: int, trailing: Sequence[int]) -> Bulk:
         """Fix all symbols but the first `leading` ones."""
         constants = [
@@ -76,6 +82,12 @@ class Program:
                 for symbol, coefficient in row.terms:
                     matrix[symbol, position] = coefficient
         return matrix
+
+    @cached_property
+    def _largest_constant(self) -> int:
+        rows = (row for row in self.rows if isinstance(row, Linear))
+        constants = (abs(number) for row in rows for number in (row.constant, *(c for _, c in row.terms)))
+        return max(constants, default=0)
 
     def _run(self, values: Sequence[Value]) -> list[Value]:
         registers = list(values)

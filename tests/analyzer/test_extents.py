@@ -149,3 +149,10 @@ def test_an_axis_of_extent_zero_as_a_divisor(bind):
     text = "def flat(a):\n    return lambda k=a.shape[0] * a.shape[1]: a[k // a.shape[1], k % a.shape[1]]"
     assert bind(text, {"a": (3, 0)}).output_shapes == ((0,),)
     assert bind(text, {"a": (3, 4)}).output_shapes == ((12,),)
+
+
+def test_indices_beyond_64_bits(bind):
+    text = "def f(a):\n    return lambda i=5: pad(a[i * 4000000000 * a.shape[0] * a.shape[0]], 0)"
+    assert bind(text, {"a": (3,)}).output_shapes == ((5,),)
+    with pytest.raises(ShapeError, match=r"indices exceed 2\*\*62"):
+        bind(text, {"a": (10**6,)})
