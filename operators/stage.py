@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ..analyzer.adjoint import adjoint
 from ..analyzer.region import Shape
+from ..errors import ShapeError
 from ..tdl import ast
 from .bound import BoundOperator
 from .kernel import Kernel
@@ -50,6 +51,9 @@ class Stage:
 
         Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
         """
+        missing = [name for name in self.inputs if name not in shapes]
+        if missing:
+            raise ShapeError(f"{self.name} needs the shape of {', '.join(missing)}")
         key = tuple(tuple(shapes[name]) for name in self.inputs)
         bound = self._bounds.get(key)
         if bound is None:

@@ -49,8 +49,14 @@ def test_reshape_from_the_back() -> None:
 
 @pytest.mark.parametrize(
     ("codes", "error"),
-    [((5, 5), ShapeError), ((-1, 5), ShapeError), ((-1, -1), OperatorError), ((-7,), OperatorError)]
-    + [((0, 0, 0, 0), ShapeError), ((-4, 5, -1, -2), ShapeError)],
+    [
+        ((5, 5), ShapeError),
+        ((-1, 5), ShapeError),
+        ((0, 0, 0, 0), ShapeError),
+        ((-4, 5, -1, -2), ShapeError),
+        ((-1, -1), OperatorError),
+        ((-7,), OperatorError),
+    ],
 )
 def test_impossible_reshapes_are_refused(codes: tuple[int, ...], error: type[Exception]) -> None:
     with pytest.raises(error, match="Reshape"):

@@ -75,7 +75,7 @@ def pool(
     kind: str,
     full: bool,
 ) -> np.ndarray:
-    """Windows clipped as MXNet does: to the padded tensor for averages' divisors, to the tensor for values."""
+    """Windows clipped as MXNet does: an average divides by the part within the padded tensor."""
     space = data.shape[2:]
     counts = [
         -(-(n + 2 * p - k) // s) + 1 if full else (n + 2 * p - k) // s + 1

@@ -1,0 +1,113 @@
+"""Shape inference of one operator: forward, backward, and what disagrees."""
+
+from __future__ import annotations
+
+import pytest
+from tofu import parse
+from tofu.errors import ShapeError
+from tofu.operators import get
+from tofu.operators.shape_solver import PartialShape
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "given", "expected"),
+    [
+        (
+            "FullyConnected",
+            {"num_hidden": 10},
+            {"data": (5, 3, 4)},
+            {"weight": (10, 12), "bias": (10,), "output_0": (5, 10)},
+        ),
+        (
+            "FullyConnected",
+            {"num_hidden": 10},
+            {"data": (None, 7), "output_0": (5, 10)},
+            {"data": (5, 7), "weight": (10, 7)},
+        ),
+        (
+            "Convolution",
+            {"kernel": (3, 3), "num_filter": 8, "num_group": 2, "pad": (1, 1)},
+            {"data": (2, 4, 9, 9)},
+            {"weight": (8, 2, 3, 3), "bias": (8,), "output_0": (2, 8, 9, 9)},
+        ),
+        (
+            "Convolution",
+            {"kernel": (3,), "num_filter": 8},
+            {"data": (None, 4, 9)},
+            {"weight": (8, 4, 3), "bias": (8,), "output_0": (None, 8, 7)},
+        ),
+        (
+            "BatchNorm",
+            {},
+            {"data": (None, 3, None, 4)},
+            {"gamma": (3,), "beta": (3,), "moving_mean": (3,), "output_0": (None, 3, None, 4)},
+        ),
+        ("elemwise_add", {}, {"lhs": (2, None), "rhs": (None, 3)}, {"output_0": (2, 3), "lhs": (2, 3)}),
+        ("elemwise_add", {}, {"output_0": (2, 3)}, {"lhs": (2, 3), "rhs": (2, 3)}),
+        ("Activation", {"act_type": "relu"}, {"output_0": (2, None)}, {"data": (2, None)}),
+        ("Embedding", {"input_dim": 9, "output_dim": 4}, {"data": (2, 5)}, {"weight": (9, 4)}),
+        ("SoftmaxOutput", {}, {"data": (2, 5)}, {"label": (2,), "output_0": (2, 5)}),
+        ("SoftmaxOutput", {"multi_output": True}, {"data": (2, 5, 3)}, {"label": (2, 3)}),
+        ("LinearRegressionOutput", {}, {"data": (2, 1)}, {"label": (2,)}),
+        ("_zeros", {"shape": (0, 4)}, {}, {"output_0": (None, 4)}),
+        ("_zeros", {"shape": (0, 4)}, {"output_0": (3, None)}, {"output_0": (3, 4)}),
+        ("mean", {"axis": 1}, {"data": (2, None, 4)}, {"output_0": (2, 4)}),
+        ("dot", {}, {"lhs": (2, 3), "rhs": (None, 4)}, {"rhs": (3, 4), "output_0": (2, 4)}),
+        ("Concat", {"num_args": 2}, {"arg0": (2, 3)}, {"arg1": None, "output_0": None}),
+        ("LeakyReLU", {"act_type": "prelu"}, {"data": (2, 3, 4)}, {"gamma": (3,)}),
+        ("Dropout", {"p": 0.5}, {"data": (2, 3)}, {"output_0": (2, 3)}),
+    ],
+)
+def test_shapes_that_follow(
+    name: str,
+    attributes: dict[str, object],
+    given: dict[str, PartialShape],
+    expected: dict[str, PartialShape],
+) -> None:
+    inferred = get(name).infer(attributes, given)
+    assert {tensor: inferred[tensor] for tensor in expected} == expected
+
+
+def test_a_users_operator_is_solved_through_its_bare_indices() -> None:
+    operator = parse("def outer(a, b):\n    return lambda i, j, *k: a[i, *k] * b[j, *k]")
+    inferred = operator.infer({}, {"a": (2, None), "output_0": (None, 5, 7)})
+    assert inferred == {"a": (2, 7), "b": (5, 7), "output_0": (2, 5, 7)}
+
+
+def test_stages_carry_extents_on() -> None:
+    operator = parse(
+        "def scaled(data, scale):\n"
+        "    total = lambda i: Sum(lambda j: data[i, j])\n"
+        "    return lambda i, j: data[i, j] * scale[j] / total[i]"
+    )
+    inferred = operator.infer({}, {"data": (2, None), "scale": (3,)})
+    assert inferred == {"data": (2, 3), "scale": (3,), "output_0": (2, 3)}
+
+
+def test_a_stated_extent_may_be_part_of_a_dimension() -> None:
+    operator = parse("def head(data, *, count):\n    return lambda i=count, j: data[i, j]")
+    assert operator.infer({"count": 2}, {"data": (5, None)})["output_0"] == (2, None)
+    assert operator.infer({"count": 2}, {"data": (None, 4)})["data"] == (None, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "given", "message"),
+    [
+        ("elemwise_add", {}, {"lhs": (2, 3), "rhs": (2, 4)}, "extent 3 .* but 4"),
+        ("elemwise_add", {}, {"lhs": (2, None), "rhs": (3, None)}, "dimension 0 of lhs is 2 and .* rhs is 3"),
+        ("elemwise_add", {}, {"lhs": (2, None), "rhs": (None,)}, "rhs has 1 dimensions, 2 are needed"),
+        (
+            "FullyConnected",
+            {"num_hidden": 4},
+            {"data": (2, 3), "weight": (5, 3)},
+            "of weight is 5.* 4 is needed",
+        ),
+        ("FullyConnected", {"num_hidden": 4}, {"data": (2,)}, "at least 2 dimensions"),
+        ("exp", {}, {"data": (2, 3), "output_0": (2, 4)}, "output_0 is 4"),
+    ],
+)
+def test_disagreements_name_both_values(
+    name: str, attributes: dict[str, object], given: dict[str, PartialShape], message: str
+) -> None:
+    with pytest.raises(ShapeError, match=message):
+        get(name).infer(attributes, given)
