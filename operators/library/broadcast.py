@@ -11,8 +11,7 @@ from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments
 from .elementwise import BINARY
-from .shape import axis_in
-from .texts import element, joined, names
+from .texts import axis_in, element, joined, names
 
 NAMES = {
     "broadcast_add": "elemwise_add",

@@ -12,7 +12,7 @@ from ..definition import ByRank, ByShape, Variant, described, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments, with_bias
-from .shape import reshaped
+from .reshape import reshaped
 from .texts import joined, names
 
 FULLY_CONNECTED = """

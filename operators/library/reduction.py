@@ -9,8 +9,7 @@ from ..attributes import Attributes, flag, integer, shape
 from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments
-from .shape import axis_in
-from .texts import element, joined, names, product_of_extents
+from .texts import axis_in, element, joined, names, product_of_extents
 
 
 class _Axes(NamedTuple):

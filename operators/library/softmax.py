@@ -14,8 +14,7 @@ from ..attributes import Attributes, choice, integer
 from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments
-from .shape import axis_in
-from .texts import joined, names
+from .texts import axis_in, joined, names
 
 SOFTMAX = """
 def {name}(data):

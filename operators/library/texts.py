@@ -1,9 +1,11 @@
-"""Pieces of TDL text that depend on ranks and shapes."""
+"""Pieces of TDL text that depend on ranks and shapes, and checks of axes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+
+from ...errors import ShapeError
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:
@@ -46,3 +48,10 @@ def unflattened(index: str, shape: Sequence[int]) -> list[str]:
 def product_of_extents(tensor: str, axes: Sequence[int]) -> str:
     """The number of elements along `axes`, as an expression in `tensor.shape`."""
     return " * ".join(f"{tensor}.shape[{axis}]" for axis in axes) or "1"
+
+
+def axis_in(operator: str, axis: int, rank: int) -> int:
+    """`axis` counted from the front. Raises ShapeError where there is no such dimension."""
+    if not -rank <= axis < rank:
+        raise ShapeError(f"{operator}: axis {axis} does not exist, there are {rank} dimensions")
+    return axis % rank

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
-from tofu.operators.library.shape import target_shape
+from tofu.operators.library.reshape import target_shape
 
 
 def apply(name: str, data: np.ndarray, **attributes: object) -> np.ndarray:
@@ -40,6 +40,10 @@ def counting(*shape: int) -> np.ndarray:
 def test_reshape_codes(codes: tuple[int, ...], expected: tuple[int, ...]) -> None:
     data = counting(2, 3, 4)
     np.testing.assert_array_equal(apply("Reshape", data, shape=codes), data.reshape(expected))
+
+
+def test_reshape_of_nothing() -> None:
+    assert get("Flatten").bind({"data": (2, 0, 3)}).compute({"data": np.zeros((2, 0, 3))})[0].shape == (2, 0)
 
 
 def test_reshape_from_the_back() -> None:
