@@ -44,12 +44,12 @@ def _steps(plan: Plan) -> Table:
 
 
 def _contributors(graph: Graph, plan: Plan) -> Table:
-    table = Table(
-        "operation", "split along", "bytes", "share", title="Largest contributors", title_justify="left"
-    )
-    for operation, count in contributors(graph, plan)[:LARGEST]:
-        split = ", ".join(variable or "-" for variable in plan.strategies[operation])
-        table.add_row(operation, split, format_bytes(count), f"{count / max(plan.cost_bytes, 1):.1%}")
+    table = Table("operation", "split along", "moves", "bytes", "share")
+    table.title, table.title_justify = "Largest contributors", "left"
+    for entry in contributors(graph, plan)[:LARGEST]:
+        split = ", ".join(variable or "-" for variable in plan.strategies[entry.operation])
+        share = f"{entry.bytes / plan.cost_bytes:.1%}"
+        table.add_row(entry.operation, split, f"{entry.kind} {entry.tensor}", format_bytes(entry.bytes), share)
     return table
 
 
