@@ -30,6 +30,8 @@ class BoundOperator(Bound):
 
     def prepare(self, call: KernelCall) -> Callable[[], None]:
         """The function that computes one box of this operator, called once per iteration."""
+        if not any(output.size for output in call.outputs):
+            return _nothing
         return derive(call) if self.stage.kernel is None else self.stage.kernel(call)
 
     def compute(self, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
@@ -53,6 +55,10 @@ class BoundOperator(Bound):
         box = {name: (0, extent) for name, extent in self.extents.items()}
         self.prepare(KernelCall(self, box, inputs, regions, outputs))()
         return outputs
+
+
+def _nothing() -> None:
+    """What computes an empty output: no kernel has to expect an empty box."""
 
 
 def checked_arrays(
