@@ -1,8 +1,8 @@
 """The memory planner: an offset for every buffer in one arena per worker (Tofu, section 6).
 
 A shard of a tensor that persists lives always, any other buffer from the first write to the last read
-by any worker. Buffers whose lifetimes meet get disjoint memory; an element-wise operation writes over an
-input that dies there. Arena sizes are known before anything runs, and an iteration needs nothing else.
+by any worker. Buffers whose lifetimes meet get disjoint memory; an operation writes over an input that
+dies there where it reads that element by element. Arena sizes are known before anything runs.
 """
 
 from __future__ import annotations
@@ -135,26 +135,29 @@ def _check_written_first(
 def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[list[int]]:
     """`hosts[worker][buffer]`: the buffer whose memory a buffer takes over, or the buffer itself.
 
-    An output of an element-wise computation takes over an input of the same form that nobody, on any worker,
-    uses after that computation.
+    An output of a computation takes over an input of the same form that is read element by element, at the
+    index that is written, and that nobody, on any worker, uses after that computation.
     """
     hosts = [list(range(len(program.buffers))) for program in partitioned.programs]
     for worker, program in enumerate(partitioned.programs):
         births, deaths = lifetimes.births[worker].tolist(), lifetimes.deaths[worker].tolist()
-        for instruction in program.instructions:
+        for now, instruction in zip(ticks(program), program.instructions, strict=True):
             if not isinstance(instruction, Compute):
                 continue
-            if not partitioned.graph.operations[instruction.operation].bound.elementwise:
-                continue
-            now = instruction.operation * TICKS_PER_OPERATION + 1
-            regions = dict(zip(instruction.inputs, instruction.input_regions, strict=True))
+            bound = partitioned.graph.operations[instruction.operation].bound
+            names = bound.description.tensor_names
+            elsewhere = {
+                buffer
+                for buffer, name in zip(instruction.inputs, names, strict=True)
+                if name not in bound.in_place
+            }
             dying = [
                 buffer
-                for buffer, region in regions.items()
+                for buffer in dict.fromkeys(instruction.inputs)
                 if buffer is not None
-                and deaths[buffer] == now
+                and buffer not in elsewhere
                 and births[buffer] < now
-                and program.buffers[buffer].region == region
+                and deaths[buffer] == now
             ]
             for output in instruction.outputs:
                 if births[output] != now:
@@ -167,12 +170,10 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
 
 
 def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: int) -> bool:
-    """Whether two buffers have the same extents and element type."""
+    """Whether two buffers hold the same region with elements of one type."""
     a, b = (partitioned.programs[worker].buffers[index] for index in (first, second))
     tensors = partitioned.graph.tensors
-    if a.nbytes != b.nbytes or tensors[a.tensor].dtype != tensors[b.tensor].dtype:
-        return False
-    return [upper - lower for lower, upper in a.region] == [upper - lower for lower, upper in b.region]
+    return a.region == b.region and tensors[a.tensor].dtype == tensors[b.tensor].dtype
 
 
 def _plan_worker(

@@ -39,7 +39,7 @@ class FakeBound:
 
     description: FakeDescription
     variables: tuple[str, ...]
-    elementwise: bool
+    in_place: frozenset[str]
     prepare: Callable[[KernelCall], Callable[[], None]]
 
 
@@ -66,9 +66,9 @@ def _total(call: KernelCall) -> Callable[[], None]:
     return lambda: out.__setitem__(..., a.sum() * factors)
 
 
-ADD = FakeBound(FakeDescription(("a", "b")), ("i",), True, _add)
-SHIFT = FakeBound(FakeDescription(("a",)), ("i",), False, _shift)
-TOTAL = FakeBound(FakeDescription(("a",)), ("i", "k"), False, _total)
+ADD = FakeBound(FakeDescription(("a", "b")), ("i",), frozenset({"a", "b"}), _add)
+SHIFT = FakeBound(FakeDescription(("a",)), ("i",), frozenset(), _shift)
+TOTAL = FakeBound(FakeDescription(("a",)), ("i", "k"), frozenset(), _total)
 
 
 def whole_result(bound: FakeBound, inputs: Sequence[Any], length: int) -> Any:

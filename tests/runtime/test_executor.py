@@ -66,7 +66,7 @@ def replace_kernels(toys: Any, partitioned: PartitionedGraph, change: Any) -> Pa
     operations = []
     for o in partitioned.graph.operations:
         b = o.bound
-        bound = toys.FakeBound(b.description, b.variables, b.elementwise, change(o.index, b.prepare))
+        bound = toys.FakeBound(b.description, b.variables, b.in_place, change(o.index, b.prepare))
         operations.append(type(o)(o.index, o.name, bound, o.inputs, o.outputs, o.phase, o.tie))
     g = partitioned.graph
     graph = type(g)(g.name, g.tensors, tuple(operations), g.outputs)

@@ -49,6 +49,18 @@ def test_element_wise_chain_runs_in_place(toys: Any) -> None:
     assert plan.lower_bound_bytes == (2 * 32 * 8,) * 2
 
 
+def test_an_input_read_at_other_places_is_not_overwritten(toys: Any) -> None:
+    toy = toys.Toy(1)
+    x = toy.tensor("x", 8, Role.DATA)
+    a = toy.apply(toys.ADD, [x, x], "a")
+    b = toy.apply(toys.SHIFT, [a], "b")
+    c = toy.apply(toys.ADD, [b, b], "c")
+    partitioned = toy.lower([c])
+    (hosts,) = in_place_hosts(partitioned, buffer_lifetimes(partitioned))
+    shards = [partitioned.shards[tensor][0] for tensor in (a, b, c)]
+    assert [hosts[shard] for shard in shards] == [shards[0], shards[1], shards[1]]
+
+
 def test_memory_per_worker_is_a_share_of_the_whole(toys: Any) -> None:
     single = plan_memory(chain(toys, workers=1)).arena_bytes[0]
     assert plan_memory(chain(toys, workers=4)).arena_bytes == (single // 4,) * 4

@@ -4,9 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tofu import models
 from tofu.dataflow.graph import Role
 from tofu.dataflow.partitioned import BufferKind, MultiFetch, PartitionedGraph, Program
 from tofu.errors import PlanError
+from tofu.partitioner.lowering import lower
+from tofu.partitioner.partition import partition
 from tofu.runtime.memory import plan_memory
 from tofu.runtime.schedule import Schedule, schedule
 from tofu.runtime.timeline import reads, writes
@@ -52,6 +55,16 @@ def races(partitioned: PartitionedGraph, plan: Schedule) -> list[tuple[tuple[int
 def test_no_races(toys: Any, seed: int) -> None:
     _, partitioned, _ = toys.random_toy(seed, workers=2 + seed % 6, operations=10)
     plan = schedule(partitioned, plan_memory(partitioned))
+    assert races(partitioned, plan) == []
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_no_races_in_a_network(workers: int) -> None:
+    """A convolution, reductions, concatenations and updates in place, as the partitioner makes them."""
+    graph = models.get("lenet", batch=8).training_graph()
+    partitioned = lower(graph, partition(graph, workers))
+    plan = schedule(partitioned, plan_memory(partitioned))
+    assert any(wait for waits in plan.waits for wait in waits)
     assert races(partitioned, plan) == []
 
 
