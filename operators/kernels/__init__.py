@@ -1,0 +1,5 @@
+"""NumPy kernels attached to descriptions where derived ones are slower. They are audited, never required."""
+
+from .convolution_kernel import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
+
+__all__ = ["Convolution", "ConvolutionDataGradient", "ConvolutionWeightGradient"]
