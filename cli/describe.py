@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -86,17 +87,14 @@ def _complete(
     return known
 
 
-def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[str, object]]) -> None:
-    from typing import Any
-
-    from rich.console import Console
+def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]]) -> None:
 
     from ..reports import strategies
+    from ..reports.console import wide_console
 
-    console = Console(highlight=False)
+    console = wide_console()
     given = ", ".join(f"{name}={value}" for name, value in attributes.items())
     console.print(f"[bold]{operator.name}[/]" + (f" with {given}" if given else ""), soft_wrap=True)
-    stage: dict[str, Any]
     for stage in stages:
         console.print()
         console.print(stage["description"].rstrip(), markup=False, soft_wrap=True)

@@ -29,10 +29,11 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"operators": rows}))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from ..reports.console import wide_console
 
     table = Table("operator", "also called", "attributes")
     for row in rows:
         table.add_row(str(row["name"]), ", ".join(row["aliases"]), ", ".join(row["attributes"]))
-    Console().print(table)
+    wide_console().print(table)

@@ -1,7 +1,7 @@
 """Search for the plan that moves the fewest bytes, and lowering of a graph and its plan to programs."""
 
 from .lowering import lower
-from .partition import METHODS, partition
+from .methods import METHODS, partition
 from .plan import Plan, contributors
 from .recount import Contribution
 from .splits import SplitLayout

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from ..dataflow.graph import Graph
 from ..partitioner import Plan, contributors
 from ..runtime.memory import MemoryPlan
+from .console import wide_console
 from .units import format_bytes
 
 LARGEST = 10
@@ -17,7 +17,7 @@ LARGEST = 10
 
 def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) -> None:
     """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
-    console = Console(highlight=False)
+    console = wide_console()
     console.print(
         f"[bold]{facts['model']}[/] over {plan.workers} workers: {facts['operators']} operators, "
         f"{facts['tensors']} tensors, weights and their state {format_bytes(facts['weight_state_bytes'])}",
@@ -48,8 +48,8 @@ def _contributors(graph: Graph, plan: Plan) -> Table:
     table.title, table.title_justify = "Largest contributors", "left"
     for entry in contributors(graph, plan)[:LARGEST]:
         split = ", ".join(variable or "-" for variable in plan.strategies[entry.operation])
-        share = f"{entry.bytes / plan.cost_bytes:.1%}"
-        table.add_row(entry.operation, split, f"{entry.kind} {entry.tensor}", format_bytes(entry.bytes), share)
+        moves, share = f"{entry.kind} {entry.tensor}", f"{entry.bytes / plan.cost_bytes:.1%}"
+        table.add_row(entry.operation, split, moves, format_bytes(entry.bytes), share)
     return table
 
 

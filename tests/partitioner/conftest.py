@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import strategies as st
+
 from tofu import tdl
 from tofu.analyzer.analysis import analyze
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tofu.errors import PlanError
 from tofu.partitioner.elimination import Factor, Semiring, eliminate
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from tofu.partitioner.lower_bound import Refinable, certain_reads
 from tofu.partitioner.tables import Tables, communication
 

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tofu import tdl
 from tofu.dataflow.partitioned import BufferKind, Compute, MultiFetch, Reduce
 from tofu.errors import PlanError
+from tofu.partitioner import partition
 from tofu.partitioner.cover import cover
 from tofu.partitioner.lowering import lower
-from tofu.partitioner.partition import partition
 
 COMBINE = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 

@@ -8,8 +8,9 @@ import re
 
 import numpy as np
 import pytest
+
 from tofu.errors import PlanError
-from tofu.partitioner.partition import partition
+from tofu.partitioner import partition
 from tofu.partitioner.plan import Plan, contributors
 from tofu.partitioner.plan_file import SIZE_LIMIT_BYTES, decode_plan, encode_plan
 from tofu.partitioner.splits import SplitLayout

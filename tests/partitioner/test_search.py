@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tofu.errors import GraphError, PlanError
-from tofu.partitioner.partition import partition
+from tofu.partitioner import partition
 from tofu.partitioner.recursive import prime_factors
 
 
@@ -289,7 +290,7 @@ import importlib.util, sys
 spec = importlib.util.spec_from_file_location("toys", sys.argv[1])
 toys = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(toys)
-from tofu.partitioner.partition import partition
+from tofu.partitioner import partition
 from tofu.partitioner.plan_file import encode_plan
 for make in toys.GRAPHS.values():
     print(encode_plan(partition(make(), 6)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tofu.analyzer.region import Interval
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
 from tofu.dataflow.partitioned import (

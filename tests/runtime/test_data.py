@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from tofu.errors import DataError
 from tofu.runtime.data import ArrayIterator
 

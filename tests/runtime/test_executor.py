@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tofu.dataflow.graph import Role
 from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import DataError, ExecutionError, ShapeError

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+
 from tofu.errors import DataError
 from tofu.runtime.initializer import Normal, Uniform, Xavier, initial_value
 

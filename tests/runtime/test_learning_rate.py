@@ -1,6 +1,7 @@
 import math
 
 import pytest
+
 from tofu.dataflow.optimizer import adam, sgd
 from tofu.runtime.learning_rate import Constant, Cosine, StepDecay, fed_rate
 

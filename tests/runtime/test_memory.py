@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from tofu.dataflow.graph import Role
 from tofu.dataflow.partitioned import BufferKind, Compute, PartitionedGraph, Program
 from tofu.errors import PlanError

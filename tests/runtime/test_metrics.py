@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+
 from tofu.errors import DataError
 from tofu.runtime.metrics import Tally, get_metric
 

@@ -2,14 +2,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import DataError, ExecutionError
+from tofu.partitioner import partition
 from tofu.partitioner.lowering import lower
-from tofu.partitioner.partition import partition
 from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator

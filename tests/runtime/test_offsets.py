@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tofu.runtime.offsets import Integers, in_order_of_time, largest_first, live_sizes, place
 
 Method = Callable[[Integers, Integers, Integers], tuple[Integers, int]]

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
@@ -14,8 +15,8 @@ from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.operators.kernel import Array
+from tofu.partitioner import partition
 from tofu.partitioner.lowering import lower
-from tofu.partitioner.partition import partition
 from tofu.runtime.executor import Executor
 from tofu.runtime.memory import plan_memory
 

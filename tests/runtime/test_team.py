@@ -2,6 +2,7 @@ import threading
 import time
 
 import pytest
+
 from tofu.runtime.team import LONGEST_GROUP, StepFailed, StepsHang, Task, Team, group
 
 
