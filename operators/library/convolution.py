@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
+from .. import kernels
 from ..attributes import Attributes, choice, flag, ignored, integer, shape
-from ..definition import ByShape, Constant, Variant, variant
+from ..definition import Attachment, ByShape, Constant, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import with_bias
@@ -68,15 +69,32 @@ def _text(attributes: Attributes, channel: str) -> str:
     )
 
 
+def _kernels(attributes: Attributes) -> Mapping[str, Attachment]:
+    """Matrix products over gathered windows, for the stage without the bias and for its gradients."""
+    stride, dilate, pad = (
+        per_dimension("Convolution", attributes, name, default)
+        for name, default in (("stride", 1), ("dilate", 1), ("pad", 0))
+    )
+    geometry = (stride, dilate, pad, attributes.integer("num_group"))
+    attachment = Attachment(
+        kernels.Convolution(*geometry),
+        {
+            "data": kernels.ConvolutionDataGradient(*geometry),
+            "weight": kernels.ConvolutionWeightGradient(*geometry),
+        },
+    )
+    return {"output_0" if attributes.flag("no_bias") else "product": attachment}
+
+
 def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """With groups, filter `f` belongs to group `f // (filters of a group)` and sees that group's channels."""
     groups, filters = attributes.integer("num_group"), attributes.integer("num_filter")
     if groups == 1:
-        return variant(_text(attributes, "c"), _constants(attributes))
+        return variant(_text(attributes, "c"), _constants(attributes), _kernels(attributes))
     if filters % groups:
         raise OperatorError(f"Convolution: num_filter={filters} is not a multiple of num_group={groups}")
     channel = f"f // {filters // groups} * {shapes['weight'][1]} + c"
-    return variant(_text(attributes, channel), _constants(attributes))
+    return variant(_text(attributes, channel), _constants(attributes), _kernels(attributes))
 
 
 def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
