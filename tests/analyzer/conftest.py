@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+
 from tofu import tdl
 from tofu.analyzer.analysis import analyze
 from tofu.analyzer.bound import Bound

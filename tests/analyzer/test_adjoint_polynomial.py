@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tofu.analyzer.adjoint_inversion import Inversion, invert
 from tofu.analyzer.adjoint_polynomial import Polynomial, Ranges, expression
 from tofu.tdl import format_expression, parse_expression

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu.analyzer.adjoint import adjoint, head_names, output_names
 from tofu.errors import OperatorError, TofuError
 from tofu.tdl import format, parse

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tofu.analyzer.adjoint import adjoint, head_names, output_names
 from tofu.analyzer.analysis import analyze
 from tofu.tdl import format, parse

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tofu.errors import DescriptionError, ShapeError
 
 CONV1D = """

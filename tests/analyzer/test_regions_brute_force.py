@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tofu import tdl
 from tofu.analyzer.analysis import analyze
 from tofu.analyzer.bound import Bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu import tdl
 from tofu.analyzer.specialize import specialize
 from tofu.analyzer.stages import split_stages

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tofu import tdl
 from tofu.analyzer.bound import Bound
 from tofu.analyzer.staged import StagedBound, bind
