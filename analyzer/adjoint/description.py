@@ -14,9 +14,9 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 
-from ..errors import DescriptionError, OperatorError
-from ..tdl import format, parse
-from ..tdl.ast import (
+from ...errors import DescriptionError, OperatorError
+from ...tdl import format, parse
+from ...tdl.ast import (
     Attribute,
     Binder,
     Description,
@@ -29,12 +29,12 @@ from ..tdl.ast import (
     Star,
     TensorParameter,
 )
-from ..tdl.traverse import walk
-from .adjoint_algebra import ZERO, add
-from .adjoint_contribution import Contribution, contribution, position
-from .adjoint_extents import Extents, forward_extents
-from .adjoint_naming import rename, state_extents
-from .adjoint_sites import SiteFinder
+from ...tdl.traverse import walk
+from .algebra import ZERO, add
+from .contribution import Contribution, contribution, position
+from .extents import Extents, forward_extents
+from .naming import rename, state_extents
+from .sites import SiteFinder
 
 
 @cache

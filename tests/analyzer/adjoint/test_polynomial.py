@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.analyzer.adjoint_inversion import Inversion, invert
-from tofu.analyzer.adjoint_polynomial import Polynomial, Ranges, expression
+from tofu.analyzer.adjoint.inversion import Inversion, invert
+from tofu.analyzer.adjoint.polynomial import Polynomial, Ranges, expression
 from tofu.tdl import format_expression, parse_expression
 from tofu.tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
 

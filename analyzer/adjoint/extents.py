@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..errors import OperatorError
-from ..tdl.ast import (
+from ...errors import OperatorError
+from ...tdl.ast import (
     Binder,
     Call,
     Description,
@@ -18,8 +18,8 @@ from ..tdl.ast import (
     Reduce,
     Variable,
 )
-from ..tdl.traverse import Node, children, walk
-from .adjoint_polynomial import Polynomial, Ranges, expression
+from ...tdl.traverse import Node, children, walk
+from .polynomial import Polynomial, Ranges, expression
 
 
 def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:

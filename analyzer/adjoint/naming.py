@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, count
 
-from ..tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Reducer, Variable
-from ..tdl.functions import CONSTANTS, FUNCTIONS
-from ..tdl.traverse import Node, transform, walk
-from .adjoint_extents import Extents, bare_accesses
-from .adjoint_sites import origin
+from ...tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Reducer, Variable
+from ...tdl.functions import CONSTANTS, FUNCTIONS
+from ...tdl.traverse import Node, transform, walk
+from .extents import Extents, bare_accesses
+from .sites import origin
 
 _RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *Reducer, "pad", "Opaque"))
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ..tdl.ast import Binary, Binder, Element, Expression, Number, Variable
-from ..tdl.traverse import Node, transform, walk
-from .adjoint_polynomial import Polynomial, Ranges, expression
+from ...tdl.ast import Binary, Binder, Element, Expression, Number, Variable
+from ...tdl.traverse import Node, transform, walk
+from .polynomial import Polynomial, Ranges, expression
 
 
 def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+from ...tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
 
 Monomial = tuple[Expression, ...]
 Canonical = Callable[["Polynomial"], "Polynomial"]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
-from ..tdl.ast import Binary, Binder, Call, Element, Expression, Extent, Number, Pad, Variable
-from ..tdl.traverse import Node, transform, walk
-from .adjoint_algebra import ZERO, Product, choose, conjunction, product
-from .adjoint_extents import Extents
-from .adjoint_inversion import Inversion, in_range, invert, substitute
-from .adjoint_polynomial import Polynomial, Ranges, expression
-from .adjoint_sites import Site, origin
+from ...tdl.ast import Binary, Binder, Call, Element, Expression, Extent, Number, Pad, Variable
+from ...tdl.traverse import Node, transform, walk
+from .algebra import ZERO, Product, choose, conjunction, product
+from .extents import Extents
+from .inversion import Inversion, in_range, invert, substitute
+from .polynomial import Polynomial, Ranges, expression
+from .sites import Site, origin
 
 _SINGULAR_AT_ZERO = frozenset(
     ("log", "log2", "log10", "rsqrt", "reciprocal", "arccosh", "gamma", "gammaln", "digamma", "power")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ..errors import OperatorError
-from ..tdl.ast import (
+from ...errors import OperatorError
+from ...tdl.ast import (
     Attribute,
     Binary,
     Call,
@@ -21,9 +21,9 @@ from ..tdl.ast import (
     Unary,
     Variable,
 )
-from ..tdl.derivatives import derivative
-from .adjoint_algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
-from .places import error_at
+from ...tdl.derivatives import derivative
+from ..places import error_at
+from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
 
 Part = Element | Reduce
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..tdl.ast import Binary, Call, Expression, Number, Unary
+from ...tdl.ast import Binary, Call, Expression, Number, Unary
 
 ZERO = Number(0)
 ONE = Number(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import assert_never
 
-from ..tdl.ast import (
+from ...tdl.ast import (
     Binary,
     Binder,
     Call,
@@ -21,10 +21,10 @@ from ..tdl.ast import (
     Reducer,
     Variable,
 )
-from ..tdl.traverse import Node, children, transform, walk
-from .adjoint_algebra import ONE, ZERO, choose, conjunction, multiply, negation
-from .adjoint_derivative import no_adjoint, partial
-from .adjoint_inversion import substitute
+from ...tdl.traverse import Node, children, transform, walk
+from .algebra import ONE, ZERO, choose, conjunction, multiply, negation
+from .derivative import no_adjoint, partial
+from .inversion import substitute
 
 
 def origin(name: str) -> str:
