@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from tofu import GraphError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role

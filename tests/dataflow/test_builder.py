@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tofu import GraphError
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.graph import Phase, Role

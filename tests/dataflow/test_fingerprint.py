@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.fingerprint import fingerprint
 from tofu.dataflow.graph import Graph, Phase, Role

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tofu.dataflow.layout import Layout, placed, replicated, split_layout
 
 

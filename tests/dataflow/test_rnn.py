@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu import GraphError
 from tofu.dataflow import sym
 from tofu.dataflow.compose import TIE

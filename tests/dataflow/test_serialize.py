@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope

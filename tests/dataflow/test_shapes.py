@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu import ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from tofu import GraphError, OperatorError, ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Phase, Role

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+
 from tofu import GraphError
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.graph import Graph, Phase, Role

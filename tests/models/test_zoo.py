@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu import GraphError, models
 from tofu.dataflow.validate import validate
 

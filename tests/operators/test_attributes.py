@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tofu.errors import OperatorError
 from tofu.operators import get
 from tofu.operators.attributes import Attributes, check_attributes, flag, integer, number, shape

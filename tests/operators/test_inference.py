@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu import parse
 from tofu.errors import ShapeError
 from tofu.operators import get

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 import tofu
 from tofu import Opaque, Sum
 from tofu.errors import DescriptionError, OperatorError, ShapeError

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from tofu import tdl
 from tofu.errors import DescriptionError
 from tofu.tdl import Opaque, Sum, op_location, op_source

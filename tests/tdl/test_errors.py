@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from tofu import tdl
 from tofu.errors import DescriptionError
 

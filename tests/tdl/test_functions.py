@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tofu import tdl
 from tofu.tdl import ast
 from tofu.tdl.functions import FUNCTIONS

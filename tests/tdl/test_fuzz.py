@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from tofu import tdl
 from tofu.errors import DescriptionError
 

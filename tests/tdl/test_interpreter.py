@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tofu import tdl
 from tofu.errors import DataError, OperatorError, ShapeError, TofuError
 

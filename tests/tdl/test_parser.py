@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tofu import tdl
 from tofu.tdl import ast
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu.errors import DescriptionError
 from tofu.tdl import Diagnostic, Source, SourceError
 from tofu.tdl.ast import Span

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tofu import tdl
 from tofu.tdl import ast
 

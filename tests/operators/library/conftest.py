@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from tofu.operators.operator import Operator
 
 Array = npt.NDArray[np.float64]

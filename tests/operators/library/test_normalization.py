@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from tofu.errors import OperatorError
 from tofu.operators import get
 

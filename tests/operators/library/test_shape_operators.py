@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
 from tofu.operators.library.reshape import target_shape

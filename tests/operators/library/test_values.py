@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from tofu.operators import get, names
 from tofu.operators.operator import Operator
 

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
 
