@@ -10,7 +10,6 @@ from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import DataError, ExecutionError
 from tofu.partitioner import partition
-from tofu.partitioner.lowering import lower
 from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator

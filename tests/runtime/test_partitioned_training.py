@@ -16,7 +16,6 @@ from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.operators.kernel import Array
 from tofu.partitioner import partition
-from tofu.partitioner.lowering import lower
 from tofu.runtime.executor import Executor
 from tofu.runtime.memory import plan_memory
 

@@ -10,7 +10,6 @@ from tofu.dataflow.graph import Role
 from tofu.dataflow.partitioned import BufferKind, MultiFetch, PartitionedGraph, Program
 from tofu.errors import PlanError
 from tofu.partitioner import partition
-from tofu.partitioner.lowering import lower
 from tofu.runtime.memory import plan_memory
 from tofu.runtime.schedule import Schedule, schedule
 from tofu.runtime.timeline import reads, writes
