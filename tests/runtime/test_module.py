@@ -9,7 +9,7 @@ from tofu.dataflow.naming import NameScope
 from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import DataError, ExecutionError
-from tofu.partitioner import partition
+from tofu.partitioner import lower, partition
 from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator

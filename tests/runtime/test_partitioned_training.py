@@ -15,7 +15,7 @@ from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.operators.kernel import Array
-from tofu.partitioner import partition
+from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
 from tofu.runtime.memory import plan_memory
 

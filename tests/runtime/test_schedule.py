@@ -9,7 +9,7 @@ from tofu import models
 from tofu.dataflow.graph import Role
 from tofu.dataflow.partitioned import BufferKind, MultiFetch, PartitionedGraph, Program
 from tofu.errors import PlanError
-from tofu.partitioner import partition
+from tofu.partitioner import lower, partition
 from tofu.runtime.memory import plan_memory
 from tofu.runtime.schedule import Schedule, schedule
 from tofu.runtime.timeline import reads, writes
