@@ -40,8 +40,8 @@ def command(
     given_shapes, given_attributes = dict(shapes), dict(attributes)
     if not given_shapes and not given_attributes and found.example is not None:
         given_shapes, given_attributes = dict(found.example.shapes), dict(found.example.attributes)
-    if not given_shapes:
-        needed = " ".join(f"--shape {name}=..." for name in found.arguments(given_attributes))
+    needed = " ".join(f"--shape {name}=..." for name in found.arguments(given_attributes))
+    if needed and not given_shapes:
         raise TofuError(f"{found.name} needs shapes: {needed}")
     known = _complete(found, given_shapes, given_attributes)
     stages = []

@@ -6,11 +6,11 @@ import json
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..runtime import module
+from .console import wide_console
 from .units import format_bytes
 
 
@@ -56,7 +56,7 @@ class Screen:
     """A line per epoch and a closing table; on a terminal also a bar with the current loss."""
 
     def __init__(self, steps: int) -> None:
-        self._console = Console(highlight=False)
+        self._console = wide_console()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tofu import operators
+
+Tofu = Callable[..., Result]
+
+
+def test_shows_description_strategies_and_regions(tofu: Tofu) -> None:
+    output = tofu(
+        "describe", "Convolution", "--shape", "data=8,3,9,9", "--set", "kernel=3,3", "--set", "num_filter=4"
+    ).output
+    assert "Sum(lambda c" in output
+    assert "reduce by Sum" in output
+    assert "[0:8, 0:3, 0:5, 0:9]" in output, "three of the 7 output rows and a halo of two"
+
+
+def test_json_has_every_workers_regions(tofu: Tofu) -> None:
+    report = json.loads(
+        tofu("describe", "dot", "--shape", "lhs=4,6", "--shape", "rhs=6,9", "-w", "3", "--json").output
+    )
+    (stage,) = report["stages"]
+    kinds = {strategy["variable"]: strategy["kind"] for strategy in stage["strategies"]}
+    assert sorted(kinds.values()) == ["concat", "concat", "reduce"]
+    for strategy in stage["strategies"]:
+        assert len(strategy["workers"]) == 3
+
+
+@pytest.mark.parametrize("name", operators.names())
+def test_every_operator_has_something_to_show(tofu: Tofu, name: str) -> None:
+    result = tofu("describe", name)
+    assert result.exit_code == 0, result.output
+    assert "lambda" in result.output
+
+
+def test_file(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "shift.tdl"
+    path.write_text("def shift(a):\n    return lambda i: a[i + 2]\n", encoding="utf-8")
+    assert "[2:6]" in tofu("describe", str(path), "--shape", "a=10").output
+    path.write_text("def shift(a):\n    return lambda i: a[i +\n", encoding="utf-8")
+    result = tofu("describe", str(path), "--shape", "a=10")
+    assert result.exit_code == 2
+    assert "shift.tdl:2" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["Convolutio"], "did you mean 'Convolution'"),
+        (["dot", "--shape", "lhs=4,6", "--shape", "rhs=7,9"], "6"),
+        (["dot", "--shape", "left=4,6"], "it takes lhs, rhs"),
+        (["dot", "--shape", "lhs"], "such as data=4,3,12"),
+        (["dot", "--shape", "lhs=4,x"], "such as data=4,3,12"),
+        (["Activation", "--shape", "data=4", "--set", "act_typ=relu"], "did you mean"),
+        (["Activation", "--shape", "data=4", "--set", "act_type"], "such as kernel=3,3"),
+        (["missing.tdl"], "cannot read the description missing.tdl"),
+    ],
+)
+def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str) -> None:
+    result = tofu("describe", *arguments)
+    assert result.exit_code == 2
+    assert says in result.output
