@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
-from ...analyzer.region import Region, Shape
+from ...analyzer.region import Region
 from ...errors import DataError
 from ..kernel import Array, KernelCall
 from .blocks import volume
 from .ir import Affine, Constant, Load
 from .steps import Steps, fixed
 from .views import Ranges, check_inside, needed, strided
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,24 +27,22 @@ class Access:
     tensor: str
     array: Array
     region: Region
-    shape: Shape
     view: Array | None
 
-    def gather(self, count: int, *arguments: Array) -> None:
-        """`gather(n, index_0, ..., index_n-1, [padding,] out)`, indices in the whole tensor's coordinates.
+    def gather(self, count: int, *arguments: Array, out: Array) -> None:
+        """`gather(n, index_0, ..., index_n-1, [padding])`, indices in the whole tensor's coordinates.
 
         Raises `DataError` where an index from data leaves the tensor and nothing is said for outside it.
         """
         indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
-        out = arguments[-1]
-        outside: Array | None = None
+        outside: Mask | None = None
         for dimension, (index, (lower, upper)) in enumerate(zip(indices, self.region, strict=True)):
-            wrong = (index < lower) | (index >= upper)
+            wrong: Mask = (index < lower) | (index >= upper)
             if wrong.any():
-                if len(arguments) == count + 1:
+                if len(arguments) == count:
                     raise DataError(
-                        f"tensor {self.tensor!r}, dimension {dimension}: index {int(index[wrong][0])} from data "
-                        f"is outside [{lower}, {upper}); correct the data or wrap the element in pad(...)"
+                        f"tensor {self.tensor!r}, dimension {dimension}: index {int(index[wrong][0])} is "
+                        f"outside [{lower}, {upper}); correct the data it is from or write pad(...)"
                     )
                 outside = wrong if outside is None else outside | wrong
             indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
@@ -57,7 +58,6 @@ class Access:
 def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:
     """Decide how the elements of one access are read; a padded copy adds a step that refreshes it."""
     array, region = call.inputs[load.tensor], call.regions[load.tensor]
-    shape = tuple(call.bound.shapes[load.tensor])
     indices = tuple(index for index in load.indices if isinstance(index, Affine))
     view: Array | None = None
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
@@ -69,11 +69,11 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
                 check_inside(load.tensor, dimension, interval, held)
             view = strided(array, lower, indices, axes, box)
         elif isinstance(load.padding, Constant) and _worth_padding(wanted, region, volume(load.free, box)):
-            padded = _padded(load, array, wanted, region, shape, steps)
+            padded = _padded(load, array, wanted, region, steps)
             view = strided(padded, tuple(interval[0] for interval in wanted), indices, axes, box)
     elif len(indices) == len(load.indices):
         view = strided(array, (0,) * len(indices), indices, axes, box)
-    return Access(load.tensor, array, region, shape, view)
+    return Access(load.tensor, array, region, view)
 
 
 def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
@@ -83,18 +83,17 @@ def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
     return copied <= 4 * (held + accessed)
 
 
-def _padded(load: Load, array: Array, wanted: Region, region: Region, shape: Shape, steps: Steps) -> Array:
-    """A copy of the wanted region, padded once; the step copies the elements inside the tensor."""
+def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Steps) -> Array:
+    """A copy of the wanted region, padded once; the step copies the elements that the input holds."""
     assert isinstance(load.padding, Constant)
     copy = np.full(tuple(high - low for low, high in wanted), load.padding.value, array.dtype)
     source, target = [], []
-    for dimension, ((low, high), held, extent) in enumerate(zip(wanted, region, shape, strict=True)):
-        first, last = max(low, 0), min(high, extent)
+    for (low, high), held in zip(wanted, region, strict=True):
+        first, last = max(low, held[0]), min(high, held[1])
         if first >= last:
             return copy
         source.append(slice(first - held[0], last - held[0]))
         target.append(slice(first - low, last - low))
-        check_inside(load.tensor, dimension, (first, last), held)
     steps.add(_refresh, (fixed(array[tuple(source)]),), fixed(copy[tuple(target)]), inplace=False)
     return copy
 

@@ -29,7 +29,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """`run(*arguments, out)`; a ufunc may write over one of its arguments."""
+    """`run(*arguments, out=out)`; a ufunc may write over one of its arguments."""
 
     run: Callable[..., object]
     kind: Kind
@@ -100,8 +100,8 @@ def loop(function: str) -> Loop:
         raise OperatorError(f"no kernel can be derived: the language has no scalar function {function!r}")
     evaluate = scalar.implementation
 
-    def run(*arguments: Array) -> None:
-        np.copyto(arguments[-1], evaluate(*arguments[:-1]), casting="same_kind")
+    def run(*arguments: Array, out: Array) -> None:
+        np.copyto(out, evaluate(*arguments), casting="same_kind")
 
     return Loop(run, Kind.FLOAT, ufunc=False)
 
@@ -124,7 +124,7 @@ def fold(function: str, values: Sequence[Scalar]) -> Scalar:
     if (exact := _EXACT.get(function)) is not None:
         return exact(*values)
     result = np.empty((), np.float64)
-    loop(function).run(*(np.float64(value) for value in values), result)
+    loop(function).run(*(np.float64(value) for value in values), out=result)
     return float(result)
 
 

@@ -8,7 +8,6 @@ once. `free` holds the index variables that a node's value depends on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
 from ...analyzer.region import Shape
@@ -106,7 +105,6 @@ class Lowered:
     variables: tuple[str, ...]
 
 
-@lru_cache(maxsize=4096)
 def lower(bound: BoundOperator) -> Lowered:
     """The kernel form of a bound operator's description.
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import assert_never
 
 import numpy as np
+import numpy.typing as npt
 
 from ...analyzer.region import Interval
 from ...errors import OperatorError
 from ..kernel import Array, KernelCall
 from .access import Access, open_access
 from .blocks import block_lengths, blocks, length, volume
+from .contraction import contract, contractions
 from .functions import REDUCERS, ROUNDING, Kind, identity, loop
 from .ir import Affine, Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
-from .steps import DType, Operand, Register, Scalar, Step, Steps, Value, fixed, register
+from .steps import DType, Operand, Register, Step, Steps, Value, fixed, register
 from .views import axes_view, narrow
 
 BOOL = np.dtype(np.bool_)
@@ -31,6 +34,7 @@ FOLDED_ELEMENTS = 1 << 20
 """Expressions of index variables alone become arrays at preparation up to this size."""
 
 Ranges = Mapping[str, Interval]
+Integers = npt.NDArray[np.int64]
 
 
 class Program:
@@ -42,7 +46,8 @@ class Program:
         self.box: Ranges = {name: call.box[name] for name in lowered.variables}
         self.axes = {name: axis for axis, name in enumerate(lowered.variables)}
         self.steps = Steps()
-        self.number = _floating_type(lowered, call)
+        self.number = _floating_type(call)
+        self.floating = any(array.dtype.kind == "f" for array in call.inputs.values())
         self.accesses: dict[Load, Access] = {}
         self.given: dict[Node, Array] = {}
         self.memo: dict[tuple[object, ...], Operand] = {}
@@ -57,6 +62,37 @@ class Program:
         ]
         self.order = self._memory_order()
         self.lengths = block_lengths(lowered, [lowered.variables[axis] for axis in self.order], self.box)
+
+    def contract(self) -> None:
+        """Compute sums of products by matrix products first; what remains reads their results.
+
+        The result of the only sum of a single output is written into the output itself.
+        """
+        for number, output in enumerate(self.lowered.outputs):
+            for node in contractions(output.value, self.box):
+                if node in self.given or not self.floating:
+                    continue
+                self.given[node] = self._contraction_target(number, node)
+                contract(self, node, self.given[node])
+        self.memo.clear()
+
+    def _contraction_target(self, number: int, node: Reduction) -> Array:
+        view = self.views[number]
+        whole = frozenset(self.lowered.outputs[number].variables) == node.free
+        fits = view.dtype == self.number and not self.aliased[number]
+        if whole and fits and len(self.views) == 1:
+            self.aliased[number] = True
+            return view
+        value = self.fresh(sorted(node.free), self.box, self.number)
+        return np.ndarray(
+            value.shape, value.dtype, np.empty(prod(value.shape), value.dtype), 0, value.strides
+        )
+
+    def whole_view(self, node: Node) -> Array | None:
+        """The array that a factor is read from over the whole box; None where it is computed."""
+        if (array := self.given.get(node)) is not None:
+            return array
+        return self.access(node).view if isinstance(node, Load) else None
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -139,7 +175,7 @@ class Program:
         return self.steps.add(run, arguments, out, inplace=False)
 
     def _affine(self, index: Affine, ranges: Ranges) -> Operand:
-        values: Array = np.full((1,) * len(self.axes), index.constant, np.int64)
+        values: Integers = np.full((1,) * len(self.axes), index.constant, np.int64)
         for name, coefficient in index.coefficients:
             values = values + coefficient * _iota(name, self.axes, ranges)
         return fixed(_frozen(values))
@@ -198,8 +234,7 @@ class Program:
     def _number(self, operand: Operand, dtype: DType) -> Operand:
         if isinstance(operand, Value):
             return operand if operand.dtype.kind == dtype.kind else self.cast(operand, dtype)
-        scalar: Scalar = dtype.type(operand)
-        return scalar
+        return int(operand) if dtype == INTEGER else float(operand)
 
     # -- reductions ---------------------------------------------------------------------------------
 
@@ -255,6 +290,8 @@ class Program:
             results.append((number, value, len(self.steps.items) - 1))
         for number, result, step in results:
             target = narrow(self.views[number], self.axes, ranges, self.box)
+            if isinstance(result, Value) and _same_memory(result, target):
+                continue
             if step < start or not self._redirect(number, target, result, step):
                 self.steps.add(_copy, (result,), fixed(target), inplace=False)
 
@@ -292,6 +329,17 @@ class Program:
         return (*absent, *sorted(present, key=lambda axis: -strides[axis]))
 
 
+def _same_memory(value: Value, target: Array) -> bool:
+    home = value.home
+    return (
+        isinstance(home, np.ndarray)
+        and home.dtype == target.dtype
+        and home.__array_interface__["data"] == target.__array_interface__["data"]
+        and home.shape == target.shape
+        and home.strides == target.strides
+    )
+
+
 def _reads(step: Step, target: Array) -> bool:
     return any(
         isinstance(argument, Value)
@@ -302,7 +350,7 @@ def _reads(step: Step, target: Array) -> bool:
     )
 
 
-def _floating_type(lowered: Lowered, call: KernelCall) -> DType:
+def _floating_type(call: KernelCall) -> DType:
     types = [array.dtype for array in call.inputs.values() if array.dtype.kind == "f"]
     types = types or [array.dtype for array in call.outputs if array.dtype.kind == "f"]
     return np.result_type(*types) if types else np.dtype(np.float64)
@@ -313,7 +361,7 @@ def _frozen(array: Array) -> Array:
     return array
 
 
-def _iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Array:
+def _iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Integers:
     shape = [1] * len(axes)
     shape[axes[name]] = -1
     return np.arange(*ranges[name], dtype=np.int64).reshape(shape)
@@ -341,13 +389,13 @@ def _evaluate(function: str, values: list[Array]) -> Array:
         values = [value.astype(np.int64) if value.dtype == BOOL else value for value in values]
     if entry.kind is Kind.FLOAT:
         values = [value.astype(np.float64) for value in values]
-    if function == "**" and any(np.any(value < 0) for value in values[1:]):
+    if function == "**" and any(np.any(np.less(value, 0)) for value in values[1:]):
         values = [value.astype(np.float64) for value in values]
     if isinstance(entry.run, np.ufunc):
         result: Array = np.asarray(entry.run(*values))
         return result
     result = np.empty(np.broadcast_shapes(*(value.shape for value in values)), np.float64)
-    entry.run(*values, result)
+    entry.run(*values, out=result)
     return result
 
 

@@ -61,7 +61,7 @@ Operand = Value | Scalar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """`run(*arguments, out)`; `inplace` says that `out` may be the memory of an argument."""
+    """`run(*arguments, out=out)`; `inplace` says that `out` may be the memory of an argument."""
 
     run: Callable[..., object]
     arguments: tuple[Operand, ...]
@@ -105,15 +105,16 @@ class Steps:
                 step.run,
                 tuple(
                     argument.resolve() if isinstance(argument, Value) else argument
-                    for argument in (*step.arguments, step.out)
+                    for argument in step.arguments
                 ),
+                step.out.resolve(),
             )
             for step in self.items
         ]
 
         def run() -> None:
-            for function, arguments in calls:
-                function(*arguments)
+            for function, arguments, out in calls:
+                function(*arguments, out=out)
 
         return run
 

@@ -58,8 +58,8 @@ def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval
     """Raise `OperatorError` where a box reads elements that its input region does not hold."""
     if needed[0] < region[0] or needed[1] > region[1]:
         raise OperatorError(
-            f"tensor {tensor!r}, dimension {dimension}: the box reads elements [{needed[0]}, {needed[1]}), but "
-            f"its input holds [{region[0]}, {region[1]}); hand the kernel the region of the analysis"
+            f"tensor {tensor!r}, dimension {dimension}: the box reads [{needed[0]}, {needed[1]}), but its "
+            f"input holds [{region[0]}, {region[1]}); hand the kernel the region of the analysis"
         )
 
 

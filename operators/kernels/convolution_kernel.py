@@ -69,7 +69,7 @@ class Convolution(_Geometry):
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionDataGradient(_Geometry):
-    """`output[n, c, *row] = Sum(f, *t: grad_0[n, f, *o] * weight[f, c, *t])` where `o` and `t` meet the row."""
+    """`output[n, c, *row] = Sum(f, *t: grad_0[n, f, *o] * weight[f, c, *t])`, `o` and `t` meeting there."""
 
     def __call__(self, call: KernelCall) -> Run:
         require_roles(call, "weight", "grad_0")

@@ -108,7 +108,7 @@ class Block:
 
 
 def row_blocks(images: int, places: Sizes, width: int) -> Iterator[Block]:
-    """Blocks of at most `BLOCK_ELEMENTS` elements with `width` per place, or one row of places where less fits."""
+    """Blocks of at most `BLOCK_ELEMENTS` elements, `width` per place, or of one row of places."""
     first, rest = places[0], places[1:]
     row = prod(rest) * width
     many = max(1, min(images, BLOCK_ELEMENTS // (first * row)))

@@ -39,7 +39,10 @@ def tensor_ranges(call: KernelCall, tensor: str) -> list[Interval]:
 
 
 def require_roles(call: KernelCall, *tensors: str) -> None:
-    """Every variable must be an output's or index one of `tensors` alone: else a box could not be honoured."""
+    """Every variable must be an output's or alone index one of `tensors`: else boxes could not be honoured.
+
+    Raises `OperatorError`.
+    """
     (output,) = call.bound.description.outputs
     known = {binder.name for binder in output.variables}
     for node in walk(output.body):

@@ -9,6 +9,7 @@ import pytest
 
 from tofu import tdl
 from tofu.errors import OperatorError
+from tofu.operators.kernel import KernelCall
 from tofu.operators.kernels import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
 from tofu.operators.stage import derived
 
@@ -66,15 +67,14 @@ def test_unknown_form_is_refused() -> None:
     stage = derived(
         tdl.parse(
             "def twice(data, weight):\n"
-            "    return lambda n, f, p: Sum(lambda c, q: data[n, c, p + q] * weight[f, c, q] * weight[f, c, 0])"
+            "    return lambda n, f, p: Sum(lambda c, q: "
+            "data[n, c, p + q] * weight[f, c, q] * weight[f, c, 0])"
         )
     )
     bound = stage.bind({"data": (1, 1, 4), "weight": (1, 1, 2)})
     box = {name: (0, extent) for name, extent in bound.extents.items()}
     arrays = tensors_of(bound.shapes)
     regions = {name: tuple((0, size) for size in shape) for name, shape in bound.shapes.items()}
-    from tofu.operators.kernel import KernelCall
-
     call = KernelCall(bound, box, arrays, regions, (np.empty((1, 1, 3)),))
     with pytest.raises(OperatorError, match="reads 'weight' in 2 places"):
         Convolution((1,), (1,), (0,))(call)
