@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from ..kernel import KernelCall
-from .factorize import factorize
-from .ir import Lowered, lower
+from ..kernel import Array, KernelCall
+from .pieces import Piece, pieces
 from .program import Program
-
-if TYPE_CHECKING:
-    from ..bound import BoundOperator
 
 __all__ = ["derive"]
 
@@ -22,12 +17,34 @@ def derive(call: KernelCall) -> Callable[[], None]:
 
     Raises `OperatorError` for opaque functions and for inputs that do not cover what the box reads.
     """
-    program = Program(_lowered(call.bound), call)
+    box = tuple(call.box[name] for name in call.bound.variables)
+    runs = [_derived(piece, call) for piece in pieces(call.bound, box)]
+    if len(runs) == 1:
+        return runs[0]
+
+    def run() -> None:
+        for part in runs:
+            part()
+
+    return run
+
+
+def _derived(piece: Piece, call: KernelCall) -> Callable[[], None]:
+    outputs = tuple(
+        _taken(array, output.variables, piece, call)
+        for array, output in zip(call.outputs, piece.lowered.outputs, strict=True)
+    )
+    program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
     program.contract()
     program.write_outputs()
     return program.steps.finish()
 
 
-@lru_cache(maxsize=4096)
-def _lowered(bound: BoundOperator) -> Lowered:
-    return factorize(lower(bound), bound.extents)
+def _taken(array: Array, variables: tuple[str, ...], piece: Piece, call: KernelCall) -> Array:
+    """The elements of an output that belong to a piece."""
+    slices = [slice(None)] * len(variables)
+    for dimension, name in enumerate(variables):
+        if (part := piece.taken.get(name)) is not None:
+            first = part.start - call.box[name][0]
+            slices[dimension] = slice(first, first + part.step * (part.count - 1) + 1, part.step)
+    return array[tuple(slices)]

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from ...analyzer.region import Region
 from ...errors import DataError
 from ..kernel import Array, KernelCall
+from .affine import Affine
 from .blocks import volume
-from .ir import Affine, Constant, Load
+from .ir import Constant, Load
 from .steps import Steps, fixed
-from .views import Ranges, check_inside, needed, strided
+from .views import Ranges, check_inside, strided
 
 Mask = npt.NDArray[np.bool_]
 
@@ -61,7 +62,7 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
     indices = tuple(index for index in load.indices if isinstance(index, Affine))
     view: Array | None = None
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
-        wanted = tuple(needed(index, box) for index in indices)
+        wanted = tuple(index.interval(box) for index in indices)
         lower = tuple(interval[0] for interval in region)
         pairs = list(zip(wanted, region, strict=True))
         if load.padding is None or all(low >= first and high <= last for (low, high), (first, last) in pairs):

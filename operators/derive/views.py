@@ -9,22 +9,9 @@ import numpy as np
 from ...analyzer.region import Interval
 from ...errors import OperatorError
 from ..kernel import Array
-from .ir import Affine
+from .affine import Affine
 
 Ranges = Mapping[str, Interval]
-
-
-def needed(index: Affine, ranges: Ranges) -> Interval:
-    """The interval of values an affine index takes; `(0, 0)` where a range is empty."""
-    lower = upper = index.constant
-    for name, coefficient in index.coefficients:
-        first, stop = ranges[name]
-        if stop <= first:
-            return (0, 0)
-        ends = (coefficient * first, coefficient * (stop - 1))
-        lower += min(ends)
-        upper += max(ends)
-    return (lower, upper + 1)
 
 
 def strided(

@@ -1,0 +1,119 @@
+"""Boxes cut where conditions on indices change, and by residues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tofu import tdl
+from tofu.operators.derive import derive
+from tofu.operators.derive.ir import Apply, Load, walk
+from tofu.operators.derive.pieces import MOST_PIECES, Piece, pieces
+from tofu.operators.stage import derived
+
+Shapes = dict[str, tuple[int, ...]]
+
+CONCATENATION = (
+    "def f(a, b):\n    return lambda i=5, j=3: pad(a[i, j], 0) + pad(b[i - 2, j], 0)",
+    {"a": (2, 3), "b": (3, 3)},
+)
+TRANSPOSED_CONVOLUTION = (
+    "def f(g, w):\n    return lambda n, x=7, c=3: Sum(lambda f, k=3: where((x - k + 1) % 2 == 0, "
+    "pad(g[n, f, (x - k + 1) // 2], 0), 0) * w[f, c, k])",
+    {"g": (2, 4, 4), "w": (4, 3, 3)},
+)
+CUT: dict[str, tuple[str, Shapes, int]] = {
+    "nothing to cut": ("def f(a):\n    return lambda i: where(a[i] > 0, a[i], i)", {"a": (4,)}, 1),
+    "concatenation": (*CONCATENATION, 2),
+    "overlapping": (
+        "def f(a, b):\n    return lambda i=9: pad(a[i - 1], 0) + pad(b[6 - i], 1) * 2",
+        {"a": (5,), "b": (4,)},
+        5,
+    ),
+    "slices": (
+        "def f(a, b, c):\n    return lambda i=3, j=4: where(i == 0, a[j], 0) + where(i == 1, b[j], 0) "
+        "+ where(i == 2, c[j], 0)",
+        {"a": (4,), "b": (4,), "c": (4,)},
+        3,
+    ),
+    "frame": ("def f(a):\n    return lambda i=6, j=5: pad(a[i - 1, j - 1], 7)", {"a": (4, 3)}, 9),
+    "comparisons": (
+        "def f(a):\n    return lambda i: where(2 * i > 5 and i != 6, a[i], -i) + (3 - i >= 1)",
+        {"a": (9,)},
+        4,
+    ),
+    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 4),
+    "upsampling": (
+        "def f(a):\n    return lambda y=6, x=5: a[y // 2, x // 3] * (y % 2 + 1)",
+        {"a": (3, 2)},
+        6,
+    ),
+    "transposed convolution": (*TRANSPOSED_CONVOLUTION, 2),
+    "pooling's gradient": (
+        "def f(g):\n    return lambda n, x=8: Sum(lambda k=3: "
+        "where((x - k) % 3 == 0, pad(g[n, (x - k) // 3], 0), 0))",
+        {"g": (2, 3)},
+        3,
+    ),
+    "maximum by residues": (
+        "def f(a):\n    return lambda i=4: Max(lambda k=6: a[i, k // 2] - k % 2)",
+        {"a": (4, 3)},
+        1,
+    ),
+    "a sum that must not be repeated": (
+        "def f(a):\n    return lambda i, j=5: where(j < 2, a[i, j], Sum(lambda k: a[i, k]))",
+        {"a": (3, 6)},
+        1,
+    ),
+    "zero divided by": (
+        "def f(a):\n    return lambda i: where(i > 0, a[i] + 6 / (i + 0 ** i), 0)",
+        {"a": (3,)},
+        2,
+    ),
+    "two outputs": (
+        "def f(a):\n    return (lambda i, j: where(j < 2, a[i, j], 1), "
+        "lambda i, j: where(i < 1, 2, a[i, j]))",
+        {"a": (3, 4)},
+        4,
+    ),
+}
+
+
+def cut(text: str, shapes: Shapes) -> tuple[Piece, ...]:
+    bound = derived(tdl.parse(text)).bind(shapes)
+    return pieces(bound, tuple((0, extent) for extent in bound.extents.values()))
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_pieces_compute_the_whole(case: str, check_kernel: Any) -> None:
+    text, shapes, _ = CUT[case]
+    rng = np.random.default_rng(3)
+    tensors = {name: rng.integers(-4, 5, shape).astype(np.float64) for name, shape in shapes.items()}
+    check_kernel(derived(tdl.parse(text)).bind(shapes), derive, tensors, boxes=12)
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_number_of_pieces(case: str) -> None:
+    text, shapes, count = CUT[case]
+    assert len(cut(text, shapes)) == count
+
+
+def test_pieces_of_a_concatenation_are_copies() -> None:
+    assert all(isinstance(piece.lowered.outputs[0].value, Load) for piece in cut(*CONCATENATION))
+
+
+def test_a_strided_gradient_has_neither_conditions_nor_quotients() -> None:
+    functions = {
+        node.function
+        for piece in cut(*TRANSPOSED_CONVOLUTION)
+        for node in walk(piece.lowered.outputs[0].value)
+        if isinstance(node, Apply)
+    }
+    assert functions == {"*"}
+
+
+def test_too_many_residues_are_left_alone() -> None:
+    text = f"def f(a):\n    return lambda i=1000: a[i // {MOST_PIECES + 1}]"
+    assert len(cut(text, {"a": (20,)})) == 1
