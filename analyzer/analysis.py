@@ -18,12 +18,14 @@ from .bound import Bound
 from .edges import Edge, edges
 from .evaluate import Program, compile_integers
 from .extents import Extents, infer
+from .flops import Count, count_operations
 from .identity import number_types
 from .intervals import Interval, bounds, lower_symbol, upper_symbol
 from .reading import Reading
 from .region import Shape
 from .shapes import checked_shapes
 from .strategies import Refusal, Split, discover
+from .touched import elements_formula, variable_extent
 
 Axis = tuple[str, int]
 
@@ -39,7 +41,8 @@ class Analysis:
     ends of the variables and the extents.
 
     `elementwise`: without reducers, and every access is exactly the output variables, in order. `in_place`
-    are the tensors of which that is true, whatever else is read.
+    are the tensors of which that is true, whatever else is read. `operations` counts floating-point
+    operations; None where an opaque function hides some.
     """
 
     description: ast.Description
@@ -56,6 +59,7 @@ class Analysis:
     output_positions: tuple[tuple[int, ...], ...]
     extent_values: Program
     regions: Program
+    operations: Count | None
     _bounds: dict[tuple[Shape, ...], Bound] = field(default_factory=dict, repr=False)
 
     @property
@@ -66,6 +70,18 @@ class Analysis:
     def reads(self) -> frozenset[str]:
         """Tensors of which elements are read, not the shape alone."""
         return frozenset(self.ranks)
+
+    @property
+    def flops(self) -> sympy.Expr | None:
+        """Floating-point operations, a polynomial in the extents of the variables; see `flops`."""
+        if self.operations is None:
+            return None
+        return self.operations.formula([variable_extent(name) for name in self.variables])
+
+    @property
+    def elements_touched(self) -> sympy.Expr:
+        """Elements of input regions and outputs, in the extents of variables and tensors; see `touched`."""
+        return elements_formula(self)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> Bound:
         """The description for concrete shapes; equal shapes give the same object. Raises ShapeError."""
@@ -121,6 +137,7 @@ def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis
         ),
         extent_values=compile_integers(values, symbols),
         regions=compile_integers(regions, [*ends, *symbols]),
+        operations=count_operations(description, found.variables),
     )
 
 

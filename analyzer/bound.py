@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .. import tdl
+from ..errors import ShapeError
 from ..tdl.ast import Reducer
 from . import binding, region
+from .evaluate import MAX_MAGNITUDE, Integers
 from .reading import Reader
 from .region import Boxes, Shape
 from .strategies import Kind, Refusal, Split
 from .strategy import Strategy
 from .tightness import Looseness, looseness
+from .touched import ITEM_BYTES
 
 if TYPE_CHECKING:
     from .analysis import Analysis
@@ -105,6 +109,36 @@ class Bound:
     def output_regions(self, boxes: Boxes) -> tuple[Boxes, ...]:
         """What boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
         return tuple(boxes[:, positions] for positions in self.analysis.output_positions)
+
+    @cached_property
+    def flops(self) -> int | None:
+        """Floating-point operations of the whole iteration space; None where some are opaque."""
+        operations = self.analysis.operations
+        return None if operations is None else operations.at(tuple(self.extents.values()))
+
+    @property
+    def bytes_touched(self) -> int:
+        """Bytes of all input regions and outputs, in float32."""
+        return ITEM_BYTES * int(self.elements_of(self.full_box[None])[0])
+
+    def flops_of(self, boxes: Boxes) -> Integers | None:
+        """Floating-point operations of boxes `[n, variable, 2]`, as `flops`: `[n]`.
+
+        Raises ShapeError where the count of the whole iteration space exceeds 2**62.
+        """
+        operations = self.analysis.operations
+        if operations is None or self.flops is None:
+            return None
+        if self.flops >= MAX_MAGNITUDE:
+            raise ShapeError(
+                f"{self.description.name}: {self.flops} operations exceed 2**62; use smaller shapes"
+            )
+        return operations.in_bulk(np.maximum(boxes[..., 1] - boxes[..., 0], 0))
+
+    def elements_of(self, boxes: Boxes) -> Integers:
+        """Elements of the input regions and of the outputs of boxes `[n, variable, 2]`: `[n]`."""
+        read = (part for name, part in self.input_regions(boxes).items() if name in self.reads)
+        return sum(map(region.volume, (*read, *self.output_regions(boxes))), np.zeros(len(boxes), np.int64))
 
     @cached_property
     def looseness(self) -> tuple[Looseness, ...]:

@@ -6,7 +6,7 @@ tensors, that says which box of their stages is needed, and so on to the paramet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..tdl.ast import Description, Reducer
 from . import region
 from .analysis import analyze
 from .bound import Array, Bound
+from .evaluate import Integers
 from .region import Boxes
 from .shapes import checked_shapes
 from .stages import split_stages
@@ -112,6 +113,32 @@ class StagedBound:
         """What boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
         return self.last.output_regions(boxes)
 
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of all stages; None where an opaque function hides some."""
+        counts = [bound.flops for bound in (*self.stages.values(), self.last)]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    @property
+    def bytes_touched(self) -> int:
+        """Bytes of what all stages read and produce, in float32."""
+        return sum(bound.bytes_touched for bound in (*self.stages.values(), self.last))
+
+    def flops_of(self, boxes: Boxes) -> Integers | None:
+        """Floating-point operations of boxes `[n, variable, 2]` and all they need of other stages: `[n]`."""
+        total = np.zeros(len(boxes), np.int64)
+        for bound, inner in self._stage_boxes(boxes):
+            count = bound.flops_of(inner)
+            if count is None:
+                return None
+            total += count
+        return total
+
+    def elements_of(self, boxes: Boxes) -> Integers:
+        """Elements that all stages read and produce for boxes `[n, variable, 2]`: `[n]`."""
+        parts = [bound.elements_of(inner) for bound, inner in self._stage_boxes(boxes)]
+        return sum(parts, np.zeros(len(boxes), np.int64))
+
     @cached_property
     def looseness(self) -> tuple[Looseness, ...]:
         """Tensors of which a stage's region holds elements that it does not read, with the reason."""
@@ -145,8 +172,22 @@ class StagedBound:
         for name, bound in reversed(self.stages.items()):
             if name not in needed:
                 continue
-            inner = np.repeat(bound.full_box[None], len(boxes), axis=0)
-            inner[:, : len(bound.output_shapes[0])] = needed[name]
+            inner = _producing(bound, needed[name])
             for tensor, read in bound.input_regions(inner).items():
                 needed[tensor] = region.hull(needed[tensor], read) if tensor in needed else read
         return needed
+
+    def _stage_boxes(self, boxes: Boxes) -> Iterator[tuple[Bound, Boxes]]:
+        """Every stage that boxes of the last one need, with its boxes."""
+        needed = self._needed(boxes)
+        for name, bound in self.stages.items():
+            if name in needed:
+                yield bound, _producing(bound, needed[name])
+        yield self.last, boxes
+
+
+def _producing(bound: Bound, regions: Boxes) -> Boxes:
+    """Boxes of a stage's iteration space that produce regions of its output."""
+    boxes = np.repeat(bound.full_box[None], len(regions), axis=0)
+    boxes[:, : regions.shape[1]] = regions
+    return boxes

@@ -104,6 +104,7 @@ def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[
         console.print(
             "extents: " + ", ".join(f"{name} {n}" for name, n in stage["extents"].items()), soft_wrap=True
         )
+        console.print(strategies.work(stage), markup=False, soft_wrap=True)
         for table in strategies.tables(stage):
             console.print(table)
         for refusal in stage["refusals"]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from rich.table import Table
 
+from ..analyzer.touched import ITEM_BYTES
 from ..errors import ShapeError
 from ..operators.bound import BoundOperator
 from .units import format_region
 
 
 def summary(bound: BoundOperator, workers: int) -> dict[str, Any]:
-    """One stage as plain data: text, shapes, extents, strategies with every worker's regions, refusals."""
+    """One stage as plain data: text, shapes, extents, work, every strategy's regions, refusals."""
     from ..tdl import format
 
     return {
@@ -23,6 +24,10 @@ def summary(bound: BoundOperator, workers: int) -> dict[str, Any]:
         "output_shapes": [list(shape) for shape in bound.output_shapes],
         "extents": dict(bound.extents),
         "elementwise": bound.elementwise,
+        "flops": bound.flops,
+        "flops_formula": None if bound.flops is None else str(bound.analysis.flops),
+        "bytes_touched": bound.bytes_touched,
+        "elements_formula": str(bound.analysis.elements_touched),
         "strategies": list(_strategies(bound, workers)),
         "refusals": [{"variable": refusal.variable, "reason": refusal.reason} for refusal in bound.refusals],
     }
@@ -46,6 +51,19 @@ def _strategies(bound: BoundOperator, workers: int) -> Iterator[dict[str, Any]]:
         except ShapeError as error:
             entry["refused"] = str(error)
         yield entry
+
+
+def work(stage: dict[str, Any]) -> str:
+    """One line: floating-point operations and bytes touched, as closed forms and as numbers."""
+    flops = "unknown inside an opaque function"
+    if stage["flops"] is not None:
+        flops = _counted(stage["flops_formula"], f"{stage['flops']:,}")
+    touched = _counted(f"{ITEM_BYTES}*({stage['elements_formula']})", f"{stage['bytes_touched']:,}")
+    return f"flops: {flops}; bytes touched: {touched}"
+
+
+def _counted(formula: str, number: str) -> str:
+    return number if formula == number else f"{formula} = {number}"
 
 
 def tables(stage: dict[str, Any]) -> Iterator[Table]:

@@ -37,6 +37,28 @@ class Reducer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CustomReducer:
+    """`name = Reducer(lambda left, right: body, identity)`: a reducer of the user's own.
+
+    That `body` is commutative and associative and leaves `identity` out is the user's promise. It uses
+    nothing but its two parameters, numbers and scalar functions.
+    """
+
+    name: str
+    left: str
+    right: str
+    body: Expression
+    identity: int | float
+    span: Span = _span()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+AnyReducer = Reducer | CustomReducer
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """A literal; after specialisation also an attribute's value."""
 
@@ -143,9 +165,9 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """`Sum(lambda i, j: body)` and the other reducers."""
+    """`Sum(lambda i, j: body)` and the other reducers; a custom one's body is no part of this tree."""
 
-    reducer: Reducer
+    reducer: AnyReducer
     variables: tuple[Binder, ...]
     body: Expression
     span: Span = _span()

@@ -36,8 +36,9 @@ class OpaqueCall:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """`Opaque()`."""
+    """`Opaque()` or `Reducer(...)`, read where all declarations are."""
 
+    keyword: str
     span: Span
 
 
@@ -78,9 +79,10 @@ def why_no_value(
         case OpaqueCall(function=function):
             message = f"the result of '{function}' is a tensor and must be indexed"
             hint = f"write {function}(...)[i, j]"
-        case Declaration():
-            message = "an opaque function must have a name"
-            hint = "write name = Opaque() on a line before the return"
+        case Declaration(keyword=keyword):
+            what = "an opaque function" if keyword == "Opaque" else "a reducer"
+            message = f"{what} must have a name"
+            hint = f"write name = {keyword}(...) on a line before the return".replace("Opaque(...)", "Opaque()")
         case Lambda():
             message = "a lambda is not a value here"
             hint = "a lambda is returned, a stage, or the argument of a reducer"

@@ -11,6 +11,7 @@ from .ast import (
     Binary,
     Binder,
     Call,
+    CustomReducer,
     Description,
     Element,
     Expression,
@@ -26,6 +27,7 @@ from .ast import (
     Unary,
     Variable,
 )
+from .traverse import custom_reducers
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(9)
 _PRECEDENCE = {
@@ -42,6 +44,7 @@ def format(description: Description) -> str:
     """The canonical text, such that `parse(format(d)) == d`."""
     lines = [f"def {description.name}({_parameters(description)}):"]
     lines += [f"    {name} = Opaque()" for name in description.opaques]
+    lines += [f"    {reducer} = {format_reducer(reducer)}" for reducer in custom_reducers(description)]
     lines += [f"    {stage.name} = {format_lambda(stage.value)}" for stage in description.stages]
     outputs = [format_lambda(output) for output in description.outputs]
     if len(outputs) == 1:
@@ -54,6 +57,12 @@ def format(description: Description) -> str:
 def format_lambda(value: Lambda) -> str:
     """The text of a lambda."""
     return f"{_head(value.variables)}: {format_expression(value.body)}"
+
+
+def format_reducer(reducer: CustomReducer) -> str:
+    """The text that declares a custom reducer, without its name."""
+    body = format_expression(reducer.body)
+    return f"Reducer(lambda {reducer.left}, {reducer.right}: {body}, {_constant(reducer.identity)})"
 
 
 def format_expression(node: Index) -> str:

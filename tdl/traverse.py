@@ -15,6 +15,7 @@ from .ast import (
     Binary,
     Binder,
     Call,
+    CustomReducer,
     Description,
     Element,
     Extent,
@@ -89,6 +90,12 @@ def walk(node: Node) -> Iterator[Node]:
         current = pending.pop()
         yield current
         pending.extend(reversed(children(current)))
+
+
+def custom_reducers(node: Node) -> tuple[CustomReducer, ...]:
+    """The custom reducers that a tree uses, each once, in the order of the text."""
+    used = (part.reducer for part in walk(node) if isinstance(part, Reduce))
+    return tuple(dict.fromkeys(reducer for reducer in used if isinstance(reducer, CustomReducer)))
 
 
 def rebuild(node: AnyNode, parts: tuple[Node, ...]) -> AnyNode:

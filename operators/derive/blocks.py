@@ -11,8 +11,8 @@ from .ir import Lowered, Names, Node, Reduction, walk
 
 Ranges = Mapping[str, Interval]
 
-BLOCK_ELEMENTS = 1 << 14
-"""Elements of one temporary: a few of them in single precision fit in a 256 KiB cache."""
+BLOCK_ELEMENTS = 1 << 17
+"""Elements of one temporary: a few of them in single precision fit in a core's cache, and calls are few."""
 
 UNROLLED_TERMS = 32
 """Reductions over at most so many terms run term by term when every term is large."""

@@ -23,6 +23,7 @@ from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contractions
 from .functions import REDUCERS, ROUNDING, Kind, identity, loop
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
+from .select import select, spread_bits
 from .steps import DType, Operand, Register, Step, Steps, Value, fixed, register
 from .views import axes_view, narrow
 
@@ -53,6 +54,7 @@ class Program:
         self.given: dict[Node, Array] = {}
         self.memo: dict[tuple[object, ...], Operand] = {}
         self.kept: dict[tuple[object, ...], Operand] = {}
+        self.masks: dict[tuple[Value, DType], Value] = {}
         self.views = [
             axes_view(array, output.variables, self.axes)
             for output, array in zip(lowered.outputs, call.outputs, strict=True)
@@ -190,10 +192,7 @@ class Program:
         operands = [self.value(argument, ranges) for argument in node.arguments]
         names = sorted(node.free)
         if node.function == "where":
-            condition, x, y = operands
-            dtype = self._common((x, y))
-            x, y = self._number(x, dtype), self._number(y, dtype)
-            return self.steps.add(_where, (condition, x, y), self.fresh(names, ranges, dtype), inplace=False)
+            return self._choose(*operands, names=names, ranges=ranges)
         entry = loop(node.function)
         match entry.kind:
             case Kind.FLOAT:
@@ -212,6 +211,29 @@ class Program:
             return self._power(node, operands, dtype, ranges)
         numbers = [self._number(operand, dtype) for operand in operands]
         return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), entry.ufunc)
+
+    def _choose(
+        self, condition: Operand, x: Operand, y: Operand, names: Sequence[str], ranges: Ranges
+    ) -> Operand:
+        """`x` where the condition holds, else `y`, without a branch per element."""
+        if not isinstance(condition, Value):
+            return x if condition else y
+        dtype = self._common((x, y))
+        mask = self._mask(self.cast(condition, BOOL), np.dtype(f"i{dtype.itemsize}"))
+        chosen = (self._number(x, dtype), self._number(y, dtype))
+        out = self.fresh(names, ranges, dtype)
+        return self.steps.add(select, (mask, *chosen), out, inplace=False)
+
+    def _mask(self, condition: Value, dtype: DType) -> Value:
+        if (known := self.masks.get((condition, dtype))) is None:
+            if isinstance(condition.home, np.ndarray) and not condition.home.flags.writeable:
+                known = fixed(np.empty(condition.shape, dtype))
+                spread_bits(condition.home, out=known.resolve())
+            else:
+                out = register(condition.shape, dtype, self.order)
+                known = self.steps.add(spread_bits, (condition,), out, inplace=False)
+            self.masks[condition, dtype] = known
+        return known
 
     def _power(self, node: Apply, operands: list[Operand], dtype: DType, ranges: Ranges) -> Value:
         base, exponent = operands
@@ -281,6 +303,7 @@ class Program:
             ordered = [name for name in outer if name in names]
             for ranges in blocks(ordered, self.box, self.lengths):
                 self.memo.clear()
+                self.masks.clear()
                 self._write_block(numbers, ranges)
 
     def _write_block(self, numbers: list[int], ranges: Ranges) -> None:
@@ -310,6 +333,7 @@ class Program:
             if home.writes > 1 or any(_reads(other, target) for other in later):
                 return False
         home.target = target
+        home.exclusive = not self.aliased[number]
         return True
 
     def _memory_order(self) -> tuple[int, ...]:
@@ -402,11 +426,6 @@ def _evaluate(function: str, values: list[Array]) -> Array:
 
 def _copy(source: Operand, out: Array) -> None:
     np.copyto(out, source, casting="unsafe")  # type: ignore[arg-type]
-
-
-def _where(condition: Array, x: Array, y: Array, out: Array) -> None:
-    np.copyto(out, y)
-    np.copyto(out, x, where=condition.astype(np.bool_, copy=False))
 
 
 def _reduce_axes(

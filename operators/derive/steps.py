@@ -22,10 +22,17 @@ DType = np.dtype[np.generic]
 
 @dataclass(slots=True, eq=False)
 class Register:
-    """Memory for one temporary; `target` is set where it is written to an output directly instead."""
+    """Memory for one temporary.
+
+    `target` is the output that it is written to directly instead; `exclusive` says that this output shares
+    no memory with inputs, so that what leads to the value may be computed there too. `uniform`: every step
+    sees the register with the same shape and strides.
+    """
 
     nbytes: int
     writes: int = 0
+    exclusive: bool = False
+    uniform: Value | None = None
     first: int = -1
     last: int = -1
     target: Array | None = None
@@ -121,10 +128,8 @@ class Steps:
 
 def assign_memory(steps: list[Step]) -> None:
     """Linear scan: a register takes the smallest free piece of memory that holds it."""
-    for index, step in enumerate(steps):
-        for home in _registers((*step.arguments, step.out)):
-            home.first = index if home.first < 0 else home.first
-            home.last = index
+    _find_lifetimes(steps)
+    _extend_targets(steps)
     free: list[npt.NDArray[np.uint8]] = []
     for index, step in enumerate(steps):
         out = step.out.home
@@ -140,6 +145,32 @@ def assign_memory(steps: list[Step]) -> None:
         if isinstance(out, Register) and out.last == index:
             dying.append(out)
         free.extend(home.memory for home in dying if home.memory is not None)
+
+
+def _find_lifetimes(steps: list[Step]) -> None:
+    for index, step in enumerate(steps):
+        for value in (*step.arguments, step.out):
+            if not isinstance(value, Value) or not isinstance(value.home, Register):
+                continue
+            home = value.home
+            if home.first < 0:
+                home.first, home.uniform = index, value
+            elif home.uniform and (home.uniform.shape, home.uniform.strides) != (value.shape, value.strides):
+                home.uniform = None
+            home.last = index
+
+
+def _extend_targets(steps: list[Step]) -> None:
+    """A chain of steps that ends in an output is computed in the output's memory from where it can be."""
+    for index in reversed(range(len(steps))):
+        step, out = steps[index], steps[index].out.home
+        if not (isinstance(out, Register) and out.exclusive and out.first == index and step.inplace):
+            continue
+        for home in _registers(step.arguments):
+            fits = home.uniform is not None and home.uniform.dtype == step.out.dtype
+            if fits and home.last == index and home.target is None and _same_layout(step, home):
+                home.target, home.exclusive = out.target, True
+                break
 
 
 def _registers(operands: Iterable[Operand]) -> list[Register]:
