@@ -1,0 +1,5 @@
+"""`python -m tofu` is the command `tofu`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,23 @@
+"""Every example runs, and learns what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_example(example: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(example)], capture_output=True, text=True, check=False, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    accuracies = [float(value) for value in re.findall(r"held-out accuracy ([\d.]+)", done.stdout)]
+    assert accuracies
+    assert accuracies[-1] > 0.9
