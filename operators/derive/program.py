@@ -192,7 +192,7 @@ class Program:
         operands = [self.value(argument, ranges) for argument in node.arguments]
         names = sorted(node.free)
         if node.function == "where":
-            return self._choose(*operands, names=names, ranges=ranges)
+            return self._choose(operands, names, ranges)
         entry = loop(node.function)
         match entry.kind:
             case Kind.FLOAT:
@@ -212,10 +212,9 @@ class Program:
         numbers = [self._number(operand, dtype) for operand in operands]
         return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), entry.ufunc)
 
-    def _choose(
-        self, condition: Operand, x: Operand, y: Operand, names: Sequence[str], ranges: Ranges
-    ) -> Operand:
-        """`x` where the condition holds, else `y`, without a branch per element."""
+    def _choose(self, operands: list[Operand], names: Sequence[str], ranges: Ranges) -> Operand:
+        """The second operand where the first holds, else the third, without a branch per element."""
+        condition, x, y = operands
         if not isinstance(condition, Value):
             return x if condition else y
         dtype = self._common((x, y))

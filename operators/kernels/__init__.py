@@ -1,5 +1,14 @@
 """NumPy kernels attached to descriptions where derived ones are slower. They are audited, never required."""
 
 from .convolution_kernel import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
+from .embedding_kernel import EmbeddingGradient
+from .pooling_kernel import MaximumPoolingGradient, SumPoolingGradient
 
-__all__ = ["Convolution", "ConvolutionDataGradient", "ConvolutionWeightGradient"]
+__all__ = [
+    "Convolution",
+    "ConvolutionDataGradient",
+    "ConvolutionWeightGradient",
+    "EmbeddingGradient",
+    "MaximumPoolingGradient",
+    "SumPoolingGradient",
+]

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...analyzer.region import Interval
-from ..kernel import Array, KernelCall
+from ..kernel import KernelCall
 from . import convolution
 from .patches import Sizes, Windows
-from .roles import output_ranges, require_roles, tensor_ranges
+from .roles import cut, output_ranges, require_roles, tensor_ranges
 
 Run = Callable[[], None]
 
@@ -59,7 +59,7 @@ class Convolution(_Geometry):
         windows = self.windows(places, taps, [lower for lower, _ in region[2:]])
         parts = []
         for part, offset in self.groups(call, filters):
-            weight = _cut(call.inputs["weight"], call.regions["weight"], [part, channels, *taps])
+            weight = cut(call.inputs["weight"], call.regions["weight"], [part, channels, *taps])
             meeting = _shifted(channels, offset - region[1][0])
             parts.append(
                 convolution.forward(data[:, meeting], weight, out[:, _shifted(part, -filters[0])], windows)
@@ -87,8 +87,8 @@ class ConvolutionDataGradient(_Geometry):
                 continue
             covered += last - first
             within = (first - offset, last - offset)
-            weight = _cut(call.inputs["weight"], call.regions["weight"], [part, within, *taps])
-            gradient = _cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
+            weight = cut(call.inputs["weight"], call.regions["weight"], [part, within, *taps])
+            gradient = cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
             target = out[:, _shifted((first, last), -channels[0])]
             parts.append(convolution.data_gradient(gradient, weight, target, windows))
         return _together(parts if covered == out.shape[1] else [lambda: out.fill(0), *parts])
@@ -108,7 +108,7 @@ class ConvolutionWeightGradient(_Geometry):
         data = call.inputs["data"][_shifted(batch, -region[0][0])]
         parts = []
         for part, offset in self.groups(call, filters):
-            gradient = _cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
+            gradient = cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
             meeting = data[:, _shifted(channels, offset - region[1][0])]
             target = out[_shifted(part, -filters[0])]
             parts.append(convolution.weight_gradient(meeting, gradient, target, windows))
@@ -121,11 +121,6 @@ def _lengths(intervals: list[Interval]) -> Sizes:
 
 def _shifted(interval: Interval, by: int) -> slice:
     return slice(interval[0] + by, interval[1] + by)
-
-
-def _cut(array: Array, region: tuple[Interval, ...], ranges: list[Interval]) -> Array:
-    """The elements of `ranges`, in the whole tensor's coordinates, of an array that holds `region`."""
-    return array[tuple(_shifted(part, -held[0]) for part, held in zip(ranges, region, strict=True))]
 
 
 def _together(parts: list[Run]) -> Run:

@@ -6,10 +6,10 @@ derived from it may name and order them differently.
 
 from __future__ import annotations
 
-from ...analyzer.region import Interval
+from ...analyzer.region import Interval, Region
 from ...errors import OperatorError
 from ...tdl import ast, walk
-from ..kernel import KernelCall
+from ..kernel import Array, KernelCall
 
 
 def output_ranges(call: KernelCall) -> list[Interval]:
@@ -27,7 +27,7 @@ def tensor_ranges(call: KernelCall, tensor: str) -> list[Interval]:
     (output,) = call.bound.description.outputs
     accesses = {node for node in walk(output.body) if isinstance(node, ast.Element) and node.tensor == tensor}
     if len(accesses) != 1:
-        raise _unfit(call, f"reads {tensor!r} in {len(accesses)} places instead of one")
+        raise unfit(call, f"reads {tensor!r} in {len(accesses)} places instead of one")
     (access,) = accesses
     ranges = []
     for index, (lower, upper) in zip(access.indices, call.regions[tensor], strict=True):
@@ -50,11 +50,22 @@ def require_roles(call: KernelCall, *tensors: str) -> None:
             known.update(index.name for index in node.indices if isinstance(index, ast.Variable))
     unknown = [name for name in call.box if name not in known]
     if unknown:
-        raise _unfit(call, f"has index variables {', '.join(unknown)} whose part the kernel does not know")
+        raise unfit(call, f"has index variables {', '.join(unknown)} whose part the kernel does not know")
 
 
-def _unfit(call: KernelCall, reason: str) -> OperatorError:
+def unfit(call: KernelCall, reason: str) -> OperatorError:
+    """The error for a description that is not of the form a kernel computes."""
     return OperatorError(
         f"operator {call.bound.description.name}: the attached kernel does not fit its description, which "
         f"{reason}; correct the description or leave the kernel away"
     )
+
+
+def cut(array: Array, region: Region, ranges: list[Interval]) -> Array:
+    """The elements of `ranges`, in the whole tensor's coordinates, of an array that holds `region`."""
+    return array[
+        tuple(
+            slice(lower - held[0], upper - held[0])
+            for (lower, upper), held in zip(ranges, region, strict=True)
+        )
+    ]
