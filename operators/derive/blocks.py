@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 
 from ...analyzer.region import Interval
-from .ir import Lowered, Names, Node, Reduction, walk
+from .ir import Lowered, Names, Reduction, walk
 
 Ranges = Mapping[str, Interval]
 
@@ -65,9 +65,4 @@ def blocks(
 def _cuts(interval: Interval, size: int) -> list[Interval]:
     first, total = interval[0], length(interval)
     count = -(-total // size)
-    marks = [first + total * index // count for index in range(count)] if count else []
-    return list(zip(marks, [*marks[1:], interval[1]], strict=True))
-
-
-def node_volume(node: Node, ranges: Ranges) -> int:
-    return volume(node.free, ranges)
+    return [(first + total * part // count, first + total * (part + 1) // count) for part in range(count)]

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analyzer.region import Interval
-from ...errors import OperatorError
 from ..kernel import Array, KernelCall
 from .access import Access, open_access
 from .affine import Affine
 from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contractions
 from .functions import REDUCERS, ROUNDING, Kind, identity, loop
+from .index_values import frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from .select import select, spread_bits
 from .steps import DType, Operand, Register, Step, Steps, Value, fixed, register
@@ -129,19 +129,19 @@ class Program:
         if value.dtype == dtype:
             return value
         if isinstance(value.home, np.ndarray) and not value.home.flags.writeable:
-            return fixed(_frozen(value.home.astype(dtype)))
+            return fixed(frozen(value.home.astype(dtype)))
         return self.steps.add(_copy, (value,), register(value.shape, dtype, self.order), inplace=False)
 
     def _compute(self, node: Node, ranges: Ranges) -> Operand:
         if (array := self.given.get(node)) is not None:
             return fixed(narrow(array, self.axes, ranges, self.box))
         if not node.loads and not isinstance(node, Reduction) and self._foldable(node):
-            return fixed(_frozen(_index_values(node, self.axes, ranges)))
+            return fixed(frozen(index_values(node, self.axes, ranges)))
         match node:
             case Constant(value=value):
                 return value
             case Iota(variable=variable):
-                return fixed(_frozen(_index_values(Iota(variable, node.free), self.axes, ranges)))
+                return fixed(frozen(index_values(Iota(variable, node.free), self.axes, ranges)))
             case Load():
                 return self._load(node, ranges)
             case Apply():
@@ -180,8 +180,8 @@ class Program:
     def _affine(self, index: Affine, ranges: Ranges) -> Operand:
         values: Integers = np.full((1,) * len(self.axes), index.constant, np.int64)
         for name, coefficient in index.coefficients:
-            values = values + coefficient * _iota(name, self.axes, ranges)
-        return fixed(_frozen(values))
+            values = values + coefficient * iota(name, self.axes, ranges)
+        return fixed(frozen(values))
 
     def _index(self, node: Node, ranges: Ranges) -> Operand:
         return self.value(node, ranges)
@@ -378,49 +378,6 @@ def _floating_type(call: KernelCall) -> DType:
     types = [array.dtype for array in call.inputs.values() if array.dtype.kind == "f"]
     types = types or [array.dtype for array in call.outputs if array.dtype.kind == "f"]
     return np.result_type(*types) if types else np.dtype(np.float64)
-
-
-def _frozen(array: Array) -> Array:
-    array.flags.writeable = False
-    return array
-
-
-def _iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Integers:
-    shape = [1] * len(axes)
-    shape[axes[name]] = -1
-    return np.arange(*ranges[name], dtype=np.int64).reshape(shape)
-
-
-def _index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
-    """An expression of index variables and constants, in exact integers where it has them."""
-    match node:
-        case Constant(value=value):
-            return np.full((1,) * len(axes), value)
-        case Iota(variable=variable):
-            return _iota(variable, axes, ranges)
-        case Apply(function="where", arguments=(condition, x, y)):
-            return np.where(*(_index_values(argument, axes, ranges) for argument in (condition, x, y)))
-        case Apply(function=function, arguments=arguments):
-            values = [_index_values(argument, axes, ranges) for argument in arguments]
-            return _evaluate(function, values)
-        case _:
-            raise OperatorError(f"{type(node).__name__} in an expression of index variables")
-
-
-def _evaluate(function: str, values: list[Array]) -> Array:
-    entry = loop(function)
-    if entry.kind in (Kind.NUMBER, Kind.COMPARISON):
-        values = [value.astype(np.int64) if value.dtype == BOOL else value for value in values]
-    if entry.kind is Kind.FLOAT:
-        values = [value.astype(np.float64) for value in values]
-    if function == "**" and any(np.any(np.less(value, 0)) for value in values[1:]):
-        values = [value.astype(np.float64) for value in values]
-    if isinstance(entry.run, np.ufunc):
-        result: Array = np.asarray(entry.run(*values))
-        return result
-    result = np.empty(np.broadcast_shapes(*(value.shape for value in values)), np.float64)
-    entry.run(*values, out=result)
-    return result
 
 
 def _copy(source: Operand, out: Array) -> None:

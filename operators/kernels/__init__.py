@@ -2,13 +2,10 @@
 
 from .convolution_kernel import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
 from .embedding_kernel import EmbeddingGradient
-from .pooling_kernel import MaximumPoolingGradient, SumPoolingGradient
 
 __all__ = [
     "Convolution",
     "ConvolutionDataGradient",
     "ConvolutionWeightGradient",
     "EmbeddingGradient",
-    "MaximumPoolingGradient",
-    "SumPoolingGradient",
 ]

@@ -40,7 +40,7 @@ def kernel_call(bound: Any, box: Array, tensors: Mapping[str, Array], dtype: str
         part = tensors[name][tuple(slice(*interval) for interval in region)]
         inputs[name] = np.pad(part, 1).astype(dtype)[(slice(1, -1),) * part.ndim]
     shapes = [tuple(boxes[0, :, 1] - boxes[0, :, 0]) for boxes in bound.output_regions(box[None])]
-    outputs = tuple(np.full(shape, np.nan, dtype) for shape in shapes)
+    outputs = tuple(np.full(shape, -77, dtype) for shape in shapes)
     intervals = dict(zip(bound.variables, to_region(box), strict=True))
     return KernelCall(bound, intervals, inputs, regions, outputs)
 

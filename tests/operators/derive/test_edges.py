@@ -1,0 +1,81 @@
+"""Derived kernels at the edges: empty boxes, outputs over inputs, bad data, opaque functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tofu import tdl
+from tofu.errors import DataError, OperatorError
+from tofu.operators.derive import derive
+from tofu.operators.kernel import KernelCall
+from tofu.operators.stage import derived
+
+
+def call(text: str, inputs: dict[str, Any], outputs: tuple[Any, ...], **box: tuple[int, int]) -> KernelCall:
+    bound = derived(tdl.parse(text)).bind({name: array.shape for name, array in inputs.items()})
+    intervals = {name: (0, extent) for name, extent in bound.extents.items()} | box
+    regions = {name: tuple((0, size) for size in array.shape) for name, array in inputs.items()}
+    return KernelCall(bound, intervals, inputs, regions, outputs)
+
+
+@pytest.mark.parametrize(
+    ("reducer", "identity"), [("Sum", 0), ("Prod", 1), ("Max", -np.inf), ("Min", np.inf)]
+)
+def test_nothing_reduced_gives_the_identity(reducer: str, identity: float) -> None:
+    out = np.full(3, np.nan, np.float32)
+    text = f"def f(a):\n    return lambda i: {reducer}(lambda j: a[i, j] + 1)"
+    derive(call(text, {"a": np.ones((3, 4), np.float32)}, (out,), j=(2, 2)))()
+    np.testing.assert_array_equal(out, identity)
+
+
+def test_nothing_contracted_gives_zero() -> None:
+    out = np.full((5, 6), np.nan, np.float32)
+    a, b = np.ones((5, 4), np.float32), np.ones((4, 6), np.float32)
+    text = "def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"
+    derive(call(text, {"a": a, "b": b}, (out,), k=(1, 1)))()
+    np.testing.assert_array_equal(out, 0)
+
+
+@pytest.mark.parametrize("empty", ["i", "j"])
+def test_no_outputs(empty: str) -> None:
+    shape = (0, 6) if empty == "i" else (5, 0)
+    a, b = np.ones((5, 4), np.float32), np.ones((4, 6), np.float32)
+    text = "def f(a, b):\n    return lambda i, j: b[0, j] + Sum(lambda k: a[i, k] * b[k, j])"
+    derive(call(text, {"a": a, "b": b}, (np.empty(shape, np.float32),), **{empty: (2, 2)}))()
+
+
+def test_outputs_may_be_the_inputs() -> None:
+    text = (
+        "def update(w, m, g):\n    return (lambda i: w[i] - 2 * (m[i] + g[i]), "
+        "lambda i: m[i] + g[i] + where(w[i] > 0, w[i], -1))"
+    )
+    rng = np.random.default_rng(2)
+    w, m, g = (rng.integers(-9, 9, 300_000).astype(np.float32) for _ in range(3))
+    expected = w - 2 * (m + g), m + g + np.where(w > 0, w, -1)
+    derive(call(text, {"w": w, "m": m, "g": g}, (w, m)))()
+    np.testing.assert_array_equal(w, expected[0])
+    np.testing.assert_array_equal(m, expected[1])
+
+
+def test_values_not_chosen_do_not_leak() -> None:
+    a = np.array([-1.0, 0.0, 4.0], np.float32)
+    out = np.empty_like(a)
+    with np.errstate(all="ignore"):
+        derive(call("def f(a):\n    return lambda i: where(a[i] > 0, log(a[i]), -0.5)", {"a": a}, (out,)))()
+    np.testing.assert_array_equal(out, np.array([-0.5, -0.5, np.log(np.float32(4))], np.float32))
+
+
+def test_an_index_from_data_outside_its_tensor_is_an_error() -> None:
+    inputs = {"w": np.ones((4, 2), np.float32), "d": np.array([0, 4], np.float32)}
+    run = derive(call("def f(w, d):\n    return lambda i, j: w[d[i], j]", inputs, (np.empty((2, 2)),)))
+    with pytest.raises(DataError, match=r"tensor 'w', dimension 0: index 4 is outside \[0, 4\)"):
+        run()
+
+
+def test_opaque_functions_have_no_derived_kernel() -> None:
+    text = "def f(a):\n    g = Opaque()\n    return lambda b, i=3: g(a[b, :])[i]"
+    with pytest.raises(OperatorError, match="'g' is an opaque function"):
+        derive(call(text, {"a": np.ones((2, 3))}, (np.ones((2, 3)),)))
