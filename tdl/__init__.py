@@ -4,11 +4,12 @@ from .decorator import op_location, op_source
 from .derivatives import derivative
 from .functions import CONSTANTS, FUNCTIONS, ScalarFunction
 from .interpreter import interpret
-from .markers import Max, Min, Opaque, Prod, Sum, pad
+from .markers import Max, Min, Opaque, Prod, Reducer, Sum, pad
 from .parser import parse, parse_expression
 from .printer import format, format_expression, format_lambda
+from .reducers import combiner
 from .source import Diagnostic, Source, SourceError
-from .traverse import Node, children, levels, rebuild, transform, walk
+from .traverse import Node, children, custom_reducers, levels, rebuild, transform, walk
 
 __all__ = [
     "CONSTANTS",
@@ -19,11 +20,14 @@ __all__ = [
     "Node",
     "Opaque",
     "Prod",
+    "Reducer",
     "ScalarFunction",
     "Source",
     "SourceError",
     "Sum",
     "children",
+    "combiner",
+    "custom_reducers",
     "derivative",
     "format",
     "format_expression",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import ast
-from .ast import Expression, Index, Lambda, Reducer, Span
+from .ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
 from .functions import CONSTANTS, FUNCTIONS
 from .header import is_tree, read_number, read_parameters, span_of
 from .parts import (
@@ -28,7 +28,7 @@ from .parts import (
     why_no_value,
 )
 from .results import Returned, resolve_results
-from .source import Diagnostic
+from .source import Diagnostic, suggestion
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     ParseTree = Tree[Token]
 
 _NOT_RECURSIVE = "a description cannot be recursive"
-LANGUAGE = frozenset({"Opaque", "pad", *Reducer, *FUNCTIONS, *CONSTANTS})
+_DECLARING = frozenset({"Opaque", "Reducer"})
+LANGUAGE = frozenset({"pad", *_DECLARING, *Reducer, *FUNCTIONS, *CONSTANTS})
 
 BINARY_OPERATORS = {
     "or": "or",
@@ -64,6 +65,7 @@ class Builder:
         self.text = text
         self.diagnostics: list[Diagnostic] = []
         self.opaques: dict[str, Span] = {}
+        self.reducers: dict[str, CustomReducer] = {}
         self._operator = ""
         self._attributes: frozenset[str] = frozenset()
 
@@ -76,7 +78,7 @@ class Builder:
         tensors, attributes = read_parameters(parts["parameters"], self.diagnostics)
         self._attributes = frozenset(attribute.name for attribute in attributes)
         for statement in statements:
-            self._declare_opaque(statement)
+            self._declare(statement)
         stages = [stage for statement in statements if (stage := self._stage(statement))]
         results = [self._result(child) for child in parts["results"].children]
         kept, outputs = resolve_results(stages, results, self.diagnostics)
@@ -92,19 +94,44 @@ class Builder:
         self.diagnostics.append(Diagnostic(message, span, hint))
         return Failed(span)
 
-    def _declare_opaque(self, statement: ParseTree) -> None:
-        name, value = statement.children
-        if not (is_tree(value) and value.data == "call" and is_tree(value.children[0])):
+    def _declare(self, statement: ParseTree) -> None:
+        """Opaque functions and reducers are known before any stage is built, wherever they are declared."""
+        name, value = str(statement.children[0]), statement.children[1]
+        keyword = _declared(value)
+        if not keyword:
             return
-        function = value.children[0]
-        if function.children[-1] != "Opaque":
-            return
-        if str(name) in self.opaques:
-            self._complain(f"'{name}' is declared twice", span_of(name), "delete one declaration")
-        self.opaques[str(name)] = span_of(name)
+        span = span_of(statement.children[0])
+        if name in self.opaques or name in self.reducers:
+            self._complain(f"'{name}' is declared twice", span, "delete one declaration")
+        elif keyword == "Opaque":
+            self.opaques[name] = span
+        else:
+            assert is_tree(value)
+            self._build(value.children[0])
+            self.reducers[name] = self._reducer(name, listed(self._build(value.children[1])), statement)
+
+    def _reducer(self, name: str, arguments: tuple[Part, ...], statement: ParseTree) -> CustomReducer:
+        span = span_of(statement)
+        match arguments:
+            case (Lambda(variables=(left, right)) as combine, identity) if all(
+                binder.extent is None and not binder.star for binder in combine.variables
+            ):
+                value = self._expression(identity)
+                if not isinstance(value, ast.Number):
+                    hint = "write a number that changes nothing: 0 for a sum, -inf for a maximum"
+                    self._complain(f"the identity of '{name}' must be a number", value.span, hint)
+                    value = ast.Number(0)
+                return CustomReducer(name, left.name, right.name, combine.body, value.value, span)
+            case _:
+                hint = "write Reducer(lambda a, b: a * b, 1)"
+                self._complain("Reducer expects a lambda of two variables, and the identity", span, hint)
+                both = ast.Binary("+", ast.Variable("a"), ast.Variable("b"))
+                return CustomReducer(name, "a", "b", both, 0, span)
 
     def _stage(self, statement: ParseTree) -> ast.Stage | None:
         name, value = statement.children
+        if _declared(value) == "Reducer":
+            return None
         built = self._build(value)
         if isinstance(built, Lambda):
             return ast.Stage(str(name), built, span_of(statement))
@@ -112,7 +139,7 @@ class Builder:
             self._complain(
                 f"'{name}' is neither a stage nor an opaque function",
                 built.span,
-                "write name = lambda ...: ... or name = Opaque()",
+                "write name = lambda ...: ..., name = Opaque() or name = Reducer(...)",
             )
         return None
 
@@ -225,13 +252,21 @@ class Builder:
             case Name(name="Opaque"):
                 if arguments:
                     self._complain("Opaque takes no argument", span, "write Opaque()")
-                return Declaration(span)
+                return Declaration("Opaque", span)
+            case Name(name="Reducer"):
+                return Declaration("Reducer", span)
             case Name(name="pad"):
                 return self._pad(arguments, span)
             case Name(name=name) if name in self.opaques:
                 return self._opaque_call(name, arguments, span)
+            case Name(name=name) if name in self.reducers:
+                return self._reduce(self.reducers[name], arguments, span)
             case Name(name=name) if name in set(Reducer):
                 return self._reduce(Reducer(name), arguments, span)
+            case Name(name=name) if name not in FUNCTIONS and any(isinstance(a, Lambda) for a in arguments):
+                hint = suggestion(name, (*Reducer, *self.reducers))
+                hint = hint or f"declare it: {name} = Reducer(lambda a, b: ..., identity)"
+                return self._complain(f"unknown reducer '{name}'", span, hint)
             case Name(name=name):
                 return ast.Call(name, tuple(map(self._expression, arguments)), span)
             case Failed():
@@ -241,7 +276,7 @@ class Builder:
                     "only a function can be called", base.span, "multiplication is written with *"
                 )
 
-    def _reduce(self, reducer: Reducer, arguments: tuple[Part, ...], span: Span) -> Part:
+    def _reduce(self, reducer: AnyReducer, arguments: tuple[Part, ...], span: Span) -> Part:
         if len(arguments) != 1 or not isinstance(arguments[0], Lambda):
             for argument in arguments:
                 if not isinstance(argument, Lambda):
@@ -322,3 +357,11 @@ class Builder:
             case _:
                 hint = f"write {tensor}.shape[0] or {tensor}.shape[-1]"
                 return self._complain(f"an axis of '{tensor}.shape' must be a whole number", span, hint)
+
+
+def _declared(value: ParseTree | Token) -> str:
+    """`Opaque` or `Reducer` where a statement's value declares one, empty where it does not."""
+    if not (is_tree(value) and value.data == "call" and is_tree(value.children[0])):
+        return ""
+    keyword = str(value.children[0].children[-1])
+    return keyword if keyword in _DECLARING else ""

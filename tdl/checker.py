@@ -14,6 +14,7 @@ from .ast import (
     Binary,
     Binder,
     Call,
+    CustomReducer,
     Description,
     Element,
     Expression,
@@ -33,6 +34,7 @@ from .ast import (
 )
 from .functions import CONSTANTS, FUNCTIONS
 from .indices import check_index, check_whole
+from .reducers import check_promise, check_reducer_body
 from .source import Diagnostic, counted, suggestion
 from .traverse import walk
 from .usage import Usage
@@ -50,21 +52,34 @@ _PYTHON_NAMES = {
 }
 
 
-def check(description: Description, opaques: Mapping[str, Span], complete: bool = True) -> list[Diagnostic]:
-    """All complaints about a description; `opaques` says where each opaque function is declared.
+def check(
+    description: Description,
+    opaques: Mapping[str, Span],
+    reducers: Mapping[str, CustomReducer],
+    complete: bool = True,
+) -> list[Diagnostic]:
+    """All complaints about a description; `opaques` says where each opaque function is declared, `reducers`
+    holds all custom reducers, used or not.
 
     What is missing (a use, an extent) is not reported where `complete` is false or a name is unknown: a
     placeholder then stands where the use may have been.
     """
-    return _Checker(description, opaques, complete).run()
+    return _Checker(description, opaques, reducers, complete).run()
 
 
 class _Checker:
     """One run over one description; `complete` turns false once a name is unknown."""
 
-    def __init__(self, description: Description, opaques: Mapping[str, Span], complete: bool) -> None:
+    def __init__(
+        self,
+        description: Description,
+        opaques: Mapping[str, Span],
+        reducers: Mapping[str, CustomReducer],
+        complete: bool,
+    ) -> None:
         self.description = description
         self.opaques = opaques
+        self.reducers = reducers
         self.complete = complete
         self.complaints: list[Diagnostic] = []
         self.missing: list[Diagnostic] = []
@@ -75,6 +90,8 @@ class _Checker:
 
     def run(self) -> list[Diagnostic]:
         self.declare()
+        for reducer in self.reducers.values():
+            self.check_reducer(reducer)
         for stage in self.description.stages:
             self.stage = stage.name
             self.check_lambdas([stage.value])
@@ -83,7 +100,9 @@ class _Checker:
         self.check_lambdas(self.description.outputs)
         self.complaints += self.usage.check_agreement(self.description)
         if self.complete:
-            self.complaints += self.missing + self.usage.check_unused(self.description, self.opaques)
+            self.complaints += self.missing + self.usage.check_unused(
+                self.description, self.opaques, self.reducers
+            )
         return self.complaints
 
     def complain(self, message: str, span: Span, hint: str = "") -> None:
@@ -101,10 +120,11 @@ class _Checker:
             (parameter.name, "attribute", parameter.span) for parameter in self.description.attributes
         ]
         declared += [(name, "opaque function", span) for name, span in self.opaques.items()]
+        declared += [(name, "reducer", reducer.span) for name, reducer in self.reducers.items()]
         declared += [(stage.name, "stage", stage.span) for stage in self.description.stages]
         for name, kind, span in declared:
             self.check_reserved(name, span)
-            if kind == "opaque function" and name in _CALLABLE:
+            if kind in ("opaque function", "reducer") and name in _CALLABLE:
                 self.complain(f"'{name}' is a function of the language", span, "choose another name")
             if name in self.kinds:
                 message = f"'{name}' is declared twice: as {self.kinds[name]} and as {kind}"
@@ -114,6 +134,18 @@ class _Checker:
     def check_reserved(self, name: str, span: Span) -> None:
         if name in CONSTANTS:
             self.complain_unknown(f"'{name}' is a constant", span, "choose another name")
+
+    def check_reducer(self, reducer: CustomReducer) -> None:
+        """A custom reducer combines two numbers, and 0 and 1 do not break its promise."""
+        binders = tuple(Binder(name, span=reducer.span) for name in (reducer.left, reducer.right))
+        before = len(self.complaints)
+        scope = self.bind(binders, {})
+        foreign = check_reducer_body(reducer)
+        self.complaints += foreign
+        if not foreign:
+            self.visit(reducer.body, scope)
+        if len(self.complaints) == before:
+            self.complaints += check_promise(reducer)
 
     def check_lambdas(self, lambdas: Iterable[Lambda]) -> None:
         """Lambdas that share their variables: one stage, or all outputs."""
@@ -241,6 +273,9 @@ class _Checker:
             case "opaque function":
                 hint = f"write {name}(tensor[b, :, :])[i, j]"
                 self.complain_unknown(f"opaque function '{name}' must be called here", node.span, hint)
+            case "reducer":
+                hint = f"write {name}(lambda i: ...)"
+                self.complain_unknown(f"reducer '{name}' must be called here", node.span, hint)
             case _ if name in _CALLABLE:
                 self.complain(f"function '{name}' must be called here", node.span, f"write {name}(...)")
             case _:
@@ -315,7 +350,7 @@ class _Checker:
             hint = f"write {name}[...]" if self.kinds[name] in ("tensor", "stage") else f"write {name}"
             self.complain_unknown(f"{self.kinds[name]} '{name}' cannot be called", node.span, hint)
         else:
-            hint = _PYTHON_NAMES.get(name) or suggestion(name, (*_CALLABLE, *self.opaques))
+            hint = _PYTHON_NAMES.get(name) or suggestion(name, (*_CALLABLE, *self.opaques, *self.reducers))
             self.complain_unknown(
                 f"unknown function '{name}'", node.span, hint or f"declare it: {name} = Opaque()"
             )

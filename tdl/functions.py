@@ -86,7 +86,7 @@ def _rsqrt(x: Any) -> Any:
 
 
 def _reciprocal(x: Any) -> Any:
-    return 1 / x
+    return np.true_divide(1, x)
 
 
 def _power(x: Any, y: Any) -> Any:

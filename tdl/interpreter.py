@@ -6,6 +6,7 @@ tensor holds integers). Conditions do not short-circuit, as in a kernel that com
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any, assert_never
@@ -15,10 +16,12 @@ import numpy.typing as npt
 
 from ..errors import DataError, OperatorError, ShapeError
 from .ast import (
+    AnyReducer,
     Attribute,
     Binary,
     Binder,
     Call,
+    CustomReducer,
     Description,
     Element,
     Expression,
@@ -41,6 +44,9 @@ Array = npt.NDArray[Any]
 Scalar = int | float
 Interval = tuple[int, int]
 Position = dict[str, int]
+
+MAX_BITS = 1024
+"""Powers of integers are exact up to this size: `9 ** 99 ** 99` must cost nothing."""
 
 
 def interpret(
@@ -153,14 +159,25 @@ class _Run:
             case _:
                 assert_never(node)
 
-    def reduce(self, reducer: Reducer, values: list[Scalar]) -> Scalar:
+    def reduce(self, reducer: AnyReducer, values: list[Scalar]) -> Scalar:
         """The values combined in order; the neutral element for none, where there is one."""
+        if isinstance(reducer, CustomReducer):
+            return self.reduce_by(reducer, values)
         if not values and reducer in (Reducer.MAX, Reducer.MIN):
             raise ShapeError(f"'{self.operator}' takes {reducer} over an empty range, which has no value")
         combine = _REDUCERS[reducer]
         result: Scalar = 1 if reducer is Reducer.PROD else 0
         for position, value in enumerate(values):
             result = combine(result, value) if position else value
+        return result
+
+    def reduce_by(self, reducer: CustomReducer, values: list[Scalar]) -> Scalar:
+        """The values combined in order by a custom reducer; its identity for none."""
+        result: Scalar = reducer.identity
+        for position, value in enumerate(values):
+            # At a position that holds the reducer's two variables, which are numbers of any kind.
+            pair: Any = {reducer.left: result, reducer.right: value}
+            result = self.value(reducer.body, pair) if position else value
         return result
 
     def array(self, tensor: str) -> Array:
@@ -243,10 +260,17 @@ def _scalar(value: Any) -> Scalar:
 
 def _call(function: str, arguments: list[Scalar]) -> Scalar:
     entry = FUNCTIONS[function]
-    result = entry.implementation(*arguments)
     if entry.integer and all(isinstance(argument, int) for argument in arguments):
-        return int(result)
-    return float(result)
+        return int(entry.implementation(*arguments))
+    return float(entry.implementation(*map(_float, arguments)))
+
+
+def _float(value: Scalar) -> float:
+    """The nearest float; infinite for an integer beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value > 0 or -1)
 
 
 def _exact(
@@ -257,15 +281,15 @@ def _exact(
     def operate(a: Scalar, b: Scalar) -> Scalar:
         if isinstance(a, int) and isinstance(b, int) and b != 0:
             return integers(a, b)
-        return float(floats(float(a), float(b)))
+        return float(floats(_float(a), _float(b)))
 
     return operate
 
 
 def _power(a: Scalar, b: Scalar) -> Scalar:
-    if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64:
+    if isinstance(a, int) and isinstance(b, int) and b >= 0 and a.bit_length() * b <= MAX_BITS:
         return int(a**b)
-    return float(np.float_power(a, b))
+    return float(np.float_power(_float(a), _float(b)))
 
 
 def _propagating(choose: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
@@ -283,7 +307,7 @@ _BINARY: Mapping[str, Callable[[Scalar, Scalar], Scalar]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "/": lambda a, b: float(np.divide(float(a), float(b))),
+    "/": lambda a, b: float(np.divide(_float(a), _float(b))),
     "//": _exact(lambda a, b: a // b, np.floor_divide),
     "%": _exact(lambda a, b: a % b, np.mod),
     "**": _power,

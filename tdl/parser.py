@@ -39,11 +39,12 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Descripti
     tree = _parse_tree(source, "description")
     builder = Builder(text)
     description = builder.description(tree)
-    for value in (*(stage.value for stage in description.stages), *description.outputs):
+    bodies = (reducer.body for reducer in builder.reducers.values())
+    for value in (*bodies, *(stage.value for stage in description.stages), *description.outputs):
         _limit_depth(source, value)
     complaints = [
         *builder.diagnostics,
-        *check(description, builder.opaques, complete=not builder.diagnostics),
+        *check(description, builder.opaques, builder.reducers, complete=not builder.diagnostics),
     ]
     complaints = complaints or _check_canonical(description)
     if complaints:

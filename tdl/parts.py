@@ -80,9 +80,10 @@ def why_no_value(
             message = f"the result of '{function}' is a tensor and must be indexed"
             hint = f"write {function}(...)[i, j]"
         case Declaration(keyword=keyword):
-            what = "an opaque function" if keyword == "Opaque" else "a reducer"
-            message = f"{what} must have a name"
-            hint = f"write name = {keyword}(...) on a line before the return".replace("Opaque(...)", "Opaque()")
+            message = (
+                f"{'an opaque function' if keyword == 'Opaque' else 'a custom reducer'} must have a name"
+            )
+            hint = f"write name = {keyword}{'()' if keyword == 'Opaque' else '(...)'} before the return"
         case Lambda():
             message = "a lambda is not a value here"
             hint = "a lambda is returned, a stage, or the argument of a reducer"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .ast import (
     Attribute,
     AttributeParameter,
+    CustomReducer,
     Description,
     Element,
     Extent,
@@ -18,6 +19,7 @@ from .ast import (
 )
 from .printer import format_expression
 from .source import Diagnostic, counted
+from .traverse import custom_reducers
 
 
 @dataclass(slots=True)
@@ -49,8 +51,13 @@ class Usage:
             complaints += _check_attribute(attribute, self.attributes.get(attribute.name, []))
         return complaints
 
-    def check_unused(self, description: Description, opaque_spans: Mapping[str, Span]) -> list[Diagnostic]:
-        """Complaints about tensors, stages and opaque functions that nothing uses."""
+    def check_unused(
+        self,
+        description: Description,
+        opaque_spans: Mapping[str, Span],
+        reducers: Mapping[str, CustomReducer],
+    ) -> list[Diagnostic]:
+        """Complaints about tensors, stages, opaque functions and custom reducers that nothing uses."""
         read = self.elements.keys() | self.extents.keys()
         complaints = [
             Diagnostic(
@@ -68,6 +75,12 @@ class Usage:
             Diagnostic(f"opaque function '{name}' is never used", span, "call it or delete it")
             for name, span in opaque_spans.items()
             if name not in self.opaques
+        ]
+        used = {reducer.name for reducer in custom_reducers(description)}
+        complaints += [
+            Diagnostic(f"reducer '{name}' is never used", reducer.span, "reduce with it or delete it")
+            for name, reducer in reducers.items()
+            if name not in used
         ]
         return complaints
 

@@ -1,0 +1,165 @@
+"""Custom reducers: what may be in one, how arrays are combined by it, and a first test of its promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from .ast import (
+    AnyReducer,
+    Attribute,
+    Binary,
+    Call,
+    CustomReducer,
+    Element,
+    Expression,
+    Extent,
+    Number,
+    OpaqueElement,
+    Pad,
+    Reduce,
+    Reducer,
+    Unary,
+    Variable,
+)
+from .functions import FUNCTIONS
+from .printer import format_expression
+from .source import Diagnostic
+from .traverse import walk
+
+Array = npt.NDArray[Any]
+Combine = Callable[[Array, Array], Array]
+
+TOLERANCE = 1e-6
+_TRIED = (0.0, 1.0)
+
+
+def combiner(reducer: AnyReducer) -> Combine:
+    """The reducer as a function of two arrays, element by element, in their floating-point type."""
+    if isinstance(reducer, Reducer):
+        return _UFUNCS[reducer]
+
+    def combine(left: Array, right: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(_value(reducer.body, {reducer.left: left, reducer.right: right}))
+
+    return combine
+
+
+def check_reducer_body(reducer: CustomReducer) -> list[Diagnostic]:
+    """Complaints about a body that holds more than its parameters, numbers and functions."""
+    return [
+        Diagnostic(
+            f"the reducer '{reducer.name}' uses {_named(node)}",
+            node.span,
+            f"it may use its variables {reducer.left} and {reducer.right}, numbers and functions",
+        )
+        for node in walk(reducer.body)
+        if isinstance(node, Element | Extent | Attribute | Pad | Reduce | OpaqueElement)
+    ]
+
+
+def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
+    """A complaint where 0 and 1 already show that the order or the identity matters.
+
+    Finding nothing proves nothing: that the law holds is the user's promise.
+    """
+    used = {node.name for node in walk(reducer.body) if isinstance(node, Variable)}
+    unused = [name for name in (reducer.left, reducer.right) if name not in used]
+    if unused:
+        message = f"the reducer '{reducer.name}' does not use '{unused[0]}'"
+        hint = f"combine {reducer.left} and {reducer.right}"
+        return [Diagnostic(message, reducer.body.span, hint)]
+    broken = next(_broken(combiner(reducer), reducer), None)
+    if broken is None:
+        return []
+    hint = "partial results are combined in any grouping, so the function must allow it"
+    return [Diagnostic(f"the reducer '{reducer.name}' is {broken}", reducer.body.span, hint)]
+
+
+def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[str]:
+    def at(left: float, right: float) -> float:
+        return float(combine(np.float64(left), np.float64(right)))  # type: ignore[arg-type]
+
+    for a, b in product(_TRIED, repeat=2):
+        if _differ(one := at(a, b), other := at(b, a)):
+            yield f"not commutative: {a:g} and {b:g} give {one:g}, {b:g} and {a:g} give {other:g}"
+    for a, b, c in product(_TRIED, repeat=3):
+        if _differ(one := at(at(a, b), c), other := at(a, at(b, c))):
+            yield f"not associative: {a:g}, {b:g}, {c:g} give {one:g} or {other:g}"
+    for a in _TRIED:
+        if _differ(one := at(a, reducer.identity), a):
+            yield f"changed by its identity {reducer.identity:g}: {a:g} becomes {one:g}"
+
+
+def _differ(one: float, other: float) -> bool:
+    """Whether two numbers are different beyond rounding; what is not finite says nothing."""
+    return bool(np.isfinite(one) and np.isfinite(other)) and abs(one - other) > TOLERANCE * (1 + abs(one))
+
+
+def _value(node: Expression, at: dict[str, Array]) -> Any:
+    match node:
+        case Number(value=value):
+            return float(value)
+        case Variable(name=name):
+            return at[name]
+        case Unary(operator=operator, operand=operand):
+            value = _value(operand, at)
+            return np.negative(value) if operator == "-" else _number(np.logical_not(value))
+        case Binary(operator=operator, left=left, right=right):
+            return _number(_BINARY[operator](_value(left, at), _value(right, at)))
+        case Call(function=function, arguments=arguments):
+            return FUNCTIONS[function].implementation(*(_value(argument, at) for argument in arguments))
+        case Element() | Extent() | Attribute() | Pad() | Reduce() | OpaqueElement():
+            raise AssertionError(f"the checker lets no {format_expression(node)} into a reducer")
+        case _:
+            assert_never(node)
+
+
+def _number(value: Any) -> Any:
+    """Truth values as 0 and 1 of the smallest floating-point type, which widens nothing."""
+    return value.astype(np.float16) if value.dtype == np.bool_ else value
+
+
+def _named(node: object) -> str:
+    match node:
+        case Attribute(name=name):
+            return f"the attribute '{name}'"
+        case Reduce(reducer=reducer):
+            return f"the reducer {reducer}"
+        case OpaqueElement(function=function):
+            return f"the opaque function '{function}'"
+        case Element(tensor=tensor) | Extent(tensor=tensor):
+            return f"the tensor '{tensor}'"
+        case _:
+            return "pad"
+
+
+_UFUNCS: dict[Reducer, np.ufunc] = {
+    Reducer.SUM: np.add,
+    Reducer.MAX: np.maximum,
+    Reducer.MIN: np.minimum,
+    Reducer.PROD: np.multiply,
+}
+
+_BINARY: dict[str, np.ufunc] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+}
