@@ -50,13 +50,13 @@ class _Lowering:
                 return build.apply(operator, (self.node(left), self.node(right)))
             case ast.Call(function=function, arguments=arguments):
                 return self.call(function, tuple(self.node(argument) for argument in arguments))
-            case ast.Reduce(reducer=ast.CustomReducer(name=name)):
-                raise OperatorError(
-                    f"operator {self.operator}: no kernel can be derived for the reducer {name!r}; write it with "
-                    "Sum, Prod, Max or Min, or attach a kernel to the operator"
-                )
-            case ast.Reduce(reducer=reducer, variables=binders, body=body):
+            case ast.Reduce(reducer=ast.Reducer() as reducer, variables=binders, body=body):
                 return build.reduction(reducer, tuple(binder.name for binder in binders), self.node(body))
+            case ast.Reduce(reducer=reducer):
+                raise OperatorError(
+                    f"operator {self.operator}: no kernel can be derived for the reducer {reducer}; "
+                    "write it with Sum, Prod, Max or Min, or attach a kernel to the operator"
+                )
             case ast.OpaqueElement(function=function):
                 raise OperatorError(
                     f"operator {self.operator}: no kernel can be derived because {function!r} is an opaque "
