@@ -1,0 +1,1 @@
+// The shim defines __nv_bfloat16.
