@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import tdl
 from ..errors import ShapeError
-from ..tdl.ast import Reducer
+from ..tdl.ast import AnyReducer
 from . import binding, region
 from .evaluate import MAX_MAGNITUDE, Integers
 from .reading import Reader
@@ -89,7 +89,7 @@ class Bound:
         split = self.splits.get(variable)
         return None if split is None else split.kind
 
-    def reducer(self, variable: str) -> Reducer | None:
+    def reducer(self, variable: str) -> AnyReducer | None:
         """What combines partial outputs of a `reduce` strategy."""
         split = self.splits.get(variable)
         return None if split is None else split.reducer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..tdl import ast
-from ..tdl.traverse import walk
+from ..tdl.traverse import custom_reducers, walk
 
 
 def number_types(description: ast.Description) -> tuple[type, ...]:
@@ -11,4 +11,5 @@ def number_types(description: ast.Description) -> tuple[type, ...]:
 
     Part of the key wherever results are cached by description.
     """
-    return tuple(type(node.value) for node in walk(description) if isinstance(node, ast.Number))
+    trees = (description, *(reducer.body for reducer in custom_reducers(description)))
+    return tuple(type(node.value) for tree in trees for node in walk(tree) if isinstance(node, ast.Number))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tdl.ast import Description, Reducer
+from ..tdl.ast import AnyReducer, Description
 from . import region
 from .analysis import analyze
 from .bound import Array, Bound
@@ -90,7 +90,7 @@ class StagedBound:
         """How the operator is split along a variable; None where it is not."""
         return self.last.kind(variable)
 
-    def reducer(self, variable: str) -> Reducer | None:
+    def reducer(self, variable: str) -> AnyReducer | None:
         """What combines partial outputs of a `reduce` strategy."""
         return self.last.reducer(variable)
 

@@ -8,7 +8,7 @@ from itertools import count
 
 from ..errors import ShapeError
 from ..tdl import ast
-from ..tdl.traverse import Node, transform, walk
+from ..tdl.traverse import Node, custom_reducers, transform, walk
 
 
 def expand_stars(
@@ -21,7 +21,7 @@ def expand_stars(
     """
     known = dict(ranks)
     taken = {node.name for node in walk(description) if isinstance(node, ast.Variable | ast.Binder)}
-    taken |= set(description.tensor_names)
+    taken |= set(description.tensor_names) | {str(reducer) for reducer in custom_reducers(description)}
     stages = []
     for stage in description.stages:
         (value,) = _expand(description.name, (stage.value,), known, taken)

@@ -25,7 +25,7 @@ class Split:
     variable: str
     span: ast.Span
     kind: Kind
-    reducer: ast.Reducer | None
+    reducer: ast.AnyReducer | None
     needs_offset: bool
 
 
@@ -66,7 +66,7 @@ def _judge(found: Iteration, variable: str) -> Split | Refusal:
     return Refusal(variable, span, "different outputs reduce over it in different ways")
 
 
-def splittable(body: Node) -> dict[str, ast.Reducer]:
+def splittable(body: Node) -> dict[str, ast.AnyReducer]:
     """Reduction variables over which partial values of an expression may be combined by a reducer.
 
     A reducer at the root combines its own parts, and those of the same reducer directly inside. A `Sum`
@@ -75,7 +75,7 @@ def splittable(body: Node) -> dict[str, ast.Reducer]:
     """
     match body:
         case ast.Reduce(reducer, variables, inner):
-            nested = {name: kind for name, kind in splittable(inner).items() if kind is reducer}
+            nested = {name: kind for name, kind in splittable(inner).items() if kind == reducer}
             return nested | {binder.name: reducer for binder in variables}
         case ast.Unary("-", operand):
             return _sums(operand)
@@ -95,11 +95,11 @@ def names_in(node: Node) -> set[str]:
     return {part.name for part in walk(node) if isinstance(part, ast.Variable | ast.Binder)}
 
 
-def _sums(body: Node) -> dict[str, ast.Reducer]:
+def _sums(body: Node) -> dict[str, ast.AnyReducer]:
     return {name: kind for name, kind in splittable(body).items() if kind is ast.Reducer.SUM}
 
 
-def _without(candidates: dict[str, ast.Reducer], other: Node) -> dict[str, ast.Reducer]:
+def _without(candidates: dict[str, ast.AnyReducer], other: Node) -> dict[str, ast.AnyReducer]:
     if not candidates:
         return candidates
     mentioned = names_in(other)

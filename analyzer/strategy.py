@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..errors import ShapeError
-from ..tdl.ast import Description, Reducer
+from ..tdl.ast import AnyReducer, Description
 from .region import Boxes, Region, to_region
 from .strategies import Kind
 
@@ -32,7 +32,7 @@ class Strategy:
 
     variable: str
     kind: Kind
-    reducer: Reducer | None
+    reducer: AnyReducer | None
     needs_offset: bool
     bound: Splittable = field(repr=False, compare=False)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..analyzer.region import Region
+from ..tdl.ast import AnyReducer
 from .graph import Graph
 
 
@@ -79,7 +80,7 @@ class Reduce:
 
     operation: int
     target: int
-    reducer: str
+    reducer: AnyReducer
     parts: tuple[tuple[Piece, ...], ...]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Region, to_region
 from ..errors import PlanError
+from ..tdl.ast import AnyReducer
 from .cover import Parts, contains, cover, elements
 from .splits import SplitLayout
 from .tables import Strategies, operator_choices
@@ -30,7 +31,7 @@ class OperatorRegions:
     outputs: tuple[tuple[Region, ...], ...]
     terms: int
     term: tuple[int, ...]
-    reducer: str | None
+    reducer: AnyReducer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,10 @@ def _assembly(target: Region, held: tuple[Region, ...] | list[Region | None], re
     return Assembly(parts, sum(elements(region) for source, region in parts if source != reader))
 
 
-def _reducer(bound: Bound, strategies: Strategies) -> str | None:
-    reducers = {str(bound.reducer(v)) for v in strategies if v is not None and bound.kind(v) == "reduce"}
+def _reducer(bound: Bound, strategies: Strategies) -> AnyReducer | None:
+    chosen = (bound.reducer(v) for v in strategies if v is not None and bound.kind(v) == "reduce")
+    reducers = {reducer for reducer in chosen if reducer is not None}
     if len(reducers) > 1:
-        both = " and ".join(sorted(reducers))
+        both = " and ".join(sorted(map(str, reducers)))
         raise PlanError(f"{bound.description.name} cannot be reduced by {both} at once")
     return reducers.pop() if reducers else None

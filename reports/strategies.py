@@ -38,7 +38,7 @@ def _strategies(bound: BoundOperator, workers: int) -> Iterator[dict[str, Any]]:
         entry: dict[str, Any] = {
             "variable": strategy.variable,
             "kind": strategy.kind,
-            "reducer": strategy.reducer,
+            "reducer": None if strategy.reducer is None else str(strategy.reducer),
         }
         try:
             entry["workers"] = [

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..operators.kernel import Array
+from ..tdl import combiner
+from ..tdl.ast import AnyReducer
 
 Step = Callable[[], None]
-
-COMBINE: dict[str, np.ufunc] = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,12 @@ def multi_fetch(transfers: Sequence[Transfer], traffic: Traffic) -> Step:
     return run
 
 
-def fixed_order_reduce(reducer: str, terms: Sequence[Sequence[Transfer]], traffic: Traffic) -> Step:
+def fixed_order_reduce(reducer: AnyReducer, terms: Sequence[Sequence[Transfer]], traffic: Traffic) -> Step:
     """Combine terms, each made of pieces that together cover the target, in the order given.
 
     The order never depends on which worker finishes first, so every run rounds alike.
     """
-    combine = COMBINE[reducer]
+    combine = combiner(reducer)
     first = [(t.source, t.target) for t in terms[0]]
     rest = [(t.source, t.target) for term in terms[1:] for t in term]
     remote = [t.source for term in terms for t in term if t.remote]
@@ -67,7 +65,7 @@ def fixed_order_reduce(reducer: str, terms: Sequence[Sequence[Transfer]], traffi
         for source, target in first:
             target[...] = source
         for source, target in rest:
-            combine(target, source, out=target)
+            combine(target, source, target)
         traffic.nbytes += sum(source.nbytes for source in remote)
 
     return run

@@ -32,20 +32,20 @@ from .source import Diagnostic
 from .traverse import walk
 
 Array = npt.NDArray[Any]
-Combine = Callable[[Array, Array], Array]
+Combine = Callable[[Array, Array, Array], object]
 
 TOLERANCE = 1e-6
 _TRIED = (0.0, 1.0)
 
 
 def combiner(reducer: AnyReducer) -> Combine:
-    """The reducer as a function of two arrays, element by element, in their floating-point type."""
+    """A function that combines two arrays element by element into the third, which may be one of them."""
     if isinstance(reducer, Reducer):
         return _UFUNCS[reducer]
 
-    def combine(left: Array, right: Array) -> Array:
+    def combine(left: Array, right: Array, out: Array) -> None:
         with np.errstate(all="ignore"):
-            return np.asarray(_value(reducer.body, {reducer.left: left, reducer.right: right}))
+            out[...] = _value(reducer.body, {reducer.left: left, reducer.right: right})
 
     return combine
 
@@ -83,7 +83,9 @@ def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
 
 def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[str]:
     def at(left: float, right: float) -> float:
-        return float(combine(np.float64(left), np.float64(right)))  # type: ignore[arg-type]
+        result = np.zeros(1)
+        combine(np.array([left]), np.array([right]), result)
+        return float(result[0])
 
     for a, b in product(_TRIED, repeat=2):
         if _differ(one := at(a, b), other := at(b, a)):

@@ -11,10 +11,12 @@ from ...tdl.ast import (
     Binary,
     Binder,
     Call,
+    CustomReducer,
     Description,
     Element,
     Expression,
     Lambda,
+    Number,
     OpaqueElement,
     Pad,
     Reduce,
@@ -99,21 +101,38 @@ class SiteFinder:
     def _through(self, reduction: Reduce, inner: Reduce, factor: Expression) -> Expression:
         """The gradient of one summand, or candidate, or factor of a reduction."""
         match reduction.reducer:
+            case CustomReducer() as reducer:
+                return multiply(factor, self._slope(reducer, reduction, inner))
             case Reducer.SUM:
                 return factor
             case Reducer.MAX | Reducer.MIN:
                 winner = self.result if reduction == self.output.body else reduction
                 return multiply(choose(Binary("==", inner.body, winner), ONE, ZERO), factor)
             case Reducer.PROD:
-                others = self._renamed(reduction)
-                same = (
-                    Binary("==", Variable(a.name), Variable(b.name))
-                    for a, b in zip(others.variables, inner.variables, strict=True)
-                )
-                value = choose(negation(conjunction(tuple(same))), others.body, ONE)
-                return multiply(factor, Reduce(Reducer.PROD, others.variables, value))
+                return multiply(factor, self._others(reduction, inner, ONE))
             case _:
                 assert_never(reduction.reducer)
+
+    def _slope(self, reducer: CustomReducer, reduction: Reduce, inner: Reduce) -> Expression:
+        """How a custom reduction follows one of its terms, combined with all the others by `reducer`."""
+        term, rest = Element("#term", ()), Element("#rest", ())
+        slope = partial(
+            self.description, substitute(reducer.body, {reducer.left: term, reducer.right: rest}), term
+        )
+        if slope == ZERO:
+            return ZERO
+        values = {term: inner.body, rest: self._others(reduction, inner, Number(reducer.identity))}
+        return transform(slope, lambda node: values.get(node, node) if isinstance(node, Element) else node)
+
+    def _others(self, reduction: Reduce, inner: Reduce, identity: Number) -> Reduce:
+        """The reduction of all terms but the one at the variables of `inner`."""
+        others = self._renamed(reduction)
+        same = (
+            Binary("==", Variable(a.name), Variable(b.name))
+            for a, b in zip(others.variables, inner.variables, strict=True)
+        )
+        value = choose(negation(conjunction(tuple(same))), others.body, identity)
+        return Reduce(reduction.reducer, others.variables, value)
 
     def _renamed(self, reduction: Reduce) -> Reduce:
         names = {b.name: f"{origin(b.name)}#{next(self.numbers)}" for b in reduction.variables}
