@@ -1,0 +1,139 @@
+"""What an audit finds: verdicts, grades of regions, and counterexamples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ..region import Region, Shape
+
+
+class Verdict(StrEnum):
+    """How sure an audit is of one claim."""
+
+    PROVEN = "proven"
+    TRIED = "tried"
+    REFUTED = "refuted"
+    NOT_APPLICABLE = "not applicable"
+
+
+class Grade(StrEnum):
+    """How well regions fit: all elements are read; their hull is met; or there is more than that."""
+
+    EXACT = "exact"
+    TIGHT = "tight"
+    LOOSE = "loose"
+
+
+def worst(grades: Iterable[Grade]) -> Grade:
+    """The worst of several grades; where nothing is read, regions are exact."""
+    order = list(Grade)
+    return max(grades, key=order.index, default=Grade.EXACT)
+
+
+class Check(StrEnum):
+    """What is claimed."""
+
+    REGIONS = "regions"
+    OFFSET = "offset"
+    CONCAT = "concat"
+    REDUCE = "reduce"
+    WHOLE = "A: whole"
+    FOOTPRINT = "B: footprint"
+    REPLAY = "C: replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Where a claim fails, as small as shrinking could make it.
+
+    `place` is the index of an element: of input `tensor` where it is not None, else of an output.
+    """
+
+    message: str
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+    workers: int | None = None
+    worker: int | None = None
+    tensor: str | None = None
+    region: Region | None = None
+    place: tuple[int, ...] | None = None
+    expected: float | None = None
+    found: float | None = None
+
+    def __str__(self) -> str:
+        parts = [self.message]
+        if self.expected is not None or self.found is not None:
+            parts.append(f"expected {_number(self.expected)}, found {_number(self.found)}")
+        if self.worker is not None:
+            parts.append(f"worker {self.worker} of {self.workers}")
+        elif self.workers is not None:
+            parts.append(f"{self.workers} workers")
+        if self.region is not None:
+            intervals = ", ".join(f"{lower}:{upper}" for lower, upper in self.region)
+            parts.append(f"region of {self.tensor} [{intervals}]")
+        parts.append("with " + (", ".join(f"{n} {tuple(s)}" for n, s in self.shapes.items()) or "no tensors"))
+        return "; ".join(parts)
+
+    def data(self) -> dict[str, Any]:
+        """As plain data, without what is not known."""
+        values = {
+            "message": self.message,
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "workers": self.workers,
+            "worker": self.worker,
+            "tensor": self.tensor,
+            "region": None if self.region is None else [list(interval) for interval in self.region],
+            "place": None if self.place is None else list(self.place),
+            "expected": _plain(self.expected),
+            "found": _plain(self.found),
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim about one operator: of a strategy where `variable` is given.
+
+    `reason` names the proof or what was tried, or says why the claim does not apply. `grades` are those of
+    the regions of each tensor.
+    """
+
+    operator: str
+    check: Check
+    verdict: Verdict
+    reason: str
+    variable: str | None = None
+    grades: Mapping[str, Grade] = field(default_factory=dict)
+    counterexample: Counterexample | None = None
+
+    @property
+    def grade(self) -> Grade | None:
+        """The worst grade of any tensor; None where the claim is not about regions."""
+        return worst(self.grades.values()) if self.check is Check.REGIONS else None
+
+    def data(self) -> dict[str, Any]:
+        """As plain data."""
+        entry: dict[str, Any] = {
+            "operator": self.operator,
+            "check": self.check.value,
+            "variable": self.variable,
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+        }
+        if self.grade is not None:
+            entry["grade"] = self.grade.value
+            entry["grades"] = {tensor: grade.value for tensor, grade in self.grades.items()}
+        if self.counterexample is not None:
+            entry["counterexample"] = self.counterexample.data()
+        return entry
+
+
+def _number(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.10g}"
+
+
+def _plain(value: float | None) -> float | str | None:
+    """JSON has no NaN and no infinities."""
+    return value if value is None or value - value == 0 else str(value)

@@ -1,0 +1,206 @@
+"""The audit of an operator's strategies: regions, offsets, and how parts make the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ..bound import Bound
+from ..staged import StagedBound
+from ..strategy import Strategy
+from . import trial
+from .elements import Subject
+from .finding import Check, Counterexample, Finding, Grade, Verdict, worst
+from .laws import concat_law, reduce_law, used_as_value
+from .samples import Sample, sample
+from .shrink import Bind, neighbours, smallest, tried
+
+if TYPE_CHECKING:
+    from .proof import Proof, Unproven
+
+Select = Callable[[Subject], Sequence[Strategy]]
+Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
+
+NO_ISL = "islpy is not installed (pip install 'tofu[audit]')"
+
+
+def offered(subject: Subject) -> Sequence[Strategy]:
+    """The strategies that the analysis offers."""
+    return subject.strategies
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator to audit: how to bind it, where to start, how many workers to try, which strategies."""
+
+    name: str
+    bind: Bind
+    subject: Subject
+    workers: tuple[int, ...] = (2, 3)
+    select: Select = field(default=offered)
+
+    @cached_property
+    def given(self) -> Sample:
+        """Data for the shapes to start with."""
+        return sample(self.subject)
+
+    def sample(self, subject: Subject) -> Sample:
+        """Data for these or other shapes."""
+        return self.given if subject is self.subject else sample(subject)
+
+    def counts(self, strategy: Strategy) -> list[int]:
+        """Numbers of workers that a strategy can be tried with."""
+        return [count for count in self.workers if count <= strategy.bound.extents[strategy.variable]]
+
+    def failure(self, variable: str, kind: str, test: Test) -> Counterexample | None:
+        """The smallest counterexample of a test over all worker counts, for one strategy."""
+
+        def fails(subject: Subject) -> Counterexample | None:
+            given = self.sample(subject)
+            for strategy in self.select(subject):
+                if (strategy.variable, strategy.kind) == (variable, kind):
+                    for workers in self.counts(strategy):
+                        found = test(subject, strategy, workers, given)
+                        if found is not None:
+                            return found
+            return None
+
+        found = fails(self.subject)
+        return None if found is None else smallest(self.subject, self.bind, fails, found)
+
+
+def audit_strategies(case: Case) -> Iterator[Finding]:
+    """Findings about every strategy of an operator."""
+    for strategy in case.select(case.subject):
+        yield _regions(case, strategy)
+        yield from _offset(case, strategy)
+        yield _combination(case, strategy)
+
+
+def _regions(case: Case, strategy: Strategy) -> Finding:
+    def finding(verdict: Verdict, reason: str, counterexample: Counterexample | None = None) -> Finding:
+        return Finding(case.name, Check.REGIONS, verdict, reason, strategy.variable, found, counterexample)
+
+    found: dict[str, Grade] = {}
+    failure = case.failure(strategy.variable, strategy.kind, trial.missed_element)
+    if failure is not None:
+        return finding(Verdict.REFUTED, "regions must hold every element read", failure)
+    proofs, why_not = _proofs(strategy)
+    unsound = next((proof for proof in proofs.values() if proof.missed), None)
+    found = {tensor: proof.grade for tensor, proof in proofs.items()}
+    if unsound is not None:
+        return finding(Verdict.REFUTED, "isl found a box", Counterexample(unsound.missed))
+    counts = case.counts(strategy)
+    tried_grades = _tried_grades(case, strategy)
+    found = {tensor: found.get(tensor, grade) for tensor, grade in tried_grades.items()}
+    listed = ", ".join(map(str, counts))
+    if not why_not:
+        return finding(Verdict.PROVEN, "isl, for all shapes and boxes")
+    failure = _neighbouring(case, strategy)
+    if failure is not None:
+        return finding(Verdict.REFUTED, "regions must hold every element read", failure)
+    return finding(Verdict.TRIED, f"run through for {listed} workers; {why_not}")
+
+
+def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
+    seen = [trial.grades(case.subject, strategy, workers, case.given) for workers in case.counts(strategy)]
+    return {tensor: worst(entry[tensor] for entry in seen) for tensor in sorted(case.subject.reads)}
+
+
+def _neighbouring(case: Case, strategy: Strategy) -> Counterexample | None:
+    """A failure for shapes near the given ones, where nothing is proven."""
+
+    def fails(subject: Subject) -> Counterexample | None:
+        given = sample(subject)
+        for other in case.select(subject):
+            if (other.variable, other.kind) == (strategy.variable, strategy.kind):
+                for workers in case.counts(other):
+                    if (found := trial.missed_element(subject, other, workers, given)) is not None:
+                        return found
+        return None
+
+    failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
+    return next((failure for failure in failures if failure is not None), None)
+
+
+def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
+    """What isl proves of a strategy's regions, and why it does not prove them all."""
+    bound = strategy.bound
+    if not from_analysis(strategy):
+        return {}, "its regions do not come from the analysis"
+    if find_spec("islpy") is None:
+        return {}, NO_ISL
+    from .proof import Proof, prove
+
+    def of(part: Bound) -> tuple[dict[str, Proof], str]:
+        answers: Mapping[str, Proof | Unproven] = prove(part.analysis)
+        proofs = {tensor: answer for tensor, answer in answers.items() if isinstance(answer, Proof)}
+        reasons = [answer.reason for answer in answers.values() if not isinstance(answer, Proof)]
+        return proofs, "; ".join(dict.fromkeys(reasons))
+
+    if isinstance(bound, Bound):
+        return of(bound)
+    assert isinstance(bound, StagedBound)
+    answers = [of(part) for part in (*bound.stages.values(), bound.last)]
+    unsound = [proof for proofs, _ in answers for proof in proofs.values() if proof.missed]
+    reasons = "; ".join(dict.fromkeys(reason for _, reason in answers if reason))
+    return ({"a stage": unsound[0]} if unsound else {}), reasons
+
+
+def from_analysis(strategy: Strategy) -> bool:
+    """Whether boxes and regions are those of the analysis, and so covered by what is proven about it."""
+    kind = type(strategy.bound)
+    for base in (Bound, StagedBound):
+        if issubclass(kind, base):
+            own = all(
+                getattr(kind, name) is getattr(base, name)
+                for name in ("split", "input_regions", "output_regions")
+            )
+            return own and type(strategy) is Strategy
+    return False
+
+
+def _offset(case: Case, strategy: Strategy) -> Iterator[Finding]:
+    """A variable used as a value: a kernel must know where its box starts."""
+    description = case.subject.description
+    bodies = case.subject.last.description if isinstance(case.subject, StagedBound) else description
+    if not used_as_value(bodies, strategy.variable):
+        return
+    reason = f"'{strategy.variable}' is used as a value"
+    if strategy.needs_offset:
+        yield Finding(case.name, Check.OFFSET, Verdict.PROVEN, reason + ", and marked so", strategy.variable)
+        return
+    example = Counterexample(f"{reason}, but the strategy hands no offset to the kernel", case.subject.shapes)
+    yield Finding(case.name, Check.OFFSET, Verdict.REFUTED, reason, strategy.variable, {}, example)
+
+
+def _combination(case: Case, strategy: Strategy) -> Finding:
+    check = Check(strategy.kind)
+    reason = f"parts must {'make' if check is Check.CONCAT else 'reduce to'} the whole"
+
+    def test(subject: Subject, chosen: Strategy, workers: int, given: Sample) -> Counterexample | None:
+        uncovered = trial.wrong_cover(subject, chosen, workers)
+        return uncovered or (None if law else trial.wrong_result(subject, chosen, workers, given))
+
+    law = _law(case.subject, strategy) if from_analysis(strategy) else None
+    failure = case.failure(strategy.variable, strategy.kind, test)
+    if failure is not None:
+        return Finding(case.name, check, Verdict.REFUTED, reason, strategy.variable, {}, failure)
+    if law is not None:
+        return Finding(case.name, check, Verdict.PROVEN, law, strategy.variable)
+    counts = ", ".join(map(str, case.counts(strategy)))
+    return Finding(
+        case.name, check, Verdict.TRIED, f"interpreted on whole numbers, {counts} workers", strategy.variable
+    )
+
+
+def _law(subject: Subject, strategy: Strategy) -> str | None:
+    last = subject.last.description if isinstance(subject, StagedBound) else subject.description
+    if strategy.kind == "concat":
+        return concat_law(last, strategy.variable)
+    if strategy.reducer is None:
+        return None
+    return reduce_law(last, strategy.variable, strategy.reducer)

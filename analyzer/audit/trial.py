@@ -1,0 +1,212 @@
+"""Strategies tried on concrete shapes: against an enumeration of reads, and with the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import DataError, ShapeError
+from ...tdl import interpret
+from ...tdl.reducers import combiner
+from ..bound import Bound
+from ..region import Boxes, Region
+from ..strategy import Strategy
+from .elements import Array, Mask, Subject, elements_read, intermediate
+from .finding import Counterexample, Grade, worst
+from .samples import Sample
+
+RELATIVE_TOLERANCE = 1e-9
+"""For results that are not whole numbers, whose rounding may depend on the order of a sum."""
+
+
+def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
+    """The box `[variable, 2]` of each worker."""
+    yield from strategy.bound.split((strategy.variable,), (workers,))
+
+
+def missed_element(
+    subject: Subject, strategy: Strategy, workers: int, given: Sample
+) -> Counterexample | None:
+    """An element that a worker reads outside of the region it is given."""
+    for worker, box in enumerate(parts(strategy, workers)):
+        regions = strategy.input_regions(worker=worker, workers=workers)
+        for tensor, mask in elements_read(subject, box, given.tensors).items():
+            region = regions[tensor]
+            missed = np.argwhere(mask & ~inside(region, mask.shape))
+            if len(missed):
+                place = tuple(missed[0].tolist())
+                return Counterexample(
+                    f"reads {_element(tensor, place)} outside of its region",
+                    subject.shapes,
+                    workers,
+                    worker,
+                    tensor,
+                    region,
+                    place,
+                )
+    return None
+
+
+def grades(subject: Subject, strategy: Strategy, workers: int, given: Sample) -> dict[str, Grade]:
+    """How well each tensor's regions fit what the workers read."""
+    found: dict[str, list[Grade]] = {tensor: [] for tensor in subject.reads}
+    for worker, box in enumerate(parts(strategy, workers)):
+        regions = strategy.input_regions(worker=worker, workers=workers)
+        masks = elements_read(subject, box, given.tensors)
+        for tensor, seen in found.items():
+            seen.append(_grade(regions[tensor], masks[tensor]))
+    return {tensor: worst(seen) for tensor, seen in found.items()}
+
+
+def wrong_cover(subject: Subject, strategy: Strategy, workers: int) -> Counterexample | None:
+    """Boxes that do not cut the variable into parts, or outputs produced by no worker or by two."""
+    reached = 0
+    for worker, box in enumerate(parts(strategy, workers)):
+        expected = {
+            name: (0, extent) for name, extent in subject.extents.items() if name in subject.variables
+        }
+        lower, upper = box[subject.variables.index(strategy.variable)].tolist()
+        expected[strategy.variable] = (reached, upper)
+        if box.tolist() != [list(interval) for interval in expected.values()] or upper < lower:
+            return Counterexample(
+                f"its box of '{strategy.variable}' is {lower}:{upper}, the one before ends at {reached}",
+                subject.shapes,
+                workers,
+                worker,
+            )
+        reached = upper
+    if reached != subject.extents[strategy.variable]:
+        message = (
+            f"boxes of '{strategy.variable}' end at {reached}, not at {subject.extents[strategy.variable]}"
+        )
+        return Counterexample(message, subject.shapes, workers)
+    wanted = 1 if strategy.kind == "concat" else workers
+    for output, shape in enumerate(subject.output_shapes):
+        count = np.zeros(shape, np.int64)
+        for worker in range(workers):
+            count[_slices(strategy.output_regions(worker=worker, workers=workers)[output])] += 1
+        wrong = np.argwhere(count != wanted)
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            message = f"{_element(f'output {output}', place)} is produced by {count[place]} workers"
+            return Counterexample(message, subject.shapes, workers, place=place)
+    return None
+
+
+def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Sample) -> Counterexample | None:
+    """Where interpreting the boxes and combining the parts differs from interpreting the whole.
+
+    Every worker sees NaN outside of its regions.
+    """
+    results: list[Array] = [np.full(shape, np.nan) for shape in subject.output_shapes]
+    for worker, box in enumerate(parts(strategy, workers)):
+        regions = strategy.input_regions(worker=worker, workers=workers)
+        try:
+            partial = interpret_box(subject, _limited(given, regions), box)
+        except (DataError, ShapeError) as error:
+            return Counterexample(f"cannot be interpreted: {error}", subject.shapes, workers, worker)
+        places = strategy.output_regions(worker=worker, workers=workers)
+        for output, (part, place) in enumerate(zip(partial, places, strict=True)):
+            if not combine(results[output], part, place, strategy, first=worker == 0):
+                message = f"its part of output {output} has shape {part.shape}, which does not fit its region"
+                return Counterexample(message, subject.shapes, workers, worker)
+    return difference(results, given.reference, subject, workers)
+
+
+def combine(result: Array, part: Array, place: Region, strategy: Strategy, first: bool) -> bool:
+    """Put a worker's part into the result; False where it does not fit."""
+    target = result[_slices(place)]
+    if target.shape != part.shape:
+        return False
+    if strategy.kind == "concat" or first or strategy.reducer is None:
+        target[...] = part
+    else:
+        combiner(strategy.reducer)(target, part, target)
+    return True
+
+
+def difference(
+    results: list[Array],
+    reference: tuple[Array, ...],
+    subject: Subject,
+    workers: int | None = None,
+    relative: float = RELATIVE_TOLERANCE,
+) -> Counterexample | None:
+    """The first element at which results differ; whole numbers must be equal."""
+    for output, (result, expected) in enumerate(zip(results, reference, strict=True)):
+        expected = np.asarray(expected, np.float64)
+        if result.shape != expected.shape:
+            message = f"output {output} has shape {result.shape}, not {expected.shape}"
+            return Counterexample(message, subject.shapes, workers)
+        with np.errstate(all="ignore"):
+            finite = expected[np.isfinite(expected)]
+            largest = np.abs(finite).max(initial=1.0)
+            exact = bool((finite == np.floor(finite)).all())
+            tolerance = 0.25 if exact and relative * largest < 0.25 else relative * largest
+            equal = (np.abs(result - expected) <= tolerance) | (result == expected)
+            equal |= np.isnan(result) & np.isnan(expected)
+        wrong = np.argwhere(~equal)
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            return Counterexample(
+                f"{_element(f'output {output}', place)} is wrong",
+                subject.shapes,
+                workers,
+                place=place,
+                expected=float(expected[place]),
+                found=float(result[place]),
+            )
+    return None
+
+
+def interpret_box(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple[Array, ...]:
+    """The parts of the outputs that a box produces, from the description."""
+    intervals: dict[str, Any] = dict(zip(subject.variables, map(tuple, box.tolist()), strict=True))
+    if isinstance(subject, Bound):
+        return interpret(subject.description, subject.extents, tensors, subject.shapes, box=intervals)
+    last = subject.last
+    known = dict(tensors) | intermediate(subject, tensors)
+    return interpret(
+        last.description,
+        last.extents,
+        {name: known[name] for name in last.shapes},
+        last.shapes,
+        box=intervals,
+    )
+
+
+def inside(region: Region, shape: tuple[int, ...]) -> Mask:
+    """A mask of the elements in a region."""
+    mask = np.zeros(shape, np.bool_)
+    mask[_slices(region)] = True
+    return mask
+
+
+def _limited(given: Sample, regions: Mapping[str, Region]) -> dict[str, Array]:
+    """The tensors with NaN outside of the regions; another index in tensors used as indices."""
+    limited = {}
+    for tensor, array in given.tensors.items():
+        other = np.mod(array + 1, given.limits[tensor]) if tensor in given.limits else np.nan
+        limited[tensor] = np.where(inside(regions[tensor], array.shape), array, other)
+    return limited
+
+
+def _grade(region: Region, mask: Mask) -> Grade:
+    held = inside(region, mask.shape)
+    if not (held & ~mask).any():
+        return Grade.EXACT
+    places = np.argwhere(mask)
+    if not len(places):
+        return Grade.LOOSE
+    hull = tuple(zip(places.min(axis=0).tolist(), (places.max(axis=0) + 1).tolist(), strict=True))
+    return Grade.TIGHT if hull == tuple(region) else Grade.LOOSE
+
+
+def _slices(region: Region) -> tuple[slice, ...]:
+    return tuple(slice(lower, upper) for lower, upper in region)
+
+
+def _element(tensor: str, place: tuple[int, ...]) -> str:
+    return f"{tensor}[{', '.join(map(str, place)) or '()'}]"
