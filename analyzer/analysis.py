@@ -15,13 +15,13 @@ from ..tdl.traverse import walk
 from .access import Access, Iteration, iteration
 from .affine import Affine, extent_symbol
 from .bound import Bound
-from .edges import Edge, edges
 from .evaluate import Program, compile_integers
 from .extents import Extents, infer
 from .flops import Count, count_operations
 from .identity import number_types
 from .intervals import Interval, bounds, lower_symbol, upper_symbol
 from .reading import Reading
+from .refinements import Suspect, suspects
 from .region import Shape
 from .shapes import checked_shapes
 from .strategies import Refusal, Split, discover
@@ -35,8 +35,8 @@ class Analysis:
     """The symbolic analysis of a specialised description without stages.
 
     `variables` are the output variables, then the reduction variables, in text order. `accesses` are
-    distinct and grouped by tensor; `ranks` are those of the tensors they read. `axes` are the dimensions
-    whose extents are symbols: `extent_values` gives the extent of every variable, then what each of
+    distinct and grouped by tensor; `ranks` are those of the tensors they read. `symbols` are the
+    extents of `axes`: `extent_values` gives the extent of every variable, then what each of
     `extents.sources` says; `regions` gives lower and upper bound for each dimension of each access, in the
     ends of the variables and the extents.
 
@@ -50,12 +50,13 @@ class Analysis:
     accesses: tuple[Access, ...]
     ranks: Mapping[str, int]
     axes: tuple[Axis, ...]
+    symbols: tuple[sympy.Symbol, ...]
     extents: Extents
     splits: tuple[Split | Refusal, ...]
     elementwise: bool
     in_place: frozenset[str]
     readings: tuple[Reading, ...]
-    edges: tuple[Edge, ...]
+    suspects: tuple[Suspect, ...]
     output_positions: tuple[tuple[int, ...], ...]
     extent_values: Program
     regions: Program
@@ -70,6 +71,13 @@ class Analysis:
     def reads(self) -> frozenset[str]:
         """Tensors of which elements are read, not the shape alone."""
         return frozenset(self.ranks)
+
+    @property
+    def refined(self) -> frozenset[int]:
+        """Dimensions, counted over all accesses, whose bounds the reader may replace by closer ones."""
+        return frozenset(
+            suspect.start + axis for suspect in self.suspects for axis in range(len(suspect.access.indices))
+        )
 
     @property
     def flops(self) -> sympy.Expr | None:
@@ -114,7 +122,7 @@ def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis
     ranks = {access.tensor: len(access.indices) for access in accesses}
     axes = tuple(_axes(description, ranks))
     extents = infer(found)
-    symbols = [extent_symbol(tensor, axis) for tensor, axis in axes]
+    symbols = tuple(extent_symbol(tensor, axis) for tensor, axis in axes)
     ends = [symbol for name in found.variables for symbol in (lower_symbol(name), upper_symbol(name))]
     values = [extents.of[name] for name in found.variables] + [source.extent for source in extents.sources]
     regions = [bound for access in accesses for interval in _regions(access) for bound in interval]
@@ -125,12 +133,13 @@ def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis
         accesses=accesses,
         ranks=ranks,
         axes=axes,
+        symbols=symbols,
         extents=extents,
         splits=discover(found),
         elementwise=not found.reductions and in_place == frozenset(ranks),
         in_place=in_place,
         readings=tuple(_readings(found.variables, accesses)),
-        edges=edges(found.variables, accesses),
+        suspects=suspects(accesses),
         output_positions=tuple(
             tuple(found.variables.index(binder.name) for binder in output.variables)
             for output in description.outputs

@@ -6,14 +6,12 @@ only if its values have no gaps; here gaps are looked for, and the first and las
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
-from .access import Access
-from .affine import Affine, IndexVariable
 from .evaluate import Integers
 from .region import Boxes
 
@@ -40,12 +38,13 @@ class Edge:
             span += factor * (shortest[position] - 1)
         return False
 
-    def settle(self, columns: Boxes, boxes: Boxes, extent: int) -> None:
-        """Replace the bounds `columns[:, column]` of an index by those of its values in `[0, extent)`.
+    def settle(self, columns: Boxes, boxes: Boxes, limits: Integers) -> None:
+        """Replace the bounds `columns[:, column]` of an index by those of its values inside the tensor.
 
         Bounds that need no care, or too many trials, are left to be clipped. Boxes are not empty where
         it matters: what an empty one reads is looked at elsewhere.
         """
+        extent = int(limits[self.column])
         lower, upper = columns[:, self.column, 0], columns[:, self.column, 1]
         lengths = boxes[:, self.positions, 1] - boxes[:, self.positions, 0]
         gaps = np.zeros(len(boxes), np.bool_)
@@ -82,28 +81,3 @@ class Edge:
         )
         found[~inside.any(axis=1)] = 0
         return found
-
-
-def edges(variables: Sequence[str], accesses: Sequence[Access]) -> tuple[Edge, ...]:
-    """The padded indices whose values may have gaps."""
-    places: Mapping[str, int] = {name: position for position, name in enumerate(variables)}
-    found = []
-    column = 0
-    for access in accesses:
-        for index in access.indices:
-            terms = _steps(index, places) if access.padded and isinstance(index, Affine) else []
-            if terms and terms[-1][0] > 1:
-                factors, positions = zip(*terms, strict=True)
-                found.append(Edge(column, positions, factors))
-            column += 1
-    return tuple(found)
-
-
-def _steps(form: Affine, places: Mapping[str, int]) -> list[tuple[int, int]]:
-    """Absolute factors and positions of an index's variables; none where it is made of anything else."""
-    steps = []
-    for coefficient, atom in form.terms:
-        if not isinstance(atom, IndexVariable) or not coefficient.is_Integer:
-            return []
-        steps.append((abs(int(coefficient)), places[atom.name]))
-    return sorted(steps)

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from .edges import Edge
 from .evaluate import Bulk, Integers
+from .refinements import refinements
 from .region import Boxes, Shape
+from .trials import FAR, Trial
 
 if TYPE_CHECKING:
     from .analysis import Analysis
-
-FAR = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Reader:
 
     bulk: Bulk
     limits: Integers
-    edges: tuple[Edge, ...]
+    refinements: tuple[Edge | Trial, ...]
     readings: tuple[Reading, ...]
     ranks: Mapping[str, int]
 
@@ -54,7 +54,7 @@ class Reader:
         return cls(
             analysis.regions.bind(2 * len(analysis.variables), extents),
             np.array(limits, np.int64),
-            analysis.edges,
+            tuple(refinements(analysis.suspects, analysis.variables, analysis.symbols, extents)),
             analysis.readings,
             {name: len(shape) for name, shape in shapes.items()},
         )
@@ -66,9 +66,9 @@ class Reader:
         lower, upper = columns[..., 0], columns[..., 1]
         lengths = boxes[..., 1] - boxes[..., 0]
         shortest = lengths.min(axis=0, initial=FAR).tolist()
-        for edge in self.edges:
-            if edge.may_have_gaps(shortest):
-                edge.settle(columns, boxes, int(self.limits[edge.column]))
+        for refinement in self.refinements:
+            if isinstance(refinement, Trial) or refinement.may_have_gaps(shortest):
+                refinement.settle(columns, boxes, self.limits)
         np.maximum(lower, 0, out=lower)
         np.minimum(upper, self.limits, out=upper)
         occupied = min(shortest, default=1) > 0 and bool((lower < upper).all())
