@@ -42,10 +42,14 @@ class Gradient:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Attributes and small shapes to show, audit and test an operator with."""
+    """Attributes and small shapes to show, audit and test an operator with.
+
+    `whole` gives, for tensors of positions, labels or lengths, the interval that their whole numbers lie in.
+    """
 
     shapes: Mapping[str, Shape]
     attributes: Mapping[str, object] = field(default_factory=dict)
+    whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """The operator library: one description for each operator, under the names that MXNet uses."""
 
 from . import (
+    assign,
     broadcast,
     convolution,
     elementwise,
@@ -10,12 +11,16 @@ from . import (
     loss,
     normalization,
     optimizer,
+    ordering,
+    picking,
     pooling,
     reduction,
     reshape,
+    sequence,
     shape,
     softmax,
     softmax_output,
+    tiling,
 )
 
 OPERATORS = (
@@ -30,6 +35,11 @@ OPERATORS = (
     *embedding.OPERATORS,
     *reshape.OPERATORS,
     *shape.OPERATORS,
+    *tiling.OPERATORS,
+    *assign.OPERATORS,
+    *picking.OPERATORS,
+    *sequence.OPERATORS,
+    *ordering.OPERATORS,
     *initial.OPERATORS,
     *loss.OPERATORS,
     *softmax_output.OPERATORS,

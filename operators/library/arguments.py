@@ -22,3 +22,8 @@ def numbered(count_attribute: str, prefix: str) -> ArgumentNames:
 def with_bias(*names: str) -> ArgumentNames:
     """`names` and, unless `no_bias` is set, `bias`."""
     return lambda attributes: names if attributes.flag("no_bias") else (*names, "bias")
+
+
+def of_data(attributes: Attributes) -> tuple[str, ...]:
+    """The one tensor that most descriptions by shape depend on."""
+    return ("data",)

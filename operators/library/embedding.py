@@ -34,14 +34,16 @@ OPERATORS = (
         argument_names=arguments("data", "weight"),
         specs=(integer("input_dim"), integer("output_dim"), ignored("dtype")),
         hints=_embedding_hints,
-        example=Example({"data": (2, 3), "weight": (5, 4)}, {"input_dim": 5, "output_dim": 4}),
+        example=Example(
+            {"data": (2, 3), "weight": (5, 4)}, {"input_dim": 5, "output_dim": 4}, {"data": (0, 5)}
+        ),
     ),
     Operator(
         name="take",
         definition=ByRank(_take, of=("a",)),
         argument_names=arguments("a", "indices"),
         specs=(integer("axis", 0), choice("mode", "clip", default="clip")),
-        example=Example({"a": (5, 3), "indices": (2, 2)}),
+        example=Example({"a": (5, 3), "indices": (2, 2)}, whole={"indices": (0, 5)}),
     ),
     Operator(
         name="one_hot",
@@ -51,6 +53,6 @@ OPERATORS = (
         ),
         argument_names=arguments("indices"),
         specs=(integer("depth"), number("on_value", 1.0), number("off_value", 0.0), ignored("dtype")),
-        example=Example({"indices": (3,)}, {"depth": 4}),
+        example=Example({"indices": (3,)}, {"depth": 4}, {"indices": (0, 4)}),
     ),
 )

@@ -53,6 +53,12 @@ def _norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     )
 
 
+def _argmax_channel(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    """argmax over dimension 1."""
+    along_channels = Attributes({"axis": 1, "keepdims": False})
+    return _position("argmax_channel", "Max").describe(along_channels, ranks)
+
+
 def _position(name: str, reducer: str) -> ByRank:
     """The first position along the axis where the extreme value stands."""
 
@@ -112,5 +118,12 @@ OPERATORS = (
             example=Example({"data": (2, 5)}, {"axis": 1}),
         )
         for name, reducer in (("argmax", "Max"), ("argmin", "Min"))
+    ),
+    Operator(
+        name="argmax_channel",
+        definition=ByRank(_argmax_channel),
+        argument_names=arguments("data"),
+        differentiable=False,
+        example=Example({"data": (2, 5)}),
     ),
 )

@@ -10,7 +10,7 @@ from ...errors import OperatorError, ShapeError
 from ..attributes import Attributes, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
-from .arguments import arguments
+from .arguments import arguments, of_data
 from .texts import axis_in, element, flat_index, joined, names, unflattened
 
 
@@ -149,15 +149,11 @@ def _expand_dims(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     )
 
 
-def _of_data(attributes: Attributes) -> tuple[str, ...]:
-    return ("data",)
-
-
 OPERATORS = (
     Operator(
         name="Reshape",
         aliases=("reshape",),
-        definition=ByShape(_reshape, _of_data),
+        definition=ByShape(_reshape, of_data),
         argument_names=arguments("data"),
         specs=(
             shape("shape", ()),
@@ -170,7 +166,7 @@ OPERATORS = (
     Operator(
         name="Flatten",
         aliases=("flatten",),
-        definition=ByShape(_flatten, _of_data),
+        definition=ByShape(_flatten, of_data),
         argument_names=arguments("data"),
         gradient_definition=_shape_back,
         example=Example({"data": (2, 3, 4)}),

@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from ..attributes import Attributes, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
-from .arguments import arguments, numbered
+from .arguments import arguments, numbered, of_data
 from .texts import axis_in, element, joined, names
 
 
@@ -73,12 +73,12 @@ def _stack(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     return variant(f"def stack({joined(parameters)}):\n    return lambda {binders}: {body}")
 
 
-def _sliced(name: str, data: Shape, begin: Sequence[int], end: Sequence[int]) -> Variant:
+def _sliced(name: str, data: Shape, bounds: Sequence[tuple[int, int]]) -> Variant:
     variables = names("i", len(data))
-    indices = [f"{v} + {start}" if start else v for v, start in zip(variables, begin, strict=True)]
+    indices = [f"{v} + {start}" if start else v for v, (start, _) in zip(variables, bounds, strict=True)]
     binders = [
         variable if (start, stop) == (0, extent) else f"{variable}={stop - start}"
-        for variable, start, stop, extent in zip(variables, begin, end, data, strict=True)
+        for variable, (start, stop), extent in zip(variables, bounds, data, strict=True)
     ]
     return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {element('data', indices)}")
 
@@ -99,21 +99,25 @@ def _slice_axis(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     axis = axis_in("slice_axis", attributes.integer("axis"), len(data))
     end = None if attributes["end"] is None else attributes.integer("end")
     start, stop = _bounds("slice_axis", axis, data[axis], attributes.integer("begin"), end)
-    begins, ends = [0] * len(data), list(data)
-    begins[axis], ends[axis] = start, stop
-    return _sliced("slice_axis", data, begins, ends)
+    bounds = [(0, extent) for extent in data]
+    bounds[axis] = (start, stop)
+    return _sliced("slice_axis", data, bounds)
+
+
+def slice_bounds(name: str, data: Shape, begin: Sequence[int], end: Sequence[int]) -> list[tuple[int, int]]:
+    """First index and end for every dimension, whole ones after those given. Raises ShapeError."""
+    if len(begin) != len(end) or len(begin) > len(data):
+        raise ShapeError(f"{name}: begin={begin} and end={end} do not fit data of shape {data}")
+    return [
+        _bounds(name, axis, data[axis], begin[axis], end[axis]) if axis < len(begin) else (0, data[axis])
+        for axis in range(len(data))
+    ]
 
 
 def _slice(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data = shapes["data"]
-    begin, end = attributes.shape("begin"), attributes.shape("end")
-    if len(begin) != len(end) or len(begin) > len(data):
-        raise ShapeError(f"slice: begin={begin} and end={end} do not fit data of shape {data}")
-    bounds = [
-        _bounds("slice", axis, data[axis], begin[axis], end[axis]) if axis < len(begin) else (0, data[axis])
-        for axis in range(len(data))
-    ]
-    return _sliced("slice", data, *zip(*bounds, strict=True))
+    bounds = slice_bounds("slice", data, attributes.shape("begin"), attributes.shape("end"))
+    return _sliced("slice", data, bounds)
 
 
 def _slice_channel(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -161,10 +165,6 @@ def _filled(name: str, value: int) -> ByRank:
     return ByRank(describe)
 
 
-def _of_data(attributes: Attributes) -> tuple[str, ...]:
-    return ("data",)
-
-
 COUNT = integer("num_args")
 PAIR = {"arg0": (2, 3), "arg1": (2, 3)}
 
@@ -203,7 +203,7 @@ OPERATORS = (
     ),
     Operator(
         name="slice_axis",
-        definition=ByShape(_slice_axis, _of_data),
+        definition=ByShape(_slice_axis, of_data),
         argument_names=arguments("data"),
         specs=(integer("axis"), integer("begin"), integer("end", optional=True)),
         example=Example({"data": (2, 5)}, {"axis": 1, "begin": 1, "end": 3}),
@@ -211,7 +211,7 @@ OPERATORS = (
     Operator(
         name="slice",
         aliases=("crop",),
-        definition=ByShape(_slice, _of_data),
+        definition=ByShape(_slice, of_data),
         argument_names=arguments("data"),
         specs=(shape("begin"), shape("end")),
         example=Example({"data": (3, 5)}, {"begin": (0, 1), "end": (2, 4)}),
@@ -219,7 +219,7 @@ OPERATORS = (
     Operator(
         name="SliceChannel",
         aliases=("split",),
-        definition=ByShape(_slice_channel, _of_data),
+        definition=ByShape(_slice_channel, of_data),
         argument_names=arguments("data"),
         specs=(integer("num_outputs"), integer("axis", 1), flag("squeeze_axis", False)),
         output_count=lambda attributes: attributes.integer("num_outputs"),

@@ -25,6 +25,27 @@ def gradients() -> Callable[..., dict[str, Array]]:
     return run_gradients
 
 
+@pytest.fixture(scope="session")
+def example() -> Callable[..., dict[str, Array]]:
+    """`example(operator)`: values for the operator's example, inside every function's domain."""
+    return example_values
+
+
+def example_values(operator: Operator, seed: int = 0) -> dict[str, Array]:
+    assert operator.example is not None
+    rng = np.random.default_rng(seed)
+    low, high = (1.1, 1.9) if operator.name == "arccosh" else (0.1, 0.9)
+    whole = operator.example.whole
+    return {
+        name: (
+            rng.integers(*whole[name], shape).astype(float)
+            if name in whole
+            else rng.uniform(low, high, shape)
+        )
+        for name, shape in operator.example.shapes.items()
+    }
+
+
 def run_forward(
     operator: Operator, attributes: Mapping[str, object], tensors: Mapping[str, Array]
 ) -> dict[str, Array]:
