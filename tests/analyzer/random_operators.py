@@ -70,17 +70,8 @@ class Case:
 
     def once(self, tensor: str) -> bool:
         """Whether every variable occurs once in every index of a tensor."""
-        return all(index.once for access in self._of(tensor) for index in access.indices)
-
-    def plain(self, tensor: str) -> bool:
-        """As `once`, and neither remainders nor, where padded, quotients or variables in several indices."""
-        for access in self._of(tensor):
-            names = [name for index in access.indices for name in index.names]
-            if any(index.operator == "%" for index in access.indices):
-                return False
-            if access.padded and (len(set(names)) < len(names) or any(i.operator for i in access.indices)):
-                return False
-        return self.once(tensor)
+        mine = (access for access in self.accesses if access.tensor == tensor)
+        return all(index.once for access in mine for index in access.indices)
 
     def elements_read(self, tensor: str, box: Intervals) -> Integers:
         """The elements that a box reads, `[element, dimension]`; some may come more than once."""
@@ -103,9 +94,6 @@ class Case:
             inside = ((elements >= 0) & (elements < self.shapes[access.tensor])).all(axis=-1)
             found[access.tensor].append((elements, inside))
         return found
-
-    def _of(self, tensor: str) -> list[Access]:
-        return [access for access in self.accesses if access.tensor == tensor]
 
 
 def random_case(random: Random, largest: int = 7) -> Case:
