@@ -62,7 +62,7 @@ def _text(attributes: Attributes, channel: str) -> str:
     element = f"data[n, {channel}, {joined([INDEX.format(d=d) for d in dimensions])}]"
     return (CONVOLUTION if attributes.flag("no_bias") else CONVOLUTION_BIAS).format(
         places=joined([f"x{d}={EXTENT.format(d=d, axis=d + 2)}" for d in dimensions]),
-        taps=joined([f"k{d}=kernel[{d}]" for d in dimensions]),
+        taps=joined(names("k", len(dimensions))),
         window=f"pad({element}, 0)" if any(padding) else element,
         place=joined(names("x", len(dimensions))),
         tap=joined(names("k", len(dimensions))),
