@@ -35,7 +35,7 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
         first, last = compile_integers(interval, trailing).integers(constants)
         return first, last + 1
     program = compile_integers([expression(form, symbols)], [*symbols.values(), *trailing])
-    grid = np.indices(tuple(extents[name] for name in variables)).reshape(len(variables), -1).T
+    grid = np.indices(tuple(extents[name] for name in variables)).reshape(len(variables), trials).T
     values = program.bind(len(variables), constants)(grid)
     return int(values.min()), int(values.max()) + 1
 
