@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
 from ...analyzer.region import Interval
-from .ir import Lowered, Names, Reduction, walk
+from .ir import Lowered, Names, Node, Reduction, walk
 
 Ranges = Mapping[str, Interval]
 
@@ -32,8 +32,10 @@ def unrolled(node: Reduction, ranges: Ranges) -> bool:
     return terms <= UNROLLED_TERMS and volume(node.free, ranges) >= 32 * terms
 
 
-def block_lengths(lowered: Lowered, order: Sequence[str], box: Ranges) -> dict[str, int]:
-    """The length of a block along every variable.
+def block_lengths(
+    lowered: Lowered, order: Sequence[str], box: Ranges, given: Container[Node] = ()
+) -> dict[str, int]:
+    """The length of a block along every variable; `given` nodes need not be computed.
 
     Each output and each reduction's body is a space whose blocks should hold `BLOCK_ELEMENTS`; innermost
     variables (last in `order`) stay whole first. A variable takes the least of what the spaces ask for.
@@ -41,8 +43,8 @@ def block_lengths(lowered: Lowered, order: Sequence[str], box: Ranges) -> dict[s
     lengths = {name: max(length(box[name]), 1) for name in order}
     for output in lowered.outputs:
         spaces = [frozenset(output.variables)]
-        for node in walk(output.value):
-            if isinstance(node, Reduction):
+        for node in walk(output.value, given):
+            if isinstance(node, Reduction) and node not in given:
                 if unrolled(node, box):
                     lengths.update(dict.fromkeys(node.variables, 1))
                 spaces.append(node.body.free)

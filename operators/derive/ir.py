@@ -6,6 +6,7 @@ computed once. `free` holds the index variables that a node's value depends on.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -114,15 +115,16 @@ def children(node: Node) -> tuple[Node, ...]:
             assert_never(node)
 
 
-def walk(node: Node) -> list[Node]:
-    """The node and everything below it, each once, in order of first appearance."""
+def walk(node: Node, known: Container[Node] = ()) -> list[Node]:
+    """The node and everything below it, each once, in order of first appearance; not below `known` nodes."""
     seen: dict[Node, None] = {}
     pending = [node]
     while pending:
         current = pending.pop()
         if current not in seen:
             seen[current] = None
-            pending.extend(reversed(children(current)))
+            if current not in known:
+                pending.extend(reversed(children(current)))
     return list(seen)
 
 

@@ -64,7 +64,7 @@ class Program:
             for output in call.outputs
         ]
         self.order = self._memory_order()
-        self.lengths = block_lengths(lowered, [lowered.variables[axis] for axis in self.order], self.box)
+        self.lengths = self._block_lengths()
 
     def contract(self) -> None:
         """Compute sums of products by matrix products first; what remains reads their results.
@@ -78,6 +78,11 @@ class Program:
                 self.given[node] = self._contraction_target(number, node)
                 contract(self, node, self.given[node])
         self.memo.clear()
+        self.lengths = self._block_lengths()
+
+    def _block_lengths(self) -> dict[str, int]:
+        order = [self.lowered.variables[axis] for axis in self.order]
+        return block_lengths(self.lowered, order, self.box, self.given)
 
     def _contraction_target(self, number: int, node: Reduction) -> Array:
         view = self.views[number]
@@ -296,6 +301,8 @@ class Program:
         """All outputs over the whole box. Outputs with the same variables share blocks."""
         groups: dict[tuple[str, ...], list[int]] = {}
         for number, output in enumerate(self.lowered.outputs):
+            if self.given.get(output.value) is self.views[number]:
+                continue
             groups.setdefault(tuple(sorted(output.variables)), []).append(number)
         outer = [self.lowered.variables[axis] for axis in self.order]
         for names, numbers in groups.items():
@@ -313,8 +320,6 @@ class Program:
             results.append((number, value, len(self.steps.items) - 1))
         for number, result, step in results:
             target = narrow(self.views[number], self.axes, ranges, self.box)
-            if isinstance(result, Value) and _same_memory(result, target):
-                continue
             if step < start or not self._redirect(number, target, result, step):
                 self.steps.add(_copy, (result,), fixed(target), inplace=False)
 
@@ -351,17 +356,6 @@ class Program:
         present = [axis for axis in range(count) if strides[axis]]
         absent = [axis for axis in range(count) if not strides[axis]]
         return (*absent, *sorted(present, key=lambda axis: -strides[axis]))
-
-
-def _same_memory(value: Value, target: Array) -> bool:
-    home = value.home
-    return (
-        isinstance(home, np.ndarray)
-        and home.dtype == target.dtype
-        and home.__array_interface__["data"] == target.__array_interface__["data"]
-        and home.shape == target.shape
-        and home.strides == target.strides
-    )
 
 
 def _reads(step: Step, target: Array) -> bool:
