@@ -10,6 +10,7 @@ from ..analyzer.staged import StagedBound
 from ..errors import ShapeError
 from ..tdl import ast
 from .bound import BoundOperator, checked_arrays
+from .by_parts import Functions
 from .definition import Variant
 from .kernel import Array
 from .stage import Stage
@@ -26,13 +27,13 @@ class Binding(StagedBound):
         super().__init__(description, shapes)
         self.parts = stages
 
-    def compute(self, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
+    def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """The outputs for whole input tensors, stage by stage, from attached or derived kernels."""
         known = checked_arrays(self.description.name, self.shapes, tensors)
         produced: tuple[Array, ...] = ()
         for stage in self.parts:
             bound = stage.bind({name: known[name].shape for name in stage.inputs})
-            produced = bound.compute({name: known[name] for name in stage.inputs})
+            produced = bound.compute({name: known[name] for name in stage.inputs}, opaque)
             known.update(zip(stage.produces, produced, strict=True))
         return produced
 

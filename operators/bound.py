@@ -12,6 +12,7 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Shape, to_region
 from ..analyzer.shapes import checked_shapes
 from ..errors import ShapeError
+from .by_parts import Functions, compute_by_parts, has_parts
 from .derive import derive
 from .kernel import Array, KernelCall
 
@@ -30,15 +31,22 @@ class BoundOperator(Bound):
 
     def prepare(self, call: KernelCall) -> Callable[[], None]:
         """The function that computes one box of this operator, called once per iteration."""
+        return self._prepare(call, {})
+
+    def _prepare(self, call: KernelCall, opaque: Functions) -> Callable[[], None]:
         if not any(output.size for output in call.outputs):
             return _nothing
-        return derive(call) if self.stage.kernel is None else self.stage.kernel(call)
+        if self.stage.kernel is not None:
+            return self.stage.kernel(call)
+        return compute_by_parts(call, opaque) if has_parts(self.description) else derive(call)
 
-    def compute(self, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
+    def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """The outputs for whole input tensors, from the attached kernel or else the derived one.
 
-        In the inputs' floating-point type; integers are computed in float64. Raises ShapeError for a tensor
-        that is missing or has another shape than the operator is bound to.
+        In the inputs' floating-point type; integers are computed in float64. `opaque` gives the functions
+        behind `Opaque()`, as for `interpret`; an attached kernel needs none. Raises ShapeError for a tensor
+        that is missing or has another shape than the operator is bound to, OperatorError for an opaque
+        function that is not given.
         """
         arrays = checked_arrays(self.description.name, self.shapes, tensors)
         dtype = np.result_type(np.float32, *arrays.values())
@@ -53,7 +61,7 @@ class BoundOperator(Bound):
             for name, region in regions.items()
         }
         box = {name: (0, extent) for name, extent in self.extents.items()}
-        self.prepare(KernelCall(self, box, inputs, regions, outputs))()
+        self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque or {})()
         return outputs
 
 
