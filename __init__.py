@@ -28,12 +28,14 @@ if TYPE_CHECKING:
         TofuError,
     )
     from .module import Context, Module, cpu
-    from .operators.surface import Max, Min, Opaque, Prod, Sum, op, parse
+    from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, lower, partition
     from .runtime.data import ArrayIterator
 
 _HOMES = {
-    **dict.fromkeys(("op", "parse", "Sum", "Max", "Min", "Prod", "Opaque"), "operators.surface"),
+    **dict.fromkeys(
+        ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.surface"
+    ),
     **dict.fromkeys(("partition", "lower", "Plan"), "partitioner"),
     **dict.fromkeys(("Module", "Context", "cpu"), "module"),
     "ArrayIterator": "runtime.data",
@@ -74,11 +76,13 @@ __all__ = [
     "Plan",
     "PlanError",
     "Prod",
+    "Reducer",
     "ShapeError",
     "Sum",
     "TofuError",
     "cpu",
     "errors",
+    "load",
     "lower",
     "models",
     "op",

@@ -1,20 +1,23 @@
-"""How users describe operators of their own: `@tofu.op`, `tofu.parse`, and the words of the language."""
+"""How users describe operators of their own: `@tofu.op`, `tofu.parse`, `tofu.load`, the language's words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from .. import tdl
-from ..tdl import Max, Min, Opaque, Prod, Sum, ast
+from ..errors import DescriptionError
+from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
+from ..tdl.layout import MAX_BYTES
 from .attributes import Attributes, AttributeSpec, Kind
 from .definition import Constant, Fixed, Variant
 from .operator import Operator
 
 T = TypeVar("T")
 
-__all__ = ["Max", "Min", "Opaque", "Prod", "Sum", "op", "parse"]
+__all__ = ["Max", "Min", "Opaque", "Prod", "Reducer", "Sum", "load", "op", "parse"]
 
 
 def op(function: Callable[..., Any]) -> Operator:
@@ -33,6 +36,28 @@ def op(function: Callable[..., Any]) -> Operator:
 def parse(text: str, origin: str = "<string>") -> Operator:
     """The operator that a text describes. Raises DescriptionError."""
     return operator_of(tdl.parse(text, origin))
+
+
+def load(path: str | Path) -> Operator:
+    """The operator that a `.tdl` file describes; a file holds one description, in UTF-8.
+
+    Raises DescriptionError for a file that cannot be read, and for everything that is wrong with its text.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DescriptionError(f"the description file {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DescriptionError(f"the description file {path!r} cannot be read: {error}") from None
+    if len(data) > MAX_BYTES:
+        raise DescriptionError(f"{path} is no description: it is larger than {MAX_BYTES // 1024} KiB")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DescriptionError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
+    return parse(text, str(path))
 
 
 def operator_of(description: ast.Description) -> Operator:
