@@ -27,7 +27,7 @@ def tensor_ranges(call: KernelCall, tensor: str) -> list[Interval]:
     (output,) = call.bound.description.outputs
     accesses = {node for node in walk(output.body) if isinstance(node, ast.Element) and node.tensor == tensor}
     if len(accesses) != 1:
-        raise _unfit(call, f"reads {tensor!r} in {len(accesses)} places instead of one")
+        raise unfit(call, f"reads {tensor!r} in {len(accesses)} places instead of one")
     (access,) = accesses
     ranges = []
     for index, (lower, upper) in zip(access.indices, call.regions[tensor], strict=True):
@@ -50,10 +50,10 @@ def require_roles(call: KernelCall, *tensors: str) -> None:
             known.update(index.name for index in node.indices if isinstance(index, ast.Variable))
     unknown = [name for name in call.box if name not in known]
     if unknown:
-        raise _unfit(call, f"has index variables {', '.join(unknown)} whose part the kernel does not know")
+        raise unfit(call, f"has index variables {', '.join(unknown)} whose part the kernel does not know")
 
 
-def _unfit(call: KernelCall, reason: str) -> OperatorError:
+def unfit(call: KernelCall, reason: str) -> OperatorError:
     """The error for a description that is not of the form a kernel computes."""
     return OperatorError(
         f"operator {call.bound.description.name}: the attached kernel does not fit its description, which "

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .. import kernels
 from ..attributes import Attributes, choice, ignored, integer, number
-from ..definition import ByRank, Variant, text, variant
+from ..definition import Attachment, ByRank, Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
 from .texts import joined, names
+
+EMBEDDING = "def Embedding(data, weight):\n    return lambda *i, j: weight[data[*i], j]"
+
+
+def _gradient_of(table: str) -> Mapping[str, Attachment]:
+    """Sorted sums of rows for the table's gradient: the description visits every row for every index."""
+    return {"output_0": Attachment(adjoints={table: kernels.EmbeddingGradient()})}
 
 
 def _embedding_hints(
@@ -23,14 +31,15 @@ def _take(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     row = joined(names("j", ranks["a"] - 1))
     return variant(
         "def take(a, indices):\n"
-        f"    return lambda *i, {row}: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1), {row}]"
+        f"    return lambda *i, {row}: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1), {row}]",
+        kernels=_gradient_of("a"),
     )
 
 
 OPERATORS = (
     Operator(
         name="Embedding",
-        definition=text("def Embedding(data, weight):\n    return lambda *i, j: weight[data[*i], j]"),
+        definition=Fixed(lambda attributes: variant(EMBEDDING, kernels=_gradient_of("weight"))),
         argument_names=arguments("data", "weight"),
         specs=(integer("input_dim"), integer("output_dim"), ignored("dtype")),
         hints=_embedding_hints,
