@@ -1,8 +1,9 @@
-"""Unknown shapes from known ones, through a description's bare indices.
+"""Unknown shapes from known ones, through a description's indices and stated extents.
 
 Where an index is just a variable, `weight[h, k]`, the variable's extent *is* the dimension's, so an
 extent known from any tensor or output fills in all the others, whichever way data flows. A variable whose
-extent is stated may run over part of a dimension and says nothing about tensors that are read with it.
+extent is stated may run over part of a dimension and says nothing about tensors that are read with it. See
+`windows` for what other indices say.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..tdl import ast
 from ..tdl.traverse import walk
 from .definition import Variant
 from .stage import output_names
+from .windows import Equation, equations
 
 PartialShape = tuple[int | None, ...] | None
 """A shape with None for unknown extents; None where even the rank is unknown."""
@@ -126,10 +128,18 @@ class _Solver:
             self.shapes.setdefault(name, [None] * len(value.variables))
             binders = (node for node in walk(value) if isinstance(node, ast.Binder))
             self.stated |= {(scope, binder.name) for binder in binders if binder.extent is not None}
+        scopes = dict.fromkeys(scope for scope, _, _ in lambdas)
+        related = [
+            (scope, equation)
+            for scope in scopes
+            for equation in equations(value for other, _, value in lambdas if other == scope)
+        ]
         while self.changed:
             self.changed = False
             for scope, name, value in lambdas:
                 self._visit(scope, name, value)
+            for scope, equation in related:
+                self._solve(scope, equation)
         solved = {name: tuple(shape) for name, shape in self.shapes.items()}
         return {name: solved.get(name) for name in {**self.given, **solved}}
 
@@ -145,6 +155,22 @@ class _Solver:
                 case ast.Element(tensor=tensor) if id(node) not in padded:
                     self._relate(tensor, [self._free_variable(scope, index) for index in node.indices])
         self._relate(name, [(scope, binder.name) for binder in value.variables])
+
+    def _solve(self, scope: str, equation: Equation) -> None:
+        """Take over the one extent that follows from an equation."""
+
+        def known(node: ast.Expression) -> int | None:
+            if isinstance(node, ast.Variable):
+                extent = self.extents.get((scope, node.name))
+                return None if extent is None else extent[0]
+            return self._constant(node)
+
+        match equation.solve(known):
+            case (ast.Variable(name), extent) if extent >= 0:
+                self._set_extent((scope, name), extent, equation.place)
+            case (ast.Extent(tensor, axis), extent) if tensor in self.shapes:
+                self.shapes[tensor][axis] = extent
+                self.changed = True
 
     def _free_variable(self, scope: str, index: ast.Index) -> tuple[str, str] | None:
         """The variable that an index is, where it runs over the whole dimension."""

@@ -112,3 +112,100 @@ def test_disagreements_name_both_values(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         get(name).infer(attributes, given)
+
+
+CONV1D = "lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])"
+
+
+@pytest.mark.parametrize(
+    ("tensors", "output", "given", "expected"),
+    [
+        (
+            "a, b",
+            "lambda i, j: Sum(lambda k: a[i, k] * b[k, j])",
+            {"a": (None, 4), "output_0": (3, 5)},
+            {"a": (3, 4), "b": (4, 5)},
+        ),
+        (
+            "data, filters",
+            CONV1D,
+            {"filters": (3, None, 3), "output_0": (4, 6, 10)},
+            {"data": (4, 3, 12), "filters": (3, 6, 3)},
+        ),
+        (
+            "data, filters",
+            CONV1D,
+            {"data": (4, 3, 12), "output_0": (4, 6, 10)},
+            {"filters": (3, 6, 3)},
+        ),
+        (
+            "data, filters",
+            CONV1D,
+            {"data": (None, 3, 12), "filters": (3, 6, 3)},
+            {"output_0": (None, 6, 10)},
+        ),
+        (
+            "a, w",
+            "lambda x: Sum(lambda d: a[x + 2 * d + 1] * w[d])",
+            {"a": (10,), "output_0": (5,)},
+            {"w": (3,)},
+        ),
+        (
+            "a, w",
+            "lambda x: Sum(lambda d: a[x + 2 * d + 1] * w[d])",
+            {"a": (10,), "output_0": (4,)},
+            {"w": (None,)},
+        ),
+        ("a, w", "lambda x: Sum(lambda d: a[x - d + 2] * w[d])", {"output_0": (4,)}, {"a": (6,)}),
+        ("a", "lambda x: a[2 * x]", {"a": (9,)}, {"output_0": (5,)}),
+        ("a", "lambda x: a[2 * x]", {"output_0": (5,)}, {"a": (None,)}),
+        ("a", "lambda x: a[x // 2]", {"output_0": (5,)}, {"a": (None,)}),
+        ("a", "lambda x: a[x + 1] * a[x + 2]", {"output_0": (5,)}, {"a": (None,)}),
+        ("a", "lambda x: a[x + 1] * a[x // 2]", {"output_0": (5,)}, {"a": (None,)}),
+        ("a", "lambda x=2 * a.shape[0]: a[x // 2]", {"output_0": (8,)}, {"a": (4,)}),
+        ("a", "lambda x=2 * a.shape[0]: a[x // 2]", {"output_0": (7,)}, {"a": (None,)}),
+        ("a", "lambda x=a.shape[0] + 3: pad(a[x - 1], 0)", {"output_0": (8,)}, {"a": (5,)}),
+        ("a", "lambda x=a.shape[0] + 3: pad(a[x - 1], 0)", {"output_0": (2,)}, {"a": (None,)}),
+        ("a", "lambda x=a.shape[0] // 2: a[2 * x]", {"output_0": (4,)}, {"a": (None,)}),
+        (
+            "a, b",
+            "lambda x=a.shape[0] + b.shape[0]: pad(a[x], 0) + pad(b[x - a.shape[0]], 0)",
+            {"a": (3,), "output_0": (8,)},
+            {"b": (5,)},
+        ),
+        (
+            "a",
+            "lambda x=a.shape[0] * a.shape[1]: a[x // a.shape[1], x % a.shape[1]]",
+            {"a": (None, 4), "output_0": (12,)},
+            {"a": (3, 4)},
+        ),
+        (
+            "a",
+            "lambda x=a.shape[0] * a.shape[1]: a[x // a.shape[1], x % a.shape[1]]",
+            {"output_0": (12,)},
+            {"a": (None, None)},
+        ),
+    ],
+)
+def test_inputs_follow_from_outputs_where_indices_allow_it(
+    tensors: str, output: str, given: dict[str, PartialShape], expected: dict[str, PartialShape]
+) -> None:
+    inferred = parse(f"def operator({tensors}):\n    return {output}").infer({}, given)
+    assert {tensor: inferred[tensor] for tensor in expected} == expected
+
+
+def test_windows_are_solved_through_stages_and_attributes() -> None:
+    operator = parse(
+        "def twice(data, *, size):\n"
+        "    once = lambda x: Sum(lambda d=size: data[x + d])\n"
+        "    return lambda x: Sum(lambda d=size: once[x + d])"
+    )
+    assert operator.infer({"size": 3}, {"output_0": (6,)})["data"] == (10,)
+    assert operator.infer({"size": 3}, {"data": (10,)})["output_0"] == (6,)
+
+
+def test_a_window_and_an_output_that_disagree() -> None:
+    operator = parse(f"def conv1d(data, filters):\n    return {CONV1D}")
+    given: dict[str, PartialShape] = {"data": (None, 3, 12), "filters": (3, 6, 3), "output_0": (4, 6, 9)}
+    with pytest.raises(ShapeError, match=r"dimension 2 of output_0 is 9 in \(4, 6, 9\), but 10 is needed"):
+        operator.infer({}, given)
