@@ -10,7 +10,12 @@ import pytest
 from tofu import tdl
 from tofu.errors import OperatorError
 from tofu.operators.kernel import KernelCall
-from tofu.operators.kernels import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
+from tofu.operators.kernels import (
+    Convolution,
+    ConvolutionDataGradient,
+    ConvolutionWeightGradient,
+    patches,
+)
 from tofu.operators.stage import derived
 
 CASES = [
@@ -48,7 +53,11 @@ def tensors_of(shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("which", ["forward", "data", "weight"])
-def test_kernel_equals_description(case: Any, which: str, check_kernel: Any) -> None:
+@pytest.mark.parametrize("block_elements", [patches.BLOCK_ELEMENTS, 60], ids=["one block", "many blocks"])
+def test_kernel_equals_description(
+    block_elements: int, which: str, case: Any, check_kernel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patches, "BLOCK_ELEMENTS", block_elements)
     space, kernel, stride, dilate, pad, groups = case
     stage = derived(tdl.parse(convolution_text(*case)))
     shapes = {"data": (2, 2 * groups, *space), "weight": (2 * groups, 2, *kernel)}
