@@ -9,6 +9,7 @@ from ..errors import ShapeError
 from ..tdl.ast import Reducer
 from .affine import Affine
 from .inside import value_range
+from .places import shown
 from .region import Shape
 from .shapes import check_size
 
@@ -38,12 +39,15 @@ def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
             raise ShapeError(
                 f"{name}: index variable '{source.variable}' has extent {found[source.variable]} by "
                 f"{first.place}, but {extent} by {source.place}; they must agree"
+                f"{shown(analysis.description, first.span, f'{found[source.variable]} here')}"
+                f"{shown(analysis.description, source.span, f'{extent} here')}"
             )
     for reduction in analysis.iteration.reductions:
         empty = next((binder.name for binder in reduction.variables if not found[binder.name]), None)
         if empty is not None and reduction.reducer in (Reducer.MAX, Reducer.MIN):
             raise ShapeError(
                 f"{name}: {reduction.reducer} over '{empty}' has nothing to reduce for {_listed(shapes)}"
+                f"{shown(analysis.description, reduction.span, 'reduced here')}"
             )
     return found
 
@@ -94,7 +98,7 @@ def _check_axis(
         raise ShapeError(
             f"{analysis.description.name}: axis {axis} of {access.tensor} has extent {extent}, but its index "
             f"runs from {lower} to {upper - 1}; wrap it in pad({access.tensor}[...], value) or "
-            f"state smaller extents"
+            f"state smaller extents{shown(analysis.description, access.span, 'read here')}"
         )
 
 

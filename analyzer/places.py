@@ -7,6 +7,13 @@ from ..tdl.ast import Description, Span
 from ..tdl.source import Diagnostic, Source, SourceError
 
 
+def shown(description: Description, span: Span, what: str) -> str:
+    """The text with a caret under a place, to end a message with; empty where there is no text."""
+    if not description.source:
+        return ""
+    return "\n" + Source(description.source, description.name).render(Diagnostic(what, span))
+
+
 def error_at(description: Description, span: Span, message: str, hint: str = "") -> DescriptionError:
     """An error with line and caret, or only the operator's name where the description has no text."""
     if not description.source:
