@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, models, operators
+    from . import errors, models, operators, testing
     from .dataflow import rnn, sym
     from .errors import (
         DataError,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TofuError,
     )
     from .module import Context, Module, cpu
+    from .operators.audit import audit
     from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, lower, partition
     from .runtime.data import ArrayIterator
@@ -39,6 +40,7 @@ _HOMES = {
     **dict.fromkeys(("partition", "lower", "Plan"), "partitioner"),
     **dict.fromkeys(("Module", "Context", "cpu"), "module"),
     "ArrayIterator": "runtime.data",
+    "audit": "operators.audit",
     **dict.fromkeys(
         (
             "TofuError",
@@ -59,6 +61,7 @@ _MODULES = {
     "operators": "operators",
     "rnn": "dataflow.rnn",
     "sym": "dataflow.sym",
+    "testing": "testing",
 }
 
 __all__ = [
@@ -80,6 +83,7 @@ __all__ = [
     "ShapeError",
     "Sum",
     "TofuError",
+    "audit",
     "cpu",
     "errors",
     "load",
@@ -91,6 +95,7 @@ __all__ = [
     "partition",
     "rnn",
     "sym",
+    "testing",
 ]
 
 

@@ -9,7 +9,7 @@ import click
 
 from ..errors import TofuError
 
-COMMANDS = ("describe", "models", "operators", "plan", "train")
+COMMANDS = ("audit", "describe", "models", "operators", "plan", "train")
 
 
 class _Failure(click.ClickException):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ..errors import OperatorError, TofuError
+from ..errors import TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from .options import AttributeOption, Shape, ShapeOption, json_option
@@ -36,7 +35,7 @@ def command(
     """
     from ..reports import strategies
 
-    found = _operator(operator)
+    found = named_operator(operator)
     given_shapes, given_attributes = dict(shapes), dict(attributes)
     if not given_shapes and not given_attributes and found.example is not None:
         given_shapes, given_attributes = dict(found.example.shapes), dict(found.example.attributes)
@@ -55,16 +54,16 @@ def command(
     _print(found, given_attributes, stages)
 
 
-def _operator(name: str) -> Operator:
+def named_operator(name: str) -> Operator:
+    """A library operator by its name, or the one in a file `name.tdl`.
+
+    Raises OperatorError, DescriptionError.
+    """
     if not name.endswith(".tdl"):
         return registry.get(name)
-    from ..operators.surface import parse
+    from ..operators.surface import load
 
-    try:
-        text = Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise OperatorError(f"cannot read the description {name}: {error}") from error
-    return parse(text, name)
+    return load(name)
 
 
 def _complete(

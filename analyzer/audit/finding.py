@@ -40,6 +40,7 @@ class Check(StrEnum):
     OFFSET = "offset"
     CONCAT = "concat"
     REDUCE = "reduce"
+    GRADIENT = "gradient"
     WHOLE = "A: whole"
     FOOTPRINT = "B: footprint"
     REPLAY = "C: replay"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,21 @@ from .elements import Array, Subject
 
 _RANGES = ((-4, 5, 1.0), (1, 5, 1.0), (-7, 8, 8.0), (1, 8, 8.0))
 """Numerators from, up to, and their divisor: the first for which every result is finite is taken."""
+_FIRST_INDICES = (0, 1)
+"""Indices may count from 0, or from 1 where they are lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Input tensors, the outputs that the description gives for them, and the tensors used as indices.
 
-    `limits[tensor]`, for one used as an index, is the number of values it may take.
+    `indices[tensor]`, for one used as an index, holds the distinct values that it has, in order. An operator
+    with opaque functions has no reference.
     """
 
     tensors: Mapping[str, Array]
     reference: tuple[Array, ...]
-    limits: Mapping[str, int]
+    indices: Mapping[str, Array]
 
 
 def sample(subject: Subject) -> Sample:
@@ -34,18 +38,23 @@ def sample(subject: Subject) -> Sample:
     limits = index_limits(subject)
     failure: Exception | None = None
     fallback = None
-    for lower, upper, divisor in _RANGES:
+    for (lower, upper, divisor), first in product(_RANGES, _FIRST_INDICES if limits else (0,)):
         rng = np.random.default_rng(len(subject.variables))
         tensors = {}
         for name, shape in subject.shapes.items():
-            drawn = rng.integers(lower, upper, shape)
-            tensors[name] = rng.integers(0, limits[name], shape) * 1.0 if name in limits else drawn / divisor
+            if name in limits:
+                tensors[name] = rng.integers(first, first + max(limits[name], 1), shape) * 1.0
+            else:
+                tensors[name] = rng.integers(lower, upper, shape) / divisor
+        indices = {name: np.unique(tensors[name]) for name in limits}
+        if is_opaque(subject):
+            return Sample(tensors, (), indices)
         try:
             reference = subject.interpret(tensors)
         except (DataError, ShapeError) as error:
             failure = error
             continue
-        found = Sample(tensors, reference, limits)
+        found = Sample(tensors, reference, indices)
         if all(np.isfinite(output).all() for output in reference):
             return found
         fallback = fallback or found
@@ -60,12 +69,24 @@ def poisons(tensor: str, given: Sample) -> Iterator[Any]:
     NaN and infinities reach every result they touch. Tensors used as indices get other valid indices
     instead: a kernel may well convert all of them.
     """
-    if tensor in given.limits:
-        limit = given.limits[tensor]
-        yield lambda array: np.mod(array + 1, max(limit, 1))
+    if tensor in given.indices:
+        yield lambda array: other_indices(array, given.indices[tensor])
         return
     for value in (np.nan, np.inf, -np.inf):
         yield lambda array, value=value: np.full_like(array, value)
+
+
+def other_indices(array: Array, valid: Array) -> Array:
+    """Valid indices, each different from what it was if there is more than one."""
+    if not len(valid):
+        return array
+    following: Array = valid[(np.searchsorted(valid, array) + 1) % len(valid)]
+    return following
+
+
+def is_opaque(subject: Subject) -> bool:
+    """Whether a description calls functions whose inside is unknown, so that it cannot be interpreted."""
+    return bool(subject.description.opaques)
 
 
 def index_limits(subject: Subject) -> dict[str, int]:

@@ -15,7 +15,7 @@ from . import trial
 from .elements import Subject
 from .finding import Check, Counterexample, Finding, Grade, Verdict, worst
 from .laws import concat_law, reduce_law, used_as_value
-from .samples import Sample, sample
+from .samples import Sample, is_opaque, sample
 from .shrink import Bind, neighbours, smallest, tried
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Select = Callable[[Subject], Sequence[Strategy]]
 Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
 
+OPAQUE = "it calls functions whose inside is unknown"
 NO_ISL = "islpy is not installed (pip install 'tofu[audit]')"
 
 
@@ -183,14 +184,17 @@ def _combination(case: Case, strategy: Strategy) -> Finding:
 
     def test(subject: Subject, chosen: Strategy, workers: int, given: Sample) -> Counterexample | None:
         uncovered = trial.wrong_cover(subject, chosen, workers)
-        return uncovered or (None if law else trial.wrong_result(subject, chosen, workers, given))
+        return uncovered or (None if law or opaque else trial.wrong_result(subject, chosen, workers, given))
 
+    opaque = is_opaque(case.subject)
     law = _law(case.subject, strategy) if from_analysis(strategy) else None
     failure = case.failure(strategy.variable, strategy.kind, test)
     if failure is not None:
         return Finding(case.name, check, Verdict.REFUTED, reason, strategy.variable, {}, failure)
     if law is not None:
         return Finding(case.name, check, Verdict.PROVEN, law, strategy.variable)
+    if opaque:
+        return Finding(case.name, check, Verdict.NOT_APPLICABLE, OPAQUE, strategy.variable)
     counts = ", ".join(map(str, case.counts(strategy)))
     return Finding(
         case.name, check, Verdict.TRIED, f"interpreted on whole numbers, {counts} workers", strategy.variable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..region import Boxes, Region
 from ..strategy import Strategy
 from .elements import Array, Mask, Subject, elements_read, intermediate
 from .finding import Counterexample, Grade, worst
-from .samples import Sample
+from .samples import Sample, other_indices
 
 RELATIVE_TOLERANCE = 1e-9
 """For results that are not whole numbers, whose rounding may depend on the order of a sum."""
@@ -112,7 +112,9 @@ def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Samp
             if not combine(results[output], part, place, strategy, first=worker == 0):
                 message = f"its part of output {output} has shape {part.shape}, which does not fit its region"
                 return Counterexample(message, subject.shapes, workers, worker)
-    return difference(results, given.reference, subject, workers)
+    exact = strategy.kind == "concat" or whole_numbers(given.reference)
+    relative = 0.0 if exact else RELATIVE_TOLERANCE
+    return difference(results, given.reference, subject, workers, relative)
 
 
 def combine(result: Array, part: Array, place: Region, strategy: Strategy, first: bool) -> bool:
@@ -128,24 +130,21 @@ def combine(result: Array, part: Array, place: Region, strategy: Strategy, first
 
 
 def difference(
-    results: list[Array],
-    reference: tuple[Array, ...],
+    results: Sequence[Array],
+    reference: Sequence[Array],
     subject: Subject,
     workers: int | None = None,
-    relative: float = RELATIVE_TOLERANCE,
+    relative: float = 0.0,
 ) -> Counterexample | None:
-    """The first element at which results differ; whole numbers must be equal."""
-    for output, (result, expected) in enumerate(zip(results, reference, strict=True)):
-        expected = np.asarray(expected, np.float64)
+    """The first element at which results differ by more than a part of the largest element."""
+    for output, (result, wanted) in enumerate(zip(results, reference, strict=True)):
+        expected = np.asarray(wanted, np.float64)
         if result.shape != expected.shape:
             message = f"output {output} has shape {result.shape}, not {expected.shape}"
             return Counterexample(message, subject.shapes, workers)
         with np.errstate(all="ignore"):
-            finite = expected[np.isfinite(expected)]
-            largest = np.abs(finite).max(initial=1.0)
-            exact = bool((finite == np.floor(finite)).all())
-            tolerance = 0.25 if exact and relative * largest < 0.25 else relative * largest
-            equal = (np.abs(result - expected) <= tolerance) | (result == expected)
+            largest = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
+            equal = (np.abs(result - expected) <= relative * largest) | (result == expected)
             equal |= np.isnan(result) & np.isnan(expected)
         wrong = np.argwhere(~equal)
         if len(wrong):
@@ -159,6 +158,12 @@ def difference(
                 found=float(result[place]),
             )
     return None
+
+
+def whole_numbers(arrays: Sequence[Array]) -> bool:
+    """Whether all finite elements are whole, so that sums of them are exact in any order."""
+    finite = [np.asarray(array, np.float64)[np.isfinite(array)] for array in arrays]
+    return all(bool((array == np.floor(array)).all()) for array in finite)
 
 
 def interpret_box(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple[Array, ...]:
@@ -188,7 +193,8 @@ def _limited(given: Sample, regions: Mapping[str, Region]) -> dict[str, Array]:
     """The tensors with NaN outside of the regions; another index in tensors used as indices."""
     limited = {}
     for tensor, array in given.tensors.items():
-        other = np.mod(array + 1, given.limits[tensor]) if tensor in given.limits else np.nan
+        valid = given.indices.get(tensor)
+        other = np.full_like(array, np.nan) if valid is None else other_indices(array, valid)
         limited[tensor] = np.where(inside(regions[tensor], array.shape), array, other)
     return limited
 

@@ -59,7 +59,7 @@ def test_file(tofu: Tofu, tmp_path: Path) -> None:
         (["dot", "--shape", "lhs=4,x"], "such as data=4,3,12"),
         (["Activation", "--shape", "data=4", "--set", "act_typ=relu"], "did you mean"),
         (["Activation", "--shape", "data=4", "--set", "act_type"], "such as kernel=3,3"),
-        (["missing.tdl"], "cannot read the description missing.tdl"),
+        (["missing.tdl"], "missing.tdl cannot be read"),
     ],
 )
 def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str) -> None:

@@ -1,0 +1,81 @@
+"""`tofu audit`: prove and try every strategy and kernel of operators."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from ..operators import registry
+from ..operators.operator import Operator
+from .describe import named_operator
+from .options import AttributeOption, Shape, ShapeOption, json_option
+
+REFUTED = 1
+
+
+class _Counts(click.ParamType[tuple[int, ...]]):
+    """`2,3`."""
+
+    name = "COUNTS"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            counts = tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            counts = ()
+        if not counts or min(counts) < 2:
+            self.fail(f"expected numbers of workers from 2 on, such as 2,3, found {value!r}", param, ctx)
+        return counts
+
+
+@click.command("audit")
+@click.argument("operators", metavar="[OPERATOR ...]", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Audit every operator of the library.")
+@click.option(
+    "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
+)
+@click.option("--set", "attributes", type=AttributeOption(), multiple=True, help="An attribute's value.")
+@click.option("--workers", "-w", type=_Counts(), default=(2, 3), help="Worker counts to try, 2,3 by default.")
+@json_option
+def command(
+    operators: tuple[str, ...],
+    everything: bool,
+    shapes: tuple[tuple[str, Shape], ...],
+    attributes: tuple[tuple[str, object], ...],
+    workers: tuple[int, ...],
+    as_json: bool,
+) -> None:
+    """Prove, try or refute the regions, strategies and kernels of operators, gradients included.
+
+    OPERATOR is a library operator by its MXNet name, or a file `name.tdl`. Without --shape and --set the
+    operator's small example is audited. The exit status is 1 if anything is refuted.
+    """
+    from ..operators.audit import audit
+    from ..operators.audit.catalogue import Catalogue
+
+    if everything == bool(operators):
+        raise click.UsageError("name operators, or give --all")
+    if (shapes or attributes) and len(operators) != 1:
+        raise click.UsageError("--shape and --set are for one operator")
+    names = registry.names() if everything else operators
+    audits = []
+    for name in names:
+        operator: Operator = named_operator(name)
+        report = audit(operator, shapes=dict(shapes), attributes=dict(attributes), workers=workers)
+        audits.append(report)
+        if not as_json:
+            click.echo(repr(report)[1:-1] if everything and not report.refuted else str(report))
+    catalogue = Catalogue.of(audits)
+    if as_json:
+        click.echo(json.dumps(catalogue.data()))
+    elif len(audits) > 1:
+        for line in catalogue.summary():
+            click.echo(line)
+    if catalogue.refuted:
+        sys.exit(REFUTED)

@@ -1,0 +1,115 @@
+"""The audit of operators: their strategies, and the kernels that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...analyzer.audit.finding import Check, Finding, Verdict
+from ...analyzer.audit.strategies import Case, Select, audit_strategies, offered
+from ...analyzer.region import Shape
+from ...errors import OperatorError
+from ...tdl import ast
+from ..bound import BoundOperator
+from ..operator import Operator
+from ..surface import operator_of
+from .kernels import KernelAudit
+from .report import Audit
+from .runner import ContractRunner, FunctionRunner, Runner, takes_call
+from .subjects import Missing, complete_shapes, stages
+
+__all__ = ["Audit", "audit"]
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def audit(
+    operator: Operator | ast.Description,
+    kernel: Callable[..., Any] | None = None,
+    shapes: Shapes | None = None,
+    *,
+    attributes: Mapping[str, object] | None = None,
+    workers: Sequence[int] = (2, 3),
+    select: Select = offered,
+    **named: object,
+) -> Audit:
+    """Prove, try or refute every claim about an operator: its regions, its strategies, its kernels.
+
+    Without `kernel` all that the operator is made of is audited: its stages and their gradients, each with
+    the kernel that Tofu itself would run. A `kernel` is either of Tofu's contract (one parameter,
+    `call: KernelCall`) or a function of local arrays that returns the local output.
+
+    `shapes` are small shapes to start with; a library operator has an example. Attributes follow by name,
+    or in `attributes` (Convolution has one called `kernel`). `workers` are the counts that are tried.
+    `select` replaces the strategies that are audited. Raises OperatorError, ShapeError.
+    """
+    if isinstance(operator, ast.Description):
+        operator = operator_of(operator)
+    if not isinstance(operator, Operator):
+        raise OperatorError(
+            f"an operator or a description is audited, found {operator!r}; "
+            f"use tofu.parse(text) or tofu.operators.get(name)"
+        )
+    if kernel is not None and not callable(kernel):
+        named["kernel"], kernel = kernel, None
+    if not workers or any(not isinstance(count, int) or count < 2 for count in workers):
+        raise OperatorError(f"workers are counts of at least 2, found {tuple(workers)}")
+    values = {**(attributes or {}), **named}
+    given = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    if not given and not values and operator.example is not None:
+        given, values = dict(operator.example.shapes), dict(operator.example.attributes)
+    elif not given and operator.arguments(values):
+        needed = ", ".join(f"{name!r}: (...)" for name in operator.arguments(values))
+        raise OperatorError(f"{operator.name} needs shapes to be tried on: shapes={{{needed}}}")
+    counts = tuple(sorted(set(workers)))
+    known = complete_shapes(operator, given, values)
+    if kernel is None:
+        findings = _own(operator, known, values, counts, select)
+    else:
+        findings = _foreign(operator, kernel, known, values, counts, select)
+    return Audit(operator.name, tuple(findings))
+
+
+def _own(
+    operator: Operator,
+    shapes: Mapping[str, Shape],
+    attributes: Mapping[str, object],
+    workers: tuple[int, ...],
+    select: Select,
+) -> Iterator[Finding]:
+    """Every stage with the kernel it has."""
+    for part in stages(operator, shapes, attributes):
+        if isinstance(part, Missing):
+            yield Finding(part.name, Check.GRADIENT, Verdict.NOT_APPLICABLE, part.reason)
+            continue
+        stage, known = part
+        case = Case(stage.name, stage.bind, stage.bind(known), workers, select)
+        yield from audit_strategies(case)
+        yield from KernelAudit(case, ContractRunner()).findings()
+
+
+def _foreign(
+    operator: Operator,
+    kernel: Callable[..., Any],
+    shapes: Mapping[str, Shape],
+    attributes: Mapping[str, object],
+    workers: tuple[int, ...],
+    select: Select,
+) -> Iterator[Finding]:
+    """The operator as a whole with a kernel of the user's."""
+
+    def bind(local: Mapping[str, Shape]) -> Any:
+        return operator.bind(local, True, **attributes)
+
+    subject = bind(shapes)
+    runner: Runner = FunctionRunner(kernel, bind)
+    if takes_call(kernel):
+        if not isinstance(subject, BoundOperator):
+            raise OperatorError(
+                f"{operator.name} has stages, and a kernel that takes a KernelCall computes one stage; "
+                f"audit a function of arrays, or an operator of one stage"
+            )
+        runner = ContractRunner(kernel)
+    case = Case(operator.name, bind, subject, workers, select)
+    yield from audit_strategies(case)
+    yield from KernelAudit(case, runner).findings()

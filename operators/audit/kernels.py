@@ -1,0 +1,271 @@
+"""The audit of a kernel against its description.
+
+A: on the whole operator it gives what the interpreter gives.
+B: it depends on nothing outside the elements that the description reads: NaN there changes no result. It
+   writes its outputs alone.
+C: under every strategy, parts that workers compute make what it computes as a whole.
+
+Each finds what the others cannot. A kernel that passes all three may be run in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+
+from ...analyzer.audit.elements import Subject, elements_read
+from ...analyzer.audit.finding import Check, Counterexample, Finding, Verdict
+from ...analyzer.audit.samples import Sample, is_opaque, poisons
+from ...analyzer.audit.shrink import smallest
+from ...analyzer.audit.strategies import OPAQUE, Case
+from ...analyzer.audit.trial import combine, difference
+from ...analyzer.region import Boxes, to_region
+from ...analyzer.strategy import Strategy
+from ..kernel import Array
+from .runner import KernelError, Poison, Result, Runner, Share
+
+FINE, COARSE = 1e-9, 1e-3
+"""Relative tolerances for kernels that compute in 64 and in fewer bits."""
+
+Test = Callable[[Subject, Sample], Counterexample | None]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelAudit:
+    """A kernel and the operator that it is said to compute."""
+
+    case: Case
+    runner: Runner
+
+    def findings(self) -> Iterator[Finding]:
+        """A, B, and C for every strategy; nothing else of a kernel that does not run as a whole."""
+        if is_opaque(self.case.subject):
+            yield from (self._not_applicable(check, OPAQUE) for check in _CLAIMS)
+            return
+        yield self._finding(Check.WHOLE, self.whole, "equals the interpreter")
+        if not self._runs():
+            for check in (Check.FOOTPRINT, Check.REPLAY):
+                yield self._not_applicable(check, "the kernel does not give the outputs of the whole")
+            return
+        yield self._finding(Check.FOOTPRINT, self.footprint, "NaN and infinities elsewhere change nothing")
+        for strategy in self.case.select(self.case.subject):
+            yield self._replay(strategy)
+
+    def whole(self, subject: Subject, given: Sample) -> Counterexample | None:
+        """Where the kernel on the whole operator differs from the interpreter."""
+        try:
+            result = self.runner.run(subject, self.runner.everything(subject), given.tensors)
+        except KernelError as error:
+            return Counterexample(f"the kernel {error}", subject.shapes)
+        return difference(result.outputs, given.reference, subject, relative=_relative(result))
+
+    def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
+        """A result that depends on elements outside of its footprint, or a write beside the outputs."""
+        everything = self.runner.everything(subject)
+        try:
+            clean = self.runner.run(subject, everything, given.tensors)
+        except KernelError:
+            return None
+        if clean.trespass:
+            return Counterexample(f"the kernel {clean.trespass}", subject.shapes)
+        for box in _points(subject):
+            found = self._poisoned(subject, given, everything, box, clean)
+            if found is not None:
+                return found
+        for strategy in self.case.select(subject):
+            for workers in self.case.counts(strategy)[:1]:
+                if self.runner.unfit(subject, strategy, workers):
+                    continue
+                for worker in range(workers):
+                    found = self._part_poisoned(subject, given, strategy, worker, workers)
+                    if found is not None:
+                        return found
+        return None
+
+    def replay(
+        self, subject: Subject, strategy: Strategy, workers: int, given: Sample
+    ) -> Counterexample | None:
+        """Where parts that workers compute differ from what the kernel computes as a whole."""
+        try:
+            clean = self.runner.run(subject, self.runner.everything(subject), given.tensors)
+        except KernelError:
+            return None
+        results: list[Array] = [np.full(shape, np.nan) for shape in subject.output_shapes]
+        if [output.shape for output in clean.outputs] != [result.shape for result in results]:
+            return None
+        for worker in range(workers):
+            share = Share.of(strategy, worker, workers)
+            try:
+                partial = self.runner.run(subject, share, given.tensors)
+            except KernelError as error:
+                return Counterexample(f"the kernel {error}", subject.shapes, workers, worker)
+            for output, (part, place) in enumerate(zip(partial.outputs, share.places, strict=True)):
+                if not combine(results[output], part, place, strategy, first=worker == 0):
+                    shape = tuple(upper - lower for lower, upper in place)
+                    message = f"the kernel returns output {output} of shape {part.shape}, not {shape}"
+                    return Counterexample(message, subject.shapes, workers, worker)
+        whole = tuple(np.asarray(output, np.float64) for output in clean.outputs)
+        return difference(results, whole, subject, workers, _relative(clean))
+
+    def _runs(self) -> bool:
+        subject = self.case.subject
+        try:
+            result = self.runner.run(subject, self.runner.everything(subject), self.case.given.tensors)
+        except KernelError:
+            return False
+        return tuple(output.shape for output in result.outputs) == subject.output_shapes
+
+    def _not_applicable(self, check: Check, reason: str, variable: str | None = None) -> Finding:
+        return Finding(self.case.name, check, Verdict.NOT_APPLICABLE, reason, variable)
+
+    def _finding(self, check: Check, test: Test, reason: str) -> Finding:
+        found = test(self.case.subject, self.case.given)
+        if found is None:
+            return Finding(self.case.name, check, Verdict.TRIED, reason)
+        found = smallest(
+            self.case.subject, self.case.bind, lambda subject: test(subject, self.case.sample(subject)), found
+        )
+        return Finding(self.case.name, check, Verdict.REFUTED, _CLAIMS[check], counterexample=found)
+
+    def _replay(self, strategy: Strategy) -> Finding:
+        def fails(subject: Subject) -> Counterexample | None:
+            given = self.case.sample(subject)
+            for other in self.case.select(subject):
+                if (other.variable, other.kind) != (strategy.variable, strategy.kind):
+                    continue
+                for workers in self.case.counts(other):
+                    if not self.runner.unfit(subject, other, workers):
+                        found = self.replay(subject, other, workers, given)
+                        if found is not None:
+                            return found
+            return None
+
+        case, counts = self.case, self.case.counts(strategy)
+        failure = fails(case.subject)
+        if failure is not None:
+            failure = smallest(case.subject, case.bind, fails, failure)
+            reason = _CLAIMS[Check.REPLAY]
+            return Finding(case.name, Check.REPLAY, Verdict.REFUTED, reason, strategy.variable, {}, failure)
+        unfit = {workers: self.runner.unfit(case.subject, strategy, workers) for workers in counts}
+        fit = [workers for workers in counts if not unfit[workers]]
+        if fit:
+            reason = f"{', '.join(map(str, fit))} workers make the whole"
+            return Finding(case.name, Check.REPLAY, Verdict.TRIED, reason, strategy.variable)
+        reason = next(iter(unfit.values()), f"fewer values than {min(case.workers)} workers")
+        return self._not_applicable(Check.REPLAY, reason, strategy.variable)
+
+    def _poisoned(
+        self, subject: Subject, given: Sample, everything: Share, box: Boxes, clean: Result
+    ) -> Counterexample | None:
+        """The whole operator again, with poison wherever one box of outputs reads nothing."""
+        masks = elements_read(subject, box, given.tensors)
+        places = tuple(to_region(boxes[0]) for boxes in subject.output_regions(box[None]))
+        for poison in _rounds(subject, given):
+            tensors = {
+                name: np.where(masks[name], array, poison[name](array))
+                for name, array in given.tensors.items()
+            }
+            try:
+                spoilt = self.runner.run(subject, everything, tensors, poison)
+            except KernelError as error:
+                return Counterexample(f"with NaN outside of the footprint the kernel {error}", subject.shapes)
+            for output, place in enumerate(places):
+                here = tuple(slice(*interval) for interval in place)
+                before, after = clean.outputs[output], spoilt.outputs[output]
+                if before.shape == after.shape and not _same(before[here], after[here]):
+                    at = tuple(lower for lower, _ in place)
+                    element = f"output {output}[{', '.join(map(str, at)) or '()'}]"
+                    return Counterexample(
+                        f"{element} depends on {_culprit(masks)}, which the description does not read for it",
+                        subject.shapes,
+                        place=at,
+                        expected=float(before[at]) if before.ndim == len(at) else None,
+                        found=float(after[at]) if after.ndim == len(at) else None,
+                    )
+        return None
+
+    def _part_poisoned(
+        self, subject: Subject, given: Sample, strategy: Strategy, worker: int, workers: int
+    ) -> Counterexample | None:
+        """A worker's part, with poison around its regions and at elements in them that it does not read."""
+        share = Share.of(strategy, worker, workers)
+        masks = elements_read(subject, share.box, given.tensors)
+        try:
+            clean = self.runner.run(subject, share, given.tensors)
+        except KernelError:
+            return None
+        if clean.trespass:
+            return Counterexample(f"the kernel {clean.trespass}", subject.shapes, workers, worker)
+        for poison in _rounds(subject, given):
+            tensors = {
+                name: np.where(masks[name], array, poison[name](array))
+                for name, array in given.tensors.items()
+            }
+            try:
+                spoilt = self.runner.run(subject, share, tensors, poison)
+            except KernelError as error:
+                message = f"with NaN outside of the footprint the kernel {error}"
+                return Counterexample(message, subject.shapes, workers, worker)
+            for output, (before, after) in enumerate(zip(clean.outputs, spoilt.outputs, strict=True)):
+                if not _same(before, after):
+                    message = (
+                        f"its part of output {output} along '{strategy.variable}' depends on elements "
+                        f"that its box does not read"
+                    )
+                    return Counterexample(message, subject.shapes, workers, worker)
+        return None
+
+
+_CLAIMS = {
+    Check.WHOLE: "the kernel computes what the description says",
+    Check.FOOTPRINT: "the kernel uses what the description reads and writes its outputs, nothing else",
+    Check.REPLAY: "parts make what the kernel computes as a whole",
+}
+
+
+def _points(subject: Subject) -> Iterator[Boxes]:
+    """Boxes of one output element: at the start, in the middle, and at the end."""
+    outputs = {name for output in _last_outputs(subject) for name in output}
+    if any(not extent for extent in subject.extents.values()):
+        return
+    seen = set()
+    for share in (0.0, 0.5, 1.0):
+        box = subject.full_box.copy()
+        for axis, name in enumerate(subject.variables):
+            if name in outputs:
+                place = int(share * (subject.extents[name] - 1))
+                box[axis] = place, place + 1
+        key = box.tobytes()
+        if key not in seen:
+            seen.add(key)
+            yield box
+
+
+def _last_outputs(subject: Subject) -> Iterator[tuple[str, ...]]:
+    for output in subject.description.outputs:
+        yield tuple(binder.name for binder in output.variables)
+
+
+def _rounds(subject: Subject, given: Sample) -> Iterator[Mapping[str, Poison]]:
+    """Poisons for all tensors, one of its own for each, several times."""
+    choices = {tensor: list(poisons(tensor, given)) for tensor in subject.shapes}
+    for row in zip_longest(*choices.values()):
+        yield {tensor: poison or choices[tensor][0] for tensor, poison in zip(choices, row, strict=True)}
+
+
+def _culprit(masks: Mapping[str, Array]) -> str:
+    """The tensors that have elements outside of the footprint, or memory beside them."""
+    partly = [name for name, mask in masks.items() if not mask.all()]
+    return f"elements of {' or '.join(partly)}" if partly else "memory beside its inputs"
+
+
+def _same(before: Array, after: Array) -> bool:
+    return before.shape == after.shape and bool(np.isclose(before, after, FINE, FINE, equal_nan=True).all())
+
+
+def _relative(result: Result) -> float:
+    small = any(output.dtype.kind == "f" and output.dtype.itemsize < 8 for output in result.outputs)
+    return COARSE if small else FINE
