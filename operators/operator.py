@@ -63,7 +63,8 @@ class Operator:
     `hints` adds shapes that the description cannot be solved for. `overwrites` names, for optimizer
     updates, the argument that each output replaces. An operator that is not `differentiable` has gradients
     of zero. `count_attribute` is the attribute that holds the
-    number of inputs of an operator that takes any number of them.
+    number of inputs of an operator that takes any number of them. `written` is the description of an
+    operator that is one text whatever its attributes.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Operator:
     count_attribute: str | None = None
     aliases: tuple[str, ...] = ()
     example: Example | None = None
+    written: ast.Description | None = None
     documentation: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
@@ -89,7 +91,7 @@ class Operator:
 
     def __str__(self) -> str:
         """The description in canonical TDL."""
-        return tdl.format(self.description())
+        return tdl.format(self.written or self.description())
 
     def attributes(self, values: Mapping[str, object] = MappingProxyType({})) -> Attributes:
         """Attribute values, possibly as text, checked and completed with defaults.

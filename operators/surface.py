@@ -70,6 +70,7 @@ def operator_of(description: ast.Description) -> Operator:
         argument_names=_Always(names),
         specs=tuple(_spec(parameter) for parameter in description.attributes),
         output_count=_Always(count),
+        written=description,
     )
 
 

@@ -41,7 +41,8 @@ _TRIED = (0.0, 1.0)
 def combiner(reducer: AnyReducer) -> Combine:
     """A function that combines two arrays element by element into the third, which may be one of them."""
     if isinstance(reducer, Reducer):
-        return _UFUNCS[reducer]
+        ufunc = _UFUNCS[reducer]
+        return lambda left, right, out: ufunc(left, right, out=out)
 
     def combine(left: Array, right: Array, out: Array) -> None:
         with np.errstate(all="ignore"):
