@@ -261,7 +261,10 @@ def _scalar(value: Any) -> Scalar:
 def _call(function: str, arguments: list[Scalar]) -> Scalar:
     entry = FUNCTIONS[function]
     if entry.integer and all(isinstance(argument, int) for argument in arguments):
-        return int(entry.implementation(*arguments))
+        try:
+            return int(entry.implementation(*arguments))
+        except OverflowError:
+            raise DataError(f"{function} is given an integer that does not fit 64 bits") from None
     return float(entry.implementation(*map(_float, arguments)))
 
 

@@ -393,11 +393,11 @@ def test_a_custom_reducer_trains_and_splits() -> None:
         "    LogSumExp = Reducer(lambda a, b: maximum(a, b) + log1p(exp(-abs(a - b))), -inf)\n"
         "    return lambda b: LogSumExp(lambda k: x[b, k])"
     )
-    data = np.random.default_rng(0).standard_normal((4, 6))
+    data = np.random.default_rng(0).standard_normal((2, 64))
     weight = data[0] / 2
     trained = [trained_weight(tofu.parse(text), data, weight, workers) for workers in (1, 2, 4)]
     e = np.exp(data * weight)
-    slope = (e / e.sum(1, keepdims=True) * data * np.log(e.sum(1))[:, None]).sum(0) / 4
+    slope = (e / e.sum(1, keepdims=True) * data * np.log(e.sum(1))[:, None]).sum(0) / 2
     np.testing.assert_allclose(trained[0], weight - 0.5 * slope, 1e-4, 1e-5)
     for other in trained[1:]:
         np.testing.assert_allclose(other, trained[0], 1e-5, 1e-6)
@@ -409,18 +409,20 @@ def trained_weight(operator: Operator, data: Array, weight: Array, workers: int)
     from tofu.runtime.executor import Executor
 
     x = tofu.sym.Variable("data")
-    w = tofu.sym.Variable("weight", shape=(6,))
+    w = tofu.sym.Variable("weight", shape=(64,))
     scaled = tofu.sym.apply(
         tofu.parse("def scaled(x, w):\n    return lambda b, k: x[b, k] * w[k]"), x, w, name="scaled"
     )
     net = tofu.sym.LinearRegressionOutput(
         tofu.sym.apply(operator, scaled, name="smooth"), tofu.sym.Variable("label"), name="fit"
     )
-    graph = training_graph(net, {"data": (4, 6), "label": (4,)}, "sgd")
-    with Executor(tofu.lower(graph, tofu.partition(graph, workers=workers))) as executor:
+    graph = training_graph(net, {"data": (2, 64), "label": (2,)}, "sgd")
+    plan = tofu.partition(graph, workers=workers)
+    assert ("k" in plan.strategies["smooth"]) == (workers == 4)
+    with Executor(tofu.lower(graph, plan)) as executor:
         executor.write("data", data.astype("float32"))
         executor.write("weight", weight.astype("float32"))
-        executor.write("label", np.zeros(4, "float32"))
+        executor.write("label", np.zeros(2, "float32"))
         executor.write("learning_rate", [0.5])
         executor.run()
         result: Array = executor.read("weight")
