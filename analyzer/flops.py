@@ -3,8 +3,10 @@
 An operation counts 1: arithmetic, a comparison, `and`, `or`, `not`, or a scalar function of any number of
 arguments (`where` too, and both its branches are computed). A reduction over n elements counts n
 combinations, the first being with the reducer's identity, so a multiply-add counts 2 and a reduction over
-nothing counts 0. An operation on numbers, extents and index variables alone counts nothing, nor does
-anything inside an index. Equal expressions count as often as they stand in the text.
+nothing counts 0; a combination counts 1, or the operations that a reducer of the user's own computes.
+
+An operation on numbers, extents and index variables alone counts nothing, nor does anything inside an
+index. Equal expressions count as often as they stand in the text.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 import sympy
 
 from ..tdl import ast
-from ..tdl.traverse import Node, children
+from ..tdl.traverse import Node, children, walk
 from .evaluate import Integers
 
 
@@ -79,9 +81,19 @@ def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, 
     for node, around in reversed(visited):
         if isinstance(node, ast.Element | ast.Reduce) or any(id(part) in depends for part in _operands(node)):
             depends.add(id(node))
-            if isinstance(node, ast.Unary | ast.Binary | ast.Call | ast.Reduce):
-                found[around] += 1
-    return found
+            found[around] += _operations(node)
+    return +found
+
+
+def _operations(node: Node) -> int:
+    """What one node counts; a combination by a reducer of the user's own counts what that computes."""
+    match node:
+        case ast.Reduce(ast.CustomReducer(body=body)):
+            return sum(_operations(part) for part in walk(body))
+        case ast.Unary() | ast.Binary() | ast.Call() | ast.Reduce():
+            return 1
+        case _:
+            return 0
 
 
 def _operands(node: Node) -> tuple[Node, ...]:

@@ -109,6 +109,15 @@ def test_logic_and_comparisons_count(bind: Callable[..., Bound]) -> None:
     assert str(bind(text, {"a": (3,)}).analysis.flops) == "5*i"
 
 
+def test_a_reducer_of_ones_own_counts_what_it_computes(bind: Callable[..., Bound]) -> None:
+    text = """
+def lse(a):
+    add = Reducer(lambda u, v: maximum(u, v) + log1p(exp(-abs(u - v))), -inf)
+    return lambda i: add(lambda k: a[i, k])
+"""
+    assert str(bind(text, {"a": (3, 4)}).analysis.flops) == "7*i*k"
+
+
 def test_random_operators() -> None:
     random = Random(3)
     for _ in range(60):
