@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
@@ -13,12 +14,13 @@ from .network import Network, build_network
 from .plan import WORKER_LIMIT, Plan
 from .recount import count_bytes
 from .recursive import recursive
+from .refine import refine
 from .solution import Solution
 from .splits import SplitLayout
 
 Method = Callable[[Network, int], Solution]
 
-METHODS: Mapping[str, Method] = {"recursive": recursive}
+METHODS: Mapping[str, Method] = {"recursive": recursive, "refine": refine}
 
 
 def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
@@ -45,8 +47,11 @@ def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
         operation.name: solution.strategies[number]
         for operation, number in zip(graph.operations, network.operation_class, strict=True)
     }
-    cost_bytes = count_bytes(graph, layouts, strategies, solution.factors)
-    assert cost_bytes == sum(solution.step_cost_bytes), "the search and the recount disagree"
+    totals = [
+        count_bytes(graph, layouts, strategies, solution.factors, steps)
+        for steps in range(len(solution.factors) + 1)
+    ]
+    assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
     return Plan(
         fingerprint=fingerprint(graph),
         workers=workers,
@@ -54,8 +59,8 @@ def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
         method=method,
         layouts=layouts,
         strategies=strategies,
-        cost_bytes=cost_bytes,
-        step_cost_bytes=solution.step_cost_bytes,
+        cost_bytes=totals[-1],
+        step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
         lower_bound_bytes=solution.lower_bound_bytes,
         search_seconds=time.perf_counter() - start,
     )

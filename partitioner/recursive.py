@@ -9,13 +9,12 @@ step's optimum is exact. The steps together need not be optimal, unless there is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from .elimination import Factor, eliminate
 from .lower_bound import first_step_bound
 from .network import Network
-from .solution import Solution
-from .tables import Dimensions, OperatorChoices, Strategies, Tables, TensorChoices
+from .solution import Solution, assigned
+from .tables import OperatorChoices, Tables, TensorChoices
 
 
 def prime_factors(workers: int) -> tuple[int, ...]:
@@ -36,49 +35,41 @@ def recursive(network: Network, workers: int) -> Solution:
     """Solve one step after the other, each exactly."""
     factors = prime_factors(workers)
     tables = Tables(factors)
-    strategies: list[Strategies] = [()] * len(network.operators)
-    dimensions: list[Dimensions] = [()] * len(network.shapes)
-    totals = [0]
+    plan = Solution(factors, ((),) * len(network.operators), ((),) * len(network.shapes), 0, 0)
     lower_bound = 0
     for step in range(len(factors)):
-        operators = [tables.operator(b, s) for b, s in zip(network.operators, strategies, strict=True)]
-        tensors = [tables.tensor(s, d) for s, d in zip(network.shapes, dimensions, strict=True)]
-        total, assignment = solve_step(network, tables, operators, tensors)
-        totals.append(total)
+        operators = [tables.operator(b, s) for b, s in zip(network.operators, plan.strategies, strict=True)]
+        tensors = [tables.tensor(s, d) for s, d in zip(network.shapes, plan.dimensions, strict=True)]
+        solved = eliminate(*factor_graph(network, tables, operators, tensors))
         if len(factors) == 1:
-            lower_bound = total
+            lower_bound = solved.optimum
         elif step == 0:
-            lower_bound = first_step_bound(network, tables, operators, tensors, total)
-        chosen = iter(assignment)
-        strategies = [choices.sequences[next(chosen)] for choices in operators]
-        dimensions = [choices.sequences[next(chosen)] for choices in tensors]
-    return Solution(
-        factors=factors,
-        strategies=tuple(strategies),
-        dimensions=tuple(dimensions),
-        step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
-        lower_bound_bytes=lower_bound,
-    )
+            lower_bound = first_step_bound(network, tables, operators, tensors, solved.optimum)
+        plan = assigned(
+            factors,
+            operators,
+            tensors,
+            solved.assignment,
+            cost_bytes=solved.optimum,
+            lower_bound_bytes=lower_bound,
+        )
+    return plan
 
 
-def solve_step(
+def factor_graph(
     network: Network,
     tables: Tables,
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
-) -> tuple[int, tuple[int, ...]]:
-    """The least bytes over all choices, counted from the first step on, and a choice that attains them.
-
-    The assignment lists operators, then tensors.
-    """
+) -> tuple[list[int], list[Factor]]:
+    """Domains and factors of the choices: a variable per operator, then one per tensor."""
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    factors = (
+    factors = [
         Factor(
             (link.operator, count + link.tensor),
             tables.bytes(operators[link.operator], tensors[link.tensor], link.source, link.weight),
         )
         for link in network.links
-    )
-    solved = eliminate(domains, factors)
-    return solved.optimum, solved.assignment
+    ]
+    return domains, factors

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .tables import Dimensions, Strategies
+from .tables import Dimensions, OperatorChoices, Strategies, TensorChoices
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
     """Choices per class of a `Network`, with the bytes that the search claims for them.
 
-    `step_cost_bytes` are what each step adds: bytes with all workers of the steps so far, less the same
-    before it. `lower_bound_bytes` holds for every plan of this network and these factors.
+    `lower_bound_bytes` holds for every plan that a recursive search of this network with these factors can
+    make, and so does not depend on the method.
     """
 
     factors: tuple[int, ...]
     strategies: tuple[Strategies, ...]
     dimensions: tuple[Dimensions, ...]
-    step_cost_bytes: tuple[int, ...]
+    cost_bytes: int
     lower_bound_bytes: int
+
+
+def assigned(
+    factors: tuple[int, ...],
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    assignment: Sequence[int],
+    *,
+    cost_bytes: int,
+    lower_bound_bytes: int,
+) -> Solution:
+    """The choices that an assignment names: operators first, then tensors."""
+    chosen = iter(assignment)
+    return Solution(
+        factors,
+        tuple(choices.sequences[next(chosen)] for choices in operators),
+        tuple(choices.sequences[next(chosen)] for choices in tensors),
+        cost_bytes,
+        lower_bound_bytes,
+    )

@@ -17,6 +17,7 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Shape, split, whole
 from .cost import Counts, collected_elements, fetched_elements, fetched_elements_once
 from .network import Source
+from .sequences import near_sequences
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
@@ -100,6 +101,11 @@ def communication(operator: OperatorChoices, tensor: TensorChoices, source: Sour
             return fetched_elements_once(np.stack([operator.inputs[n][:, None] for n in source]), owned)
 
 
+def splittable(bound: Bound) -> dict[str, int]:
+    """The variables along which an operator has a strategy, with their extents."""
+    return {v: extent for v, extent in bound.extents.items() if bound.kind(v) is not None}
+
+
 def split_further(boxes: Boxes, axes: Sequence[int], factor: int) -> Boxes:
     """Split every box once more, along each axis in turn: `[w, d, 2] -> [axes, w * factor, d, 2]`.
 
@@ -126,6 +132,8 @@ class Tables:
         self.factors = tuple(factors)
         self._operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
         self._tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
+        self._operators_near: dict[tuple[Bound, Strategies, bool], OperatorChoices] = {}
+        self._tensors_near: dict[tuple[Shape, Dimensions, bool], TensorChoices] = {}
         self._bytes: dict[tuple[OperatorChoices, TensorChoices, Source, int], Counts] = {}
 
     def operator(self, bound: Bound, earlier: Strategies) -> OperatorChoices:
@@ -159,6 +167,24 @@ class Tables:
             sequences = [(*earlier, axis) for axis in axes] or [(*earlier, None)]
             found = TensorChoices(shape, tuple(sequences), split_further(boxes, axes, factor))
             self._tensors[shape, earlier] = found
+        return found
+
+    def operator_near(self, bound: Bound, centre: Strategies, reorder: bool) -> OperatorChoices:
+        """The strategies near `centre`, see `near_sequences`."""
+        key = (bound, centre, reorder)
+        found = self._operators_near.get(key)
+        if found is None:
+            sequences = near_sequences(splittable(bound), self.factors, centre, reorder)
+            found = self._operators_near[key] = operator_choices(bound, sequences, self.factors)
+        return found
+
+    def tensor_near(self, shape: Shape, centre: Dimensions, reorder: bool) -> TensorChoices:
+        """The layouts near `centre`."""
+        key = (shape, centre, reorder)
+        found = self._tensors_near.get(key)
+        if found is None:
+            sequences = near_sequences(dict(enumerate(shape)), self.factors, centre, reorder)
+            found = self._tensors_near[key] = tensor_choices(shape, sequences, self.factors)
         return found
 
     def bytes(self, operator: OperatorChoices, tensor: TensorChoices, source: Source, weight: int) -> Counts:

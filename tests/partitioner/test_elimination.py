@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tofu.errors import PlanError
-from tofu.partitioner.elimination import Factor, Semiring, eliminate
+from tofu.partitioner.elimination import Arithmetic, Factor, Semiring, eliminate
 
 
 def value(factors, assignment):
@@ -58,7 +58,7 @@ def test_the_same_engine_maximises_in_another_semiring():
     def product(assignment):
         return np.prod([f.table[tuple(assignment[v] for v in f.scope)] for f in factors])
 
-    solution = eliminate(domains, factors, semiring=viterbi)
+    solution = eliminate(domains, factors, arithmetic=Arithmetic(viterbi))
     best = max(product(a) for a in itertools.product(*map(range, domains)))
     assert product(solution.assignment) == pytest.approx(best)
     assert solution.optimum == pytest.approx(best)

@@ -1,0 +1,84 @@
+"""Sequences of choices, one per step: all that a recursive search can make, or those near a given one.
+
+A step splits along one label (an index variable, a dimension) that still has as many values as the step has
+parts, and replicates (None) only where there is no such label. These are exactly the sequences that
+`recursive` can make, so a bound for all of its plans holds for whatever is chosen among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+Label = TypeVar("Label", str, int)
+
+
+def all_sequences(
+    extents: Mapping[Label, int], factors: Sequence[int]
+) -> tuple[tuple[Label | None, ...], ...]:
+    """Every sequence for labels with these extents, in the order of the labels.
+
+    >>> all_sequences({"i": 4, "j": 1}, (2, 2, 2))
+    (('i', 'i', None),)
+    """
+    return tuple(_extend((), dict(extents), tuple(factors)))
+
+
+def _extend(
+    sequence: tuple[Label | None, ...], left: dict[Label, int], factors: tuple[int, ...]
+) -> Iterator[tuple[Label | None, ...]]:
+    step = len(sequence)
+    if step == len(factors):
+        yield sequence
+        return
+    labels: list[Label | None] = [label for label, extent in left.items() if extent >= factors[step]]
+    for label in labels or [None]:
+        rest = left if label is None else {**left, label: left[label] // factors[step]}
+        yield from _extend(_inserted(sequence, step, label), rest, factors)
+
+
+def near_sequences(
+    extents: Mapping[Label, int],
+    factors: Sequence[int],
+    centre: tuple[Label | None, ...],
+    reorder: bool,
+) -> tuple[tuple[Label | None, ...], ...]:
+    """`centre`, then what differs from it in one step and, with `reorder`, in the place of one or two steps.
+
+    With up to three steps, reordering gives every permutation.
+    """
+    labels: list[Label | None] = list(extents)
+    labels.append(None)
+    found: list[tuple[Label | None, ...]] = [centre]
+    for step, own in enumerate(centre):
+        rest = centre[:step] + centre[step + 1 :]
+        found += [_inserted(rest, step, label) for label in labels]
+        for place in range(len(centre)) if reorder else ():
+            swapped = list(centre)
+            swapped[step], swapped[place] = centre[place], own
+            found += [_inserted(rest, place, own), tuple(swapped)]
+    return tuple(s for s in dict.fromkeys(found) if is_possible(extents, factors, s))
+
+
+def _inserted(
+    sequence: tuple[Label | None, ...], place: int, label: Label | None
+) -> tuple[Label | None, ...]:
+    longer = list(sequence)
+    longer.insert(place, label)
+    return tuple(longer)
+
+
+def is_possible(
+    extents: Mapping[Label, int], factors: Sequence[int], sequence: Sequence[Label | None]
+) -> bool:
+    """Whether a recursive search can make this sequence."""
+    left = dict(extents)
+    for label, factor in zip(sequence, factors, strict=True):
+        if label is None:
+            if any(extent >= factor for extent in left.values()):
+                return False
+        elif left[label] < factor:
+            return False
+        else:
+            left[label] //= factor
+    return True

@@ -1,0 +1,43 @@
+"""What every method owes: a plan that verifies, lowers, and costs what a recount says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tofu.partitioner import METHODS, lower, partition
+from tofu.partitioner.recount import count_bytes
+
+TOY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("workers", [1, 2, 4, 6, 8])
+def test_plans_verify_and_lower(graph, method, workers):
+    plan = partition(graph, workers, method=method)
+    assert plan.method == method
+    plan.verify(graph)
+    assert lower(graph, plan).planned_bytes == plan.cost_bytes
+    assert plan.cost_bytes == count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
+
+
+@TOY
+@given(data=st.data())
+def test_refining_never_makes_a_plan_worse(data, draw_graph):
+    graph = data.draw(draw_graph(max_operations=5))
+    workers = data.draw(st.sampled_from([4, 6, 8, 12]))
+    refined = partition(graph, workers, method="refine")
+    recursive = partition(graph, workers, method="recursive")
+    assert refined.lower_bound_bytes <= refined.cost_bytes <= recursive.cost_bytes
+
+
+def test_refining_finds_what_recursion_misses(toy, texts):
+    """The best first step is not part of the best plan."""
+    builder = toy()
+    a, b, c = builder.tensor(16, 12), builder.tensor(12, 2), builder.tensor(2, 16)
+    product = builder.apply(texts["MATMUL"], builder.apply(texts["MATMUL"], a, b), c)
+    builder.apply(texts["RELU"], product)
+    graph = builder.graph()
+    costs = {m: partition(graph, 8, method=m).cost_bytes for m in ("recursive", "refine")}
+    assert costs["refine"] < costs["recursive"]
