@@ -137,7 +137,7 @@ class Builder:
             return ast.Stage(str(name), built, span_of(statement))
         if not isinstance(built, Declaration):
             self._complain(
-                f"'{name}' is neither a stage nor an opaque function",
+                f"'{name}' is no stage, opaque function or reducer",
                 built.span,
                 "write name = lambda ...: ..., name = Opaque() or name = Reducer(...)",
             )

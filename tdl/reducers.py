@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any, assert_never
 
 import numpy as np
@@ -46,7 +46,7 @@ def combiner(reducer: AnyReducer) -> Combine:
 
     def combine(left: Array, right: Array, out: Array) -> None:
         with np.errstate(all="ignore"):
-            out[...] = _value(reducer.body, {reducer.left: left, reducer.right: right})
+            out[...] = _value(reducer.body, {reducer.left: left, reducer.right: right}, out.dtype)
 
     return combine
 
@@ -75,14 +75,18 @@ def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
         message = f"the reducer '{reducer.name}' does not use '{unused[0]}'"
         hint = f"combine {reducer.left} and {reducer.right}"
         return [Diagnostic(message, reducer.body.span, hint)]
-    broken = next(_broken(combiner(reducer), reducer), None)
-    if broken is None:
-        return []
-    hint = "partial results are combined in any grouping, so the function must allow it"
-    return [Diagnostic(f"the reducer '{reducer.name}' is {broken}", reducer.body.span, hint)]
+    broken = islice(_broken(combiner(reducer), reducer), 1)
+    return [
+        Diagnostic(f"the reducer '{reducer.name}' is {message}", reducer.body.span, hint)
+        for message, hint in broken
+    ]
 
 
-def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[str]:
+def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[tuple[str, str]]:
+    """What 0 and 1 show to be wrong, and what to do."""
+    order = "partial results are combined in any order and grouping, so the function must allow it"
+    identity = "the identity changes nothing, like 0 in a sum and -inf in a maximum"
+
     def at(left: float, right: float) -> float:
         result = np.zeros(1)
         combine(np.array([left]), np.array([right]), result)
@@ -90,13 +94,13 @@ def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[str]:
 
     for a, b in product(_TRIED, repeat=2):
         if _differ(one := at(a, b), other := at(b, a)):
-            yield f"not commutative: {a:g} and {b:g} give {one:g}, {b:g} and {a:g} give {other:g}"
+            yield f"not commutative: {a:g} and {b:g} give {one:g}, {b:g} and {a:g} give {other:g}", order
     for a, b, c in product(_TRIED, repeat=3):
         if _differ(one := at(at(a, b), c), other := at(a, at(b, c))):
-            yield f"not associative: {a:g}, {b:g}, {c:g} give {one:g} or {other:g}"
+            yield f"not associative: {a:g}, {b:g}, {c:g} give {one:g} or {other:g}", order
     for a in _TRIED:
         if _differ(one := at(a, reducer.identity), a):
-            yield f"changed by its identity {reducer.identity:g}: {a:g} becomes {one:g}"
+            yield f"changed by its identity {reducer.identity:g}: {a:g} becomes {one:g}", identity
 
 
 def _differ(one: float, other: float) -> bool:
@@ -104,28 +108,25 @@ def _differ(one: float, other: float) -> bool:
     return bool(np.isfinite(one) and np.isfinite(other)) and abs(one - other) > TOLERANCE * (1 + abs(one))
 
 
-def _value(node: Expression, at: dict[str, Array]) -> Any:
+def _value(node: Expression, at: dict[str, Array], dtype: np.dtype[Any]) -> Any:
     match node:
         case Number(value=value):
             return float(value)
         case Variable(name=name):
             return at[name]
         case Unary(operator=operator, operand=operand):
-            value = _value(operand, at)
-            return np.negative(value) if operator == "-" else _number(np.logical_not(value))
+            value = _value(operand, at, dtype)
+            return np.negative(value) if operator == "-" else np.logical_not(value).astype(dtype)
         case Binary(operator=operator, left=left, right=right):
-            return _number(_BINARY[operator](_value(left, at), _value(right, at)))
+            value = _BINARY[operator](_value(left, at, dtype), _value(right, at, dtype))
+            return value.astype(dtype) if value.dtype == np.bool_ else value
         case Call(function=function, arguments=arguments):
-            return FUNCTIONS[function].implementation(*(_value(argument, at) for argument in arguments))
+            values = (_value(argument, at, dtype) for argument in arguments)
+            return FUNCTIONS[function].implementation(*values)
         case Element() | Extent() | Attribute() | Pad() | Reduce() | OpaqueElement():
             raise AssertionError(f"the checker lets no {format_expression(node)} into a reducer")
         case _:
             assert_never(node)
-
-
-def _number(value: Any) -> Any:
-    """Truth values as 0 and 1 of the smallest floating-point type, which widens nothing."""
-    return value.astype(np.float16) if value.dtype == np.bool_ else value
 
 
 def _named(node: object) -> str:

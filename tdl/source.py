@@ -95,7 +95,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 def suggestion(name: str, candidates: Iterable[str]) -> str:
     """A hint with the names that a misspelt one may stand for, empty where none is near."""
     near = get_close_matches(name, list(candidates), n=2)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"did you mean {' or '.join(repr(str(one)) for one in near)}?" if near else ""
 
 
 def visible(character: str) -> str:

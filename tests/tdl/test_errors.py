@@ -133,6 +133,40 @@ FORMS = {
     "opaque of nothing": "def f(a):\n    C = Opaque()\n    return lambda i: C()[i] + a[i]",
 }
 
+FOLD = "def f(x, *, n=1):\n    Fold = Reducer(%s)\n    return lambda i: Fold(lambda k: x[i, k]) + n"
+
+REDUCERS = {
+    "not commutative": FOLD % "lambda a, b: a - b, 0",
+    "not associative": FOLD % "lambda a, b: (a + b) / 2, 0",
+    "identity that changes a value": FOLD % "lambda a, b: a * b, 0",
+    "no identity": FOLD % "lambda a, b: a + b",
+    "identity that is no number": FOLD % "lambda a, b: a + b, n",
+    "one variable": FOLD % "lambda a: a, 0",
+    "three variables": FOLD % "lambda a, b, c: a + b + c, 0",
+    "starred variable": FOLD % "lambda a, *b: a, 0",
+    "variable with an extent": FOLD % "lambda a, b=2: a + b, 0",
+    "no lambda": FOLD % "0, 0",
+    "nothing": FOLD % "",
+    "variable not used": FOLD % "lambda a, b: exp(a), 0",
+    "tensor": FOLD % "lambda a, b: a + b + x[0, 0], 0",
+    "shape, attribute and reducer": FOLD % "lambda a, b: a + b * n + x.shape[0] + Sum(lambda k=2: k), 0",
+    "unknown names": FOLD % "lambda a, b: tnah(a) + b + c, 0",
+    "wrong arity in a reducer": FOLD % "lambda a, b: maximum(a, b, a), 0",
+    "variables of one name": FOLD % "lambda a, a: a + a, 0",
+    "variable named like a tensor": FOLD % "lambda a, x: a + x, 0",
+    "named like a function": (
+        "def f(x):\n    Sum = Reducer(lambda a, b: a + b, 0)\n    return lambda i: Sum(lambda k: x[i, k])"
+    ),
+    "never used": "def f(x):\n    Fold = Reducer(lambda a, b: a + b, 0)\n    return lambda i: x[i]",
+    "declared twice": FOLD.replace("Fold = R", "Fold = Opaque()\n    Fold = R") % "lambda a, b: a + b, 0",
+    "without a name": HEAD + "lambda i: a[i] + Reducer(lambda p, q: p + q, 0)",
+    "not given a lambda": FOLD.replace("lambda k: x[i, k]", "x[i, i]") % "lambda a, b: a + b, 0",
+    "not called": FOLD.replace("+ n", "+ n + Fold") % "lambda a, b: a + b, 0",
+    "misspelt": FOLD.replace("i: Fold", "i: Flod") % "lambda a, b: a + b, 0",
+    "misspelt, of the language": HEAD + "lambda i: max(lambda k: a[i, k])",
+    "unknown, nothing near": HEAD + "lambda i: Qqq(lambda k: a[i, k])",
+}
+
 RANKS = {
     "wrong rank": HEAD + "lambda i, j: a[i, j] * a[i]",
     "wrong rank with a star": HEAD + "lambda *i: a[*i] + Sum(lambda j, k: a[j, k, *i]) + Sum(lambda j: a[j])",
@@ -175,7 +209,14 @@ INDICES = {
     "misspelt attribute in an extent": "def f(a, *, kernel): return lambda i=krnel[0], j=kernelx: a[i + j]",
 }
 
-GROUPS = {"text": TEXT, "names": NAMES, "forms": FORMS, "ranks": RANKS, "indices": INDICES}
+GROUPS = {
+    "text": TEXT,
+    "names": NAMES,
+    "forms": FORMS,
+    "reducers": REDUCERS,
+    "ranks": RANKS,
+    "indices": INDICES,
+}
 
 
 def complaint(text: str) -> tdl.SourceError:

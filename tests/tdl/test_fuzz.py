@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tofu import tdl
 from tofu.errors import DescriptionError
 
-SEEDS = [
-    "def conv1d(data, filters):\n"
-    "    return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])\n",
-    "def f(m, *, k=(1, 2), n=3):\n"
-    "    C = Opaque()\n"
-    "    s = lambda b: Max(lambda i: pad(m[b, i - 1, 0], -inf))\n"
-    "    return lambda b, i, j: C(m[b, :, :])[i, j] + s[b] * k[0], lambda *z: m[*z] if n else exp(1e3)\n",
-]
-TOKENS = [
-    *"( ) [ ] : , * ** / // % + - < <= == != = . ; @ # ' \" \\ ! {",
-    *["def", "lambda", "return", "if", "else", "and", "or", "not", "Sum", "Max", "Opaque", "pad", "where"],
-    *["exp", "tofu", "shape", "a", "b", "i", "j", "f", "g", "0", "1", "2.5", "1e9", "inf", "pi", "True"],
-    *["**", "//", "<=", "==", "!=", "\n", "\0", "\u00e9", "\uff11"],
-]
+from .random_texts import SEEDS, TOKENS, damaged_bytes, damaged_tokens, written
 
 
 def outcome(text: str) -> None:
@@ -53,12 +42,31 @@ def test_any_tokens(tokens: list[str]) -> None:
     outcome("def f(a, b, *, n=1): return lambda i, j: " + " ".join(tokens))
 
 
-@given(st.data())
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=300, deadline=None)
+def test_texts_by_the_grammar(random: Random) -> None:
+    outcome(written(random))
+
+
+@given(st.randoms(use_true_random=False))
 @settings(max_examples=400, deadline=None)
-def test_damaged_descriptions(data: st.DataObject) -> None:
-    text = data.draw(st.sampled_from(SEEDS))
-    for _ in range(data.draw(st.integers(1, 3))):
-        start = data.draw(st.integers(0, len(text)))
-        end = data.draw(st.integers(start, min(len(text), start + 6)))
-        text = text[:start] + data.draw(st.sampled_from(["", *TOKENS])) + text[end:]
-    outcome(text)
+def test_texts_damaged_by_tokens(random: Random) -> None:
+    outcome(damaged_tokens(random, SEEDS))
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=400, deadline=None)
+def test_texts_damaged_by_bytes(random: Random) -> None:
+    outcome(damaged_bytes(random, SEEDS))
+
+
+def test_most_written_texts_mean_something() -> None:
+    random = Random(0)
+    accepted = 0
+    for _ in range(200):
+        try:
+            tdl.parse(written(random))
+        except DescriptionError:
+            continue
+        accepted += 1
+    assert accepted > 80

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,7 +56,19 @@ def grow(inner: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[ast.Expr
 
 
 EXPRESSIONS = st.recursive(st.one_of(VARIABLES, NUMBERS, ATTRIBUTES, EXTENTS, ELEMENTS), grow, max_leaves=12)
-REDUCERS = st.sampled_from(list(ast.Reducer))
+CUSTOM = [
+    ast.CustomReducer(f"fold{number}", "u", "v", tdl.parse_expression(text), identity)
+    for number, (text, identity) in enumerate(
+        [
+            ("u + v", 0),
+            ("-(-u - v)", 0.0),
+            ("log(exp(u) + exp(v))", -math.inf),
+            ("u + v - u * v", 0),
+            ("where(u <= v or not v == u, v, u) * 0 + minimum(u, v)", math.inf),
+        ]
+    )
+]
+REDUCERS = st.sampled_from([*ast.Reducer, *CUSTOM])
 
 
 def described(body: ast.Expression) -> ast.Description:
@@ -74,7 +88,7 @@ def test_print_then_parse_is_identity(body: ast.Expression) -> None:
 @given(EXPRESSIONS, REDUCERS, REDUCERS)
 @settings(max_examples=50, deadline=None)
 def test_print_then_parse_is_identity_under_reducers(
-    body: ast.Expression, outer: ast.Reducer, inner: ast.Reducer
+    body: ast.Expression, outer: ast.AnyReducer, inner: ast.AnyReducer
 ) -> None:
     nested = ast.Reduce(
         outer,
@@ -94,6 +108,10 @@ def test_print_then_parse_is_identity_under_reducers(
         "def f(a):\n    return lambda: a[()] + Sum(lambda: 1)\n",
         "def f(a):\n    return lambda n, *i: a[n, *i] + Sum(lambda *k: a[*k])\n",
         "def f(m):\n    C = Opaque()\n    return lambda b, i, j: C(m[b, :, :])[i, j]\n",
+        (
+            "def f(x):\n    C = Opaque()\n    Fold = Reducer(lambda a, b: maximum(a, b) * 1.0, -inf)\n"
+            "    top = lambda i: Fold(lambda k: x[i, k])\n    return lambda i: C(x[i, :])[i] - top[i]\n"
+        ),
         "def f(a):\n    return lambda i: (a[i] + 1) * 2 - (3 - i) / (i / 2) + 2 ** (i + 1) - (-1) ** i\n",
         "def f(a):\n    return lambda i: -(a[i] + 1) + -a[i] - -(1) + --i\n",
         "def f(a):\n    return lambda i: not (a[i] and i) or (i or 1) and not i == 2 and (i < 1) < 2\n",
