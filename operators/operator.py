@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from .. import tdl
 from ..analyzer.region import Shape
@@ -18,6 +21,8 @@ from .inference import infer
 from .shape_solver import PartialShape
 from .stage import Stage, output_names
 from .staging import describe, produced_shapes, stages_of
+
+Array = npt.NDArray[Any]
 
 
 class Produced(NamedTuple):
@@ -45,11 +50,24 @@ class Example:
     """Attributes and small shapes to show, audit and test an operator with.
 
     `whole` gives, for tensors of positions, labels or lengths, the interval that their whole numbers lie in.
+    `domain` takes, for other tensors, numbers between 0 and 1 to such that the operator is defined for.
     """
 
     shapes: Mapping[str, Shape]
     attributes: Mapping[str, object] = field(default_factory=dict)
     whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    domain: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)
+
+    def tensors(self, generator: np.random.Generator) -> dict[str, Array]:
+        """Random values for the tensors."""
+        found = {}
+        for name, shape in self.shapes.items():
+            if name in self.whole:
+                found[name] = generator.integers(*self.whole[name], shape).astype(np.float64)
+            else:
+                values = generator.uniform(0.1, 0.9, shape)
+                found[name] = self.domain[name](values) if name in self.domain else values
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from . import (
     assign,
     broadcast,
     convolution,
+    deconvolution,
     elementwise,
     embedding,
     initial,
@@ -15,12 +16,16 @@ from . import (
     picking,
     pooling,
     reduction,
+    regions,
     reshape,
+    sampling,
     sequence,
     shape,
     softmax,
     softmax_output,
+    sparsity,
     tiling,
+    upsampling,
 )
 
 OPERATORS = (
@@ -43,5 +48,10 @@ OPERATORS = (
     *initial.OPERATORS,
     *loss.OPERATORS,
     *softmax_output.OPERATORS,
+    *deconvolution.OPERATORS,
+    *upsampling.OPERATORS,
+    *sampling.OPERATORS,
+    *regions.OPERATORS,
+    *sparsity.OPERATORS,
     *optimizer.OPERATORS,
 )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ...analyzer.region import Shape
 from ..attributes import Attributes, choice, integer, number
 from ..definition import Fixed, Variant, text, variant
-from ..operator import Example, Operator
+from ..operator import Array, Example, Operator
+from ..shape_solver import PartialShape
 from .arguments import arguments, numbered
+
+GELU = "0.5 * data[*i] * (1 + erf(data[*i] * 0.7071067811865476))"
 
 UNARY = {
     "abs": "abs(data[*i])",
@@ -24,6 +30,7 @@ UNARY = {
     "fix": "trunc(data[*i])",
     "floor": "floor(data[*i])",
     "gamma": "gamma(data[*i])",
+    "gelu": GELU,
     "gammaln": "gammaln(data[*i])",
     "log": "log(data[*i])",
     "log10": "log10(data[*i])",
@@ -93,7 +100,7 @@ SCALAR = {
 }
 
 ALIASES = {
-    "_copy": ("identity",),
+    "_copy": ("identity", "_copyto"),
     "elemwise_add": ("_plus", "_Plus", "_add"),
     "_sub": ("elemwise_sub", "_minus", "_Minus"),
     "_mul": ("elemwise_mul", "_Mul"),
@@ -135,9 +142,24 @@ ACTIVATIONS = {
     "sigmoid": "sigmoid(data[*i])",
     "tanh": "tanh(data[*i])",
     "softrelu": "softplus(data[*i])",
+    "softsign": "data[*i] / (1 + abs(data[*i]))",
 }
 
+SLOPED = {
+    "leaky": "where(data[*i] > 0, data[*i], slope * data[*i])",
+    "elu": "where(data[*i] > 0, data[*i], slope * expm1(minimum(data[*i], 0)))",
+}
+
+PRELU = """
+def LeakyReLU(data, gamma):
+    return lambda n, c, *i: where(data[n, c, *i] > 0, data[n, c, *i], gamma[c] * data[n, c, *i])
+"""
+
 SMALL = (2, 3)
+
+
+def _above_one(values: Array) -> Array:
+    return values + 1
 
 
 def _unary() -> tuple[Operator, ...]:
@@ -147,7 +169,7 @@ def _unary() -> tuple[Operator, ...]:
             aliases=ALIASES.get(name, ()),
             definition=text(f"def {name}(data):\n    return lambda *i: {body}"),
             argument_names=arguments("data"),
-            example=Example({"data": SMALL}),
+            example=Example({"data": SMALL}, domain={"data": _above_one} if name == "arccosh" else {}),
         )
         for name, body in UNARY.items()
     )
@@ -186,19 +208,33 @@ def _activation(attributes: Attributes) -> Variant:
 
 
 def _leaky_relu(attributes: Attributes) -> Variant:
-    match attributes.text("act_type"):
-        case "leaky":
-            body = "where(data[*i] > 0, data[*i], slope * data[*i])"
-        case "elu":
-            body = "where(data[*i] > 0, data[*i], slope * expm1(minimum(data[*i], 0)))"
-        case _:
-            return variant(
-                "def LeakyReLU(data, gamma):\n"
-                "    return lambda n, c, *i: "
-                "where(data[n, c, *i] > 0, data[n, c, *i], gamma[c] * data[n, c, *i])"
-            )
-    source = f"def LeakyReLU(data, *, slope):\n    return lambda *i: {body}"
+    kind = attributes.text("act_type")
+    if kind == "prelu":
+        return variant(PRELU)
+    if kind == "gelu":
+        return variant(f"def LeakyReLU(data):\n    return lambda *i: {GELU}")
+    source = f"def LeakyReLU(data, *, slope):\n    return lambda *i: {SLOPED[kind]}"
     return variant(source, {"slope": attributes.number("slope")})
+
+
+def _prelu_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+    data = shapes["data"]
+    if data is None or attributes.text("act_type") != "prelu":
+        return {}
+    return {"gamma": (data[1],)}
+
+
+def _cast(attributes: Attributes) -> Variant:
+    """Numbers are kept in the graph's floating-point type; a cast to integers cuts off their fractions."""
+    body = {"int32": "trunc(data[*i])", "uint8": "trunc(data[*i]) % 256"}.get(
+        attributes.text("dtype"), "data[*i]"
+    )
+    return variant(f"def Cast(data):\n    return lambda *i: {body}")
+
+
+def _cast_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """As in MXNet the gradient is cast, too: it passes where fractions are cut off."""
+    return variant("def Cast_grad(grad_0):\n    return lambda *i: grad_0[*i]", targets={"data": "output_0"})
 
 
 def _add_n(attributes: Attributes) -> Variant:
@@ -219,7 +255,8 @@ LEAKY_RELU = Operator(
     name="LeakyReLU",
     definition=Fixed(_leaky_relu),
     argument_names=lambda a: ("data", "gamma") if a.text("act_type") == "prelu" else ("data",),
-    specs=(choice("act_type", "leaky", "elu", "prelu", default="leaky"), number("slope", 0.25)),
+    specs=(choice("act_type", *SLOPED, "prelu", "gelu", default="leaky"), number("slope", 0.25)),
+    hints=_prelu_hints,
     example=Example({"data": SMALL}),
 )
 
@@ -252,4 +289,14 @@ WHERE = Operator(
     example=Example({"condition": SMALL, "x": SMALL, "y": SMALL}),
 )
 
-OPERATORS = (*_unary(), *_binary(), *_scalar(), ACTIVATION, LEAKY_RELU, ADD_N, CLIP, WHERE)
+CAST = Operator(
+    name="Cast",
+    aliases=("cast",),
+    definition=Fixed(_cast),
+    argument_names=arguments("data"),
+    specs=(choice("dtype", "float32", "float64", "float16", "int32", "uint8"),),
+    gradient_definition=_cast_back,
+    example=Example({"data": SMALL}, {"dtype": "float64"}),
+)
+
+OPERATORS = (*_unary(), *_binary(), *_scalar(), ACTIVATION, LEAKY_RELU, ADD_N, CLIP, WHERE, CAST)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 
 from ...analyzer.region import Shape
 from ...errors import ShapeError
-from ..attributes import Attributes, choice, number
+from ..attributes import Attributes, choice, flag, number
 from ..definition import Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import joined, names, product_of_extents
+from .texts import flat_index, joined, names, product_of_extents
 
 IDENTITY = "data[*i]"
 PREDICTIONS = {
@@ -93,6 +93,34 @@ def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> V
     return variant(head + body, constants, targets=targets)
 
 
+def _hinge_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    """Of the squared hinge loss or the plain one: scores short of the margin, the label's pushed up."""
+    data = shapes["data"]
+    variables = names("i", len(data))
+    everywhere = joined(variables)
+    classes = flat_index(variables[1:], data[1:])
+    score = f"output_0[{everywhere}]"
+    signed = f"where(label[{variables[0]}] == {classes}, -{score}, {score})"
+    slope = (
+        "where(margin + {0} > 0, 1, 0)" if attributes.flag("use_linear") else "2 * maximum(margin + {0}, 0)"
+    )
+    sign = f"where(label[{variables[0]}] == {classes}, -scale, scale)"
+    return variant(
+        "def SVMOutput_grad(output_0, label, *, margin, scale):\n"
+        f"    return lambda {everywhere}: {sign} * {slope.format(signed)}",
+        {
+            "margin": attributes.number("margin"),
+            "scale": attributes.number("regularization_coefficient"),
+        },
+        targets={"data": "output_0"},
+    )
+
+
+def _svm_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+    data = shapes["data"]
+    return {} if data is None else {"label": data[:1]}
+
+
 def _ones(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     binders = joined([f"i{axis}=data.shape[{axis}]" for axis in range(len(shapes["data"]))])
     return variant(f"def make_loss_grad(data):\n    return lambda {binders}: 1", targets={"data": "output_0"})
@@ -124,6 +152,20 @@ OPERATORS = (
         gradient_definition=_ones,
         is_loss=True,
         example=Example({"data": (2, 3)}),
+    ),
+    Operator(
+        name="SVMOutput",
+        definition=_identity("SVMOutput"),
+        argument_names=arguments("data", "label"),
+        specs=(
+            number("margin", 1.0),
+            number("regularization_coefficient", 1.0),
+            flag("use_linear", False),
+        ),
+        gradient_definition=_hinge_gradient,
+        hints=_svm_hints,
+        is_loss=True,
+        example=Example({"data": (3, 4), "label": (3,)}, whole={"label": (0, 4)}),
     ),
     Operator(
         name="BlockGrad",

@@ -1,4 +1,4 @@
-"""BatchNorm, InstanceNorm, L2Normalization, Dropout.
+"""BatchNorm, InstanceNorm, LayerNorm, L2Normalization, LRN, Dropout.
 
 BatchNorm's gradient is given, not derived: differentiating through mean and variance stage by stage is
 right but takes more passes. It stays exact where the batch is split, because its sums are stages of their
@@ -16,7 +16,7 @@ from ..definition import ByRank, Definition, Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import joined, names, product_of_extents
+from .texts import axis_in, joined, names, product_of_extents
 
 BATCH_STATISTICS = """
 def BatchNorm(data, {parameters}, *, eps):
@@ -37,6 +37,13 @@ def BatchNorm_grad(grad_0, data, {gamma}mean, var, *, eps):
         * Sum(lambda {others}: grad_0[{all}] * (data[{all}] - mean[{c}])))
     return lambda {all}: {scale}rsqrt(var[{c}] + eps) * (grad_0[{all}] - (grad_sum[{c}]
         + (data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) * product_sum[{c}]) / ({count}))
+"""
+
+LOCAL_RESPONSE = """
+def LRN(data, *, alpha, beta, knorm, nsize):
+    energy = lambda n, c=data.shape[1], *i: knorm + alpha / nsize * Sum(lambda k=nsize:
+        square(pad(data[n, c + k - nsize // 2, *i], 0)))
+    return lambda n, c, *i: data[n, c, *i] * energy[n, c, *i] ** -beta
 """
 
 MOVE = """
@@ -122,6 +129,29 @@ def _instance_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     )
 
 
+def _layer_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    variables = list(names("i", ranks["data"]))
+    axis = axis_in("LayerNorm", attributes.integer("axis"), len(variables))
+    everywhere, feature = joined(variables), variables[axis]
+    outer = joined([v for v in variables if v != feature])
+    binders, kept = (outer, outer) if outer else ("one=1", "0")
+    return variant(
+        "def LayerNorm(data, gamma, beta, *, eps):\n"
+        f"    mean = lambda {binders}: Sum(lambda {feature}: data[{everywhere}]) / data.shape[{axis}]\n"
+        f"    var = lambda {binders}: Sum(lambda {feature}: (data[{everywhere}] - mean[{kept}]) ** 2)"
+        f" / data.shape[{axis}]\n"
+        f"    return lambda {everywhere}: gamma[{feature}] * (data[{everywhere}] - mean[{kept}])"
+        f" * rsqrt(var[{kept}] + eps) + beta[{feature}]",
+        {"eps": attributes.number("eps")},
+    )
+
+
+def _response(attributes: Attributes) -> Variant:
+    """Each element over a power of the mean square of its `nsize` neighbours among the channels."""
+    constants = {name: attributes.number(name) for name in ("alpha", "beta", "knorm", "nsize")}
+    return variant(LOCAL_RESPONSE, constants)
+
+
 def _l2_normalization(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     inner = [*names("i", ranks["data"])]
     mode = attributes.text("mode")
@@ -177,6 +207,21 @@ OPERATORS = (
         specs=(number("eps", 0.001),),
         hints=_per_channel("gamma", "beta"),
         example=Example({"data": (2, 3, 4), **CHANNELS}),
+    ),
+    Operator(
+        name="LayerNorm",
+        definition=ByRank(_layer_norm),
+        argument_names=arguments("data", "gamma", "beta"),
+        specs=(integer("axis", -1), number("eps", 1e-5)),
+        hints=_per_channel("gamma", "beta"),
+        example=Example({"data": (2, 4, 3), **CHANNELS}),
+    ),
+    Operator(
+        name="LRN",
+        definition=Fixed(_response),
+        argument_names=arguments("data"),
+        specs=(number("alpha", 1e-4), number("beta", 0.75), number("knorm", 2.0), integer("nsize")),
+        example=Example({"data": (2, 5, 3)}, {"nsize": 3, "alpha": 0.5}),
     ),
     Operator(
         name="L2Normalization",

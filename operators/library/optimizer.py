@@ -1,7 +1,8 @@
 """Updates of weights and optimizer states; their outputs overwrite the inputs that `overwrites` names.
 
 The learning rate is a tensor of one element, because it changes between iterations. Otherwise attributes
-and arithmetic are MXNet's.
+and arithmetic are MXNet's, and Loshchilov and Hutter's for adamw_update, whose decay is no part of the
+gradient. The `mp_` forms update a master copy, which the weight then repeats.
 """
 
 from __future__ import annotations
@@ -24,32 +25,87 @@ def sgd_mom_update(weight, grad, mom, lr, *, momentum, wd, rescale_grad{clip}):
     )
 """
 
-ADAM = """
-def adam_update(weight, grad, mean, var, lr, *, beta1, beta2, epsilon, wd, rescale_grad{clip}):
+SGD_MASTER = """
+def mp_sgd_update(grad, weight32, lr, *, wd, rescale_grad{clip}):
     return (
-        lambda *i: weight[*i] - lr[0] * (beta1 * mean[*i] + (1 - beta1) * {step})
+        lambda *i: (1 - lr[0] * wd) * weight32[*i] - lr[0] * {step},
+        lambda *i: (1 - lr[0] * wd) * weight32[*i] - lr[0] * {step},
+    )
+"""
+
+SGD_MOMENTUM_MASTER = """
+def mp_sgd_mom_update(grad, mom, weight32, lr, *, momentum, wd, rescale_grad{clip}):
+    return (
+        lambda *i: weight32[*i] + momentum * mom[*i] - lr[0] * wd * weight32[*i] - lr[0] * {step},
+        lambda *i: momentum * mom[*i] - lr[0] * wd * weight32[*i] - lr[0] * {step},
+        lambda *i: weight32[*i] + momentum * mom[*i] - lr[0] * wd * weight32[*i] - lr[0] * {step},
+    )
+"""
+
+ADAM = """
+def {name}(weight, grad, mean, var, lr, *, beta1, beta2, epsilon, wd, rescale_grad{clip}):
+    return (
+        lambda *i: {kept} - lr[0] * (beta1 * mean[*i] + (1 - beta1) * {step})
             / (sqrt(beta2 * var[*i] + (1 - beta2) * square({step})) + epsilon),
         lambda *i: beta1 * mean[*i] + (1 - beta1) * {step},
         lambda *i: beta2 * var[*i] + (1 - beta2) * square({step}),
     )
 """
 
+RMSPROP = """
+def rmsprop_update(weight, grad, n, lr, *, gamma1, epsilon, wd, rescale_grad{clip}):
+    return (
+        lambda *i: {bounded},
+        lambda *i: gamma1 * n[*i] + (1 - gamma1) * square({step}),
+    )
+"""
+
+RMSPROP_WEIGHT = (
+    "weight[*i] - lr[0] * {step} * rsqrt(gamma1 * n[*i] + (1 - gamma1) * square({step}) + epsilon)"
+)
+
+RMSPROP_ALEX = """
+def rmspropalex_update(weight, grad, n, g, delta, lr, *, gamma1, gamma2, epsilon, wd, rescale_grad{clip}):
+    return (
+        lambda *i: {bounded},
+        lambda *i: gamma1 * n[*i] + (1 - gamma1) * square({step}),
+        lambda *i: gamma1 * g[*i] + (1 - gamma1) * {step},
+        lambda *i: {change},
+    )
+"""
+
+RMSPROP_ALEX_CHANGE = (
+    "gamma2 * delta[*i] - lr[0] * {step} * rsqrt(gamma1 * n[*i] + (1 - gamma1) * square({step}) "
+    "- square(gamma1 * g[*i] + (1 - gamma1) * {step}) + epsilon)"
+)
+
 RESCALED = "(rescale_grad * grad[*i])"
 DECAYED = "(rescale_grad * grad[*i] + wd * weight[*i])"
 
 
-def _clipped(template: str, step: str) -> Fixed:
-    """`clip_gradient` below zero means that the step is not clipped."""
+def _definition(template: str, step: str, **parts: str) -> Fixed:
+    """`{step}` in the template is the rescaled gradient, clipped unless `clip_gradient` is below zero.
+
+    `parts` fill the template's other places and may have steps of their own. `clip_weights` above zero
+    bounds the new weight, `{bounded}`.
+    """
 
     def describe(attributes: Attributes) -> Variant:
         constants: dict[str, Constant] = {
-            name: attributes.number(name) for name in attributes if name != "clip_gradient"
+            name: attributes.number(name)
+            for name in attributes
+            if name not in ("clip_gradient", "clip_weights")
         }
-        if attributes.number("clip_gradient") < 0:
-            return variant(template.format(clip="", step=step), constants)
-        constants["clip_gradient"] = attributes.number("clip_gradient")
-        clipped = f"minimum(maximum({step}, -clip_gradient), clip_gradient)"
-        return variant(template.format(clip=", clip_gradient", step=clipped), constants)
+        clip, own = "", step
+        if attributes.number("clip_gradient") >= 0:
+            constants["clip_gradient"] = attributes.number("clip_gradient")
+            clip, own = ", clip_gradient", f"minimum(maximum({step}, -clip_gradient), clip_gradient)"
+        filled = {name: part.format(step=own) for name, part in parts.items()}
+        if "bounded" in filled and attributes.number("clip_weights") > 0:
+            constants["clip_weights"] = attributes.number("clip_weights")
+            clip += ", clip_weights"
+            filled["bounded"] = f"minimum(maximum({filled['bounded']}, -clip_weights), clip_weights)"
+        return variant(template.format(clip=clip, step=own, **filled), constants)
 
     return Fixed(describe)
 
@@ -63,19 +119,51 @@ def _update(name: str, definition: Fixed, states: tuple[str, ...], *specs: Attri
         specs=(*specs, number("wd", 0.0), number("rescale_grad", 1.0), number("clip_gradient", -1.0)),
         output_count=lambda attributes: 1 + len(states),
         overwrites=("weight", *states),
-        example=Example({**dict.fromkeys(tensors, (2, 3)), "lr": (1,)}),
+        example=Example(
+            {**dict.fromkeys(tensors, (2, 3)), "lr": (1,)},
+            domain={"n": lambda squares: squares + 1} if "n" in states else {},
+        ),
     )
 
 
+MOMENTUM = number("momentum", 0.0)
+MOMENTS = (number("beta1", 0.9), number("beta2", 0.999), number("epsilon", 1e-8))
+CLIP_WEIGHTS = number("clip_weights", -1.0)
+
 OPERATORS = (
-    _update("sgd_update", _clipped(SGD, RESCALED), ()),
-    _update("sgd_mom_update", _clipped(SGD_MOMENTUM, RESCALED), ("mom",), number("momentum", 0.0)),
+    _update("sgd_update", _definition(SGD, RESCALED), ()),
+    _update("sgd_mom_update", _definition(SGD_MOMENTUM, RESCALED), ("mom",), MOMENTUM),
+    _update("mp_sgd_update", _definition(SGD_MASTER, RESCALED), ("weight32",)),
+    _update("mp_sgd_mom_update", _definition(SGD_MOMENTUM_MASTER, RESCALED), ("mom", "weight32"), MOMENTUM),
     _update(
         "adam_update",
-        _clipped(ADAM, DECAYED),
+        _definition(ADAM, DECAYED, name="adam_update", kept="weight[*i]"),
         ("mean", "var"),
-        number("beta1", 0.9),
-        number("beta2", 0.999),
+        *MOMENTS,
+    ),
+    _update(
+        "adamw_update",
+        _definition(ADAM, RESCALED, name="adamw_update", kept="(1 - lr[0] * wd) * weight[*i]"),
+        ("mean", "var"),
+        *MOMENTS,
+    ),
+    _update(
+        "rmsprop_update",
+        _definition(RMSPROP, DECAYED, bounded=RMSPROP_WEIGHT),
+        ("n",),
+        number("gamma1", 0.95),
         number("epsilon", 1e-8),
+        CLIP_WEIGHTS,
+    ),
+    _update(
+        "rmspropalex_update",
+        _definition(
+            RMSPROP_ALEX, DECAYED, bounded=f"weight[*i] + {RMSPROP_ALEX_CHANGE}", change=RMSPROP_ALEX_CHANGE
+        ),
+        ("n", "g", "delta"),
+        number("gamma1", 0.95),
+        number("gamma2", 0.9),
+        number("epsilon", 1e-8),
+        CLIP_WEIGHTS,
     ),
 )

@@ -1,4 +1,4 @@
-"""Softmax over one dimension or several: softmax, log_softmax, SoftmaxActivation.
+"""Softmax over one dimension or several: softmax, log_softmax, SoftmaxActivation, softmax_cross_entropy.
 
 Maximum, sum and output are stages of their own, so that each is split in its own way. The gradient goes
 around the maximum, which cancels.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...analyzer.region import Shape
 from ..attributes import Attributes, choice, integer
-from ..definition import ByRank, Variant, variant
+from ..definition import ByRank, Variant, text, variant
 from ..operator import Example, Operator
 from .arguments import arguments
 from .texts import axis_in, joined, names
@@ -40,6 +40,18 @@ LOG_SOFTMAX_GRADIENT = """
 def {name}_grad(grad_0, output_0):
     grad_sum = lambda {outer}: Sum(lambda {inner}: grad_0[{all}])
     return lambda {all}: grad_0[{all}] - exp(output_0[{all}]) * grad_sum[{kept}]
+"""
+
+CROSS_ENTROPY = """
+def softmax_cross_entropy(data, label):
+    peak = lambda n: Max(lambda c: data[n, c])
+    total = lambda n: Sum(lambda c: exp(data[n, c] - peak[n]))
+    return lambda one=1: Sum(lambda n: log(total[n]) + peak[n] - data[n, label[n]])
+"""
+
+CROSS_ENTROPY_GRADIENT = """
+def softmax_cross_entropy_grad(grad_0, data, label, peak, total):
+    return lambda n, c: grad_0[0] * (exp(data[n, c] - peak[n]) / total[n] - where(label[n] == c, 1, 0))
 """
 
 Classes = Callable[[Attributes, int], Collection[int]]
@@ -120,5 +132,14 @@ OPERATORS = (
         specs=(choice("mode", "instance", "channel", default="instance"),),
         gradient_definition=_gradient("SoftmaxActivation", SOFTMAX_GRADIENT, _by_mode),
         example=Example({"data": (2, 3, 4)}, {"mode": "channel"}),
+    ),
+    Operator(
+        name="softmax_cross_entropy",
+        definition=text(CROSS_ENTROPY),
+        argument_names=arguments("data", "label"),
+        gradient_definition=lambda attributes, shapes: variant(
+            CROSS_ENTROPY_GRADIENT, targets={"data": "output_0"}
+        ),
+        example=Example({"data": (3, 4), "label": (3,)}, whole={"label": (0, 4)}),
     ),
 )

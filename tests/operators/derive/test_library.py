@@ -22,12 +22,7 @@ def bound_stages(name: str) -> Iterator[tuple[Stage, Mapping[str, Array]]]:
     assert operator.example is not None
     attributes, shapes = operator.example.attributes, operator.example.shapes
     rng = np.random.default_rng(5)
-    known: dict[str, Array] = {}
-    for tensor, shape in shapes.items():
-        low = 1.1 if name == "arccosh" else 0.1
-        known[tensor] = rng.uniform(low, low + 0.8, shape)
-        if tensor in operator.example.whole:
-            known[tensor] = rng.integers(*operator.example.whole[tensor], shape).astype(float)
+    known: dict[str, Array] = operator.example.tensors(rng)
     forward = operator.stages(attributes, shapes)
     for stage in forward:
         yield stage, known

@@ -124,6 +124,40 @@ def test_regression_label_without_the_dimension_of_one(gradients: Callable[..., 
         get("LinearRegressionOutput").gradient({}, {"data": (3, 2), "label": (3,)})
 
 
+@pytest.mark.parametrize("use_linear", [False, True])
+def test_hinge_loss(gradients: Callable[..., dict], use_linear: bool) -> None:
+    signed = np.where(np.eye(4)[LABEL.astype(int)] == 1, -1, 1)
+    short = 0.5 + signed * DATA
+    slope = (short > 0) * (1 if use_linear else 2 * short)
+    settings = {"margin": 0.5, "regularization_coefficient": 0.3, "use_linear": use_linear}
+    found = gradient_of(gradients, "SVMOutput", {"data": DATA, "label": LABEL}, **settings)
+    np.testing.assert_allclose(found, 0.3 * signed * slope)
+
+
+def test_sparsity_of_mean_activations(gradients: Callable[..., dict], forward: Callable[..., dict]) -> None:
+    operator = get("IdentityAttachKLSparseReg")
+    tensors = {"data": RNG.uniform(0.1, 0.9, (5, 3)), "moving_avg": np.array([0.2, 0.5, 0.7])}
+    settings = {"sparseness_target": 0.2, "penalty": 0.5, "momentum": 0.75}
+    moved = 0.75 * tensors["moving_avg"] + 0.25 * tensors["data"].mean(0)
+    head = RNG.normal(size=(5, 3))
+    found = gradients(operator, settings, tensors, (head,))["data"]
+    np.testing.assert_allclose(found, head + 0.5 * (0.8 / (1 - moved) - 0.2 / moved))
+    shapes = {name: array.shape for name, array in tensors.items()}
+    bound = operator.updates(settings, shapes)["moving_avg"].bind(shapes)
+    (updated,) = bound.compute(tensors)
+    np.testing.assert_allclose(updated, moved)
+    np.testing.assert_array_equal(forward(operator, settings, tensors)["output_0"], tensors["data"])
+
+
+def test_cross_entropy(gradients: Callable[..., dict], forward: Callable[..., dict]) -> None:
+    tensors = {"data": DATA, "label": LABEL}
+    chosen = softmax(DATA)[np.arange(3), LABEL.astype(int)]
+    result = forward(get("softmax_cross_entropy"), {}, tensors)["output_0"]
+    np.testing.assert_allclose(result, [-np.log(chosen).sum()])
+    found = gradients(get("softmax_cross_entropy"), {}, tensors, (np.array([2.0]),))
+    np.testing.assert_allclose(found["data"], 2 * (softmax(DATA) - np.eye(4)[LABEL.astype(int)]))
+
+
 def test_make_loss(gradients: Callable[..., dict]) -> None:
     data = np.array([[-1.0, 2.0], [3.0, 4.0]])
     for attributes, expected in [

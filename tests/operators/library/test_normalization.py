@@ -93,6 +93,27 @@ def test_l2_normalization(mode: str, axes: tuple[int, ...]) -> None:
     np.testing.assert_allclose(result, data / np.sqrt((data**2).sum(axes, keepdims=True) + 1e-10))
 
 
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_layer_norm(axis: int) -> None:
+    data = RNG.normal(size=(2, 3, 5))
+    features = data.shape[axis]
+    tensors = {"data": data, "gamma": RNG.normal(size=features), "beta": RNG.normal(size=features)}
+    bound = get("LayerNorm").bind({name: array.shape for name, array in tensors.items()}, axis=axis)
+    moved = np.moveaxis(data, axis, -1)
+    normal = (moved - moved.mean(-1, keepdims=True)) / np.sqrt(moved.var(-1, keepdims=True) + 1e-5)
+    expected = np.moveaxis(tensors["gamma"] * normal + tensors["beta"], -1, axis)
+    np.testing.assert_allclose(bound.compute(tensors)[0], expected)
+
+
+def test_local_response() -> None:
+    data = RNG.normal(size=(2, 5, 3))
+    settings = {"nsize": 3, "alpha": 0.5, "beta": 0.6, "knorm": 1.5}
+    (result,) = get("LRN").bind({"data": data.shape}, **settings).compute({"data": data})
+    squares = np.pad(data**2, ((0, 0), (1, 1), (0, 0)))
+    energy = 1.5 + 0.5 / 3 * (squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:])
+    np.testing.assert_allclose(result, data * energy**-0.6)
+
+
 def test_dropout_passes_everything_in_inference_and_is_refused_in_training() -> None:
     data = RNG.normal(size=(2, 3))
     (result,) = get("Dropout").bind({"data": (2, 3)}, training=False).compute({"data": data})

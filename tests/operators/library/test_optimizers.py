@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tofu.operators import get
+from tofu.operators import get, names
 
 RNG = np.random.default_rng(14)
 WEIGHT, GRAD, FIRST = RNG.normal(size=(3, 2, 3))
@@ -45,11 +45,66 @@ def test_updates(clip: float, wd: float) -> None:
     np.testing.assert_allclose(weight, WEIGHT - 0.1 * mean / (np.sqrt(var) + 1e-3))
 
 
-@pytest.mark.parametrize("name", ["sgd_update", "sgd_mom_update", "adam_update"])
+@pytest.mark.parametrize("clip", [-1.0, 0.2])
+def test_adam_with_decoupled_decay(clip: float) -> None:
+    given = {"weight": WEIGHT, "grad": GRAD, "mean": FIRST, "var": SECOND, "lr": LR}
+    settings = {"beta1": 0.8, "beta2": 0.9, "epsilon": 1e-3}
+    weight, mean, var = update(
+        "adamw_update", given, **settings, wd=0.01, rescale_grad=0.5, clip_gradient=clip
+    )
+    gradient = step(0, clip)
+    np.testing.assert_allclose(mean, 0.8 * FIRST + 0.2 * gradient)
+    np.testing.assert_allclose(var, 0.9 * SECOND + 0.1 * gradient**2)
+    np.testing.assert_allclose(weight, WEIGHT - 0.1 * (mean / (np.sqrt(var) + 1e-3) + 0.01 * WEIGHT))
+
+
+@pytest.mark.parametrize("clip", [-1.0, 0.2])
+@pytest.mark.parametrize("bound", [-1.0, 0.3])
+def test_rmsprop(clip: float, bound: float) -> None:
+    common = {"wd": 0.01, "rescale_grad": 0.5, "clip_gradient": clip, "clip_weights": bound, "epsilon": 1e-3}
+    given = {"weight": WEIGHT, "grad": GRAD, "n": SECOND, "lr": LR}
+    gradient = step(0.01, clip, decayed=True)
+    squares = 0.8 * SECOND + 0.2 * gradient**2
+
+    def bounded(weight: np.ndarray) -> np.ndarray:
+        return weight if bound < 0 else np.clip(weight, -bound, bound)
+
+    weight, n = update("rmsprop_update", given, gamma1=0.8, **common)
+    np.testing.assert_allclose(n, squares)
+    np.testing.assert_allclose(weight, bounded(WEIGHT - 0.1 * gradient / np.sqrt(squares + 1e-3)))
+
+    mean = 0.1 * FIRST
+    weight, n, g, delta = update(
+        "rmspropalex_update", {**given, "g": mean, "delta": FIRST}, gamma1=0.8, gamma2=0.7, **common
+    )
+    average = 0.8 * mean + 0.2 * gradient
+    change = 0.7 * FIRST - 0.1 * gradient / np.sqrt(squares - average**2 + 1e-3)
+    np.testing.assert_allclose(n, squares)
+    np.testing.assert_allclose(g, average)
+    np.testing.assert_allclose(delta, change)
+    np.testing.assert_allclose(weight, bounded(WEIGHT + change))
+
+
+def test_master_copies() -> None:
+    """The weight follows its master copy, whatever it was."""
+    common = {"wd": 0.01, "rescale_grad": 0.5}
+    given = {"grad": GRAD, "lr": LR, "mom": FIRST}
+    for name, plain in (("mp_sgd_update", "sgd_update"), ("mp_sgd_mom_update", "sgd_mom_update")):
+        tensors = {tensor: given[tensor] for tensor in get(plain).arguments({}) if tensor in given}
+        expected = update(plain, {**tensors, "weight": WEIGHT}, **common)
+        weight, *momentum, master = update(
+            name, {**tensors, "weight": 0 * WEIGHT, "weight32": WEIGHT}, **common
+        )
+        np.testing.assert_array_equal(weight, expected[0])
+        np.testing.assert_array_equal(master, expected[0])
+        np.testing.assert_array_equal(momentum, expected[1:])
+
+
+@pytest.mark.parametrize("name", [name for name in names() if get(name).overwrites])
 def test_updates_may_overwrite_what_they_read(name: str) -> None:
     operator = get(name)
     assert operator.example is not None
     (stage,) = operator.stages({}, operator.example.shapes)
     bound = stage.bind(operator.example.shapes)
-    assert set(operator.overwrites) <= bound.in_place
+    assert set(operator.overwrites) & bound.reads <= bound.in_place
     assert len(operator.overwrites) == len(bound.output_shapes) == len(operator.outputs({}))

@@ -215,6 +215,7 @@ def test_activations() -> None:
         "sigmoid": 1 / (1 + np.exp(-data)),
         "tanh": np.tanh(data),
         "softrelu": np.logaddexp(data, 0),
+        "softsign": data / (1 + np.abs(data)),
     }
     for kind, values in expected.items():
         (result,) = get("Activation").bind({"data": (5,)}, act_type=kind).compute({"data": data})
@@ -222,10 +223,19 @@ def test_activations() -> None:
     slopes = {
         "leaky": np.where(data > 0, data, 0.1 * data),
         "elu": np.where(data > 0, data, 0.1 * np.expm1(data)),
+        "gelu": data * [0.5 * (1 + math.erf(x / math.sqrt(2))) for x in data],
     }
     for kind, values in slopes.items():
         (result,) = get("LeakyReLU").bind({"data": (5,)}, act_type=kind, slope=0.1).compute({"data": data})
         np.testing.assert_allclose(result, values, atol=1e-15, err_msg=kind)
+
+
+def test_casts_keep_the_type_and_cut_off_fractions() -> None:
+    data = np.array([-1.7, 0.4, 255.6, 258.2])
+    expected = {"float16": data, "int32": [-1, 0, 255, 258], "uint8": [255, 0, 255, 2]}
+    for dtype, values in expected.items():
+        (result,) = get("Cast").bind({"data": (4,)}, dtype=dtype).compute({"data": data})
+        np.testing.assert_array_equal(result, values, err_msg=dtype)
 
 
 def test_sums_clips_and_choices() -> None:
