@@ -141,3 +141,53 @@ def trace(m):
 """
     bound = bind(text, {"m": (4, 3, 3)})
     assert strategies(bound) == {"b": ("concat", None)}
+
+
+def custom(body):
+    """A description whose root is `body`, with the custom reducers that it uses."""
+    declared = {"Fold": "p + q - p * q, 0", "Most": "maximum(p, q), -inf"}
+    lines = [
+        f"    {name} = Reducer(lambda p, q: {text})\n" for name, text in declared.items() if name in body
+    ]
+    return f"def f(a, b):\n{''.join(lines)}    return lambda i: {body}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("Fold(lambda k: a[i, k] * b[k])", {"i": "concat", "k": "reduce"}),
+        ("Fold(lambda k, m: a[i, k] * b[m])", {"i": "concat", "k": "reduce", "m": "reduce"}),
+        ("Fold(lambda m: Fold(lambda k: a[i, k] * b[m]))", {"i": "concat", "k": "reduce", "m": "reduce"}),
+        ("Fold(lambda m: Most(lambda k: a[i, k] * b[m]))", {"i": "concat", "m": "reduce"}),
+        ("Fold(lambda m: Sum(lambda k: a[i, k] * b[m]))", {"i": "concat", "m": "reduce"}),
+        ("Sum(lambda m: Fold(lambda k: a[i, k] * b[m]))", {"i": "concat", "m": "reduce"}),
+        ("-Fold(lambda k: a[i, k] * b[k])", {"i": "concat"}),
+        ("2 * Fold(lambda k: a[i, k] * b[k])", {"i": "concat"}),
+        ("Fold(lambda k: a[i, k]) + b[0]", {"i": "concat"}),
+    ],
+)
+def test_custom_reducers_split_at_the_root(bind, body, expected):
+    bound = bind(custom(body), SHAPES)
+    assert {s.variable: s.kind for s in bound.strategies} == expected
+    for strategy in bound.strategies:
+        if strategy.kind == "reduce" and strategy.variable != "m":
+            assert str(strategy.reducer) == "Fold"
+    for refusal in bound.refusals:
+        assert refusal.reason.startswith(("its Fold stands under", "its Most stands under", "its Sum stands"))
+
+
+@pytest.mark.parametrize("workers", range(2, 6))
+def test_partial_results_of_a_custom_reducer_combine(bind, workers):
+    bound = bind(custom("Fold(lambda k: a[i, k] * b[k])"), SHAPES)
+    random = np.random.default_rng(5)
+    tensors = {name: random.integers(-4, 5, shape) for name, shape in SHAPES.items()}
+    (whole,) = bound.interpret(tensors)
+    total = None
+    for box in bound.split(("k",), (workers,)).tolist():
+        intervals = dict(zip(bound.variables, map(tuple, box), strict=True))
+        (part,) = tdl.interpret(bound.description, bound.extents, tensors, bound.shapes, box=intervals)
+        if total is None:
+            total = part
+        else:
+            tdl.combiner(bound.reducer("k"))(total, part, total)
+    np.testing.assert_array_equal(total, whole)

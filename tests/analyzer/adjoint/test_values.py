@@ -189,11 +189,33 @@ CASES: dict[str, tuple[str, Shapes]] = {
     "index as a value": ("lambda i: a[i] * i + Sum(lambda k: a[k] * (k - i))", {"a": (4,)}),
 }
 
+CUSTOM = {
+    "log-sum-exp": ("log(exp(p) + exp(q)), -inf", "lambda b: Fold(lambda k: x[b, k])"),
+    "probability of any": ("p + q - p * q, 0", "lambda b: y[b + 1] * Fold(lambda k: x[b, k] * y[k + 1])"),
+    "norm inside an expression": (
+        "hypot(p, q), 0",
+        "lambda b, i: x[b, i] / Fold(lambda k: x[b, k] + y[b + 2])",
+    ),
+    "nested, over several variables": (
+        "log1p(expm1(p) + expm1(q)), 0",
+        "lambda q: Fold(lambda p=2: Fold(lambda k, m=2: x[q, k + p] * y[m] + Sum(lambda n: y[n])))",
+    ),
+    "smooth maximum": ("maximum(p, q), -inf", "lambda b: Fold(lambda k: x[b, k] * y[0])"),
+}
+
 UNARY = [
     name for name, function in FUNCTIONS.items() if function.arity == 1 and function.derivatives != ("",)
 ]
 DEFINED_BELOW_ONE = {"arcsin", "arccos", "arctanh", "tan"}
 DEFINED_ABOVE_ONE = {"arccosh"}
+
+
+@pytest.mark.parametrize("name", CUSTOM)
+def test_gradients_through_custom_reducers(name: str) -> None:
+    reducer, body = CUSTOM[name]
+    shapes: Shapes = {"x": (3, 4), "y": (5,)} if "y[" in body else {"x": (3, 4)}
+    header = f"def operator({', '.join(shapes)}):\n    Fold = Reducer(lambda p, q: {reducer})\n"
+    check(parse(f"{header}    return {body}"), data(shapes))
 
 
 @pytest.mark.parametrize("name", CASES)
