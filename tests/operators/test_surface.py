@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -94,7 +97,7 @@ def test_several_outputs() -> None:
 
 
 def test_words_of_the_language_are_never_called() -> None:
-    for word in (Sum, tofu.Max, tofu.Min, tofu.Prod, Opaque):
+    for word in (Sum, tofu.Max, tofu.Min, tofu.Prod, tofu.Reducer, Opaque):
         with pytest.raises(DescriptionError, match="inside a description"):
             word(lambda i: i)
 
@@ -105,6 +108,48 @@ def test_errors_of_a_decorated_function_point_into_its_file() -> None:
         @tofu.op
         def broken(data):
             return lambda i: wrong[i]  # noqa: F821
+
+
+def test_load(tmp_path: Path) -> None:
+    path = tmp_path / "conv1d.tdl"
+    path.write_text(CONV1D, encoding="utf-8")
+    assert tofu.load(path) == tofu.load(str(path)) == conv1d
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"def f(a):\n    return lambda i: b[i]\n", r"wrong\.tdl:2:22: unknown tensor 'b'"),
+        (b"def f(a):\n# \xff\n", r"wrong\.tdl:2: byte 0xff is not UTF-8"),
+        (b"\xef\xbb\xbfdef f(a): return lambda i: a[i]", r"wrong\.tdl:1:1: U\+FEFF"),
+        (b"#" * 2**16 + b"\n", r"wrong\.tdl is no description: it is larger than 64 KiB"),
+        (b"def f(a): return lambda i: a[i]\ndef g(a): return lambda i: a[i]", r"wrong\.tdl:2:1: .*'def'"),
+    ],
+)
+def test_files_that_are_no_description(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "wrong.tdl"
+    path.write_bytes(content)
+    with pytest.raises(DescriptionError, match=message):
+        tofu.load(path)
+
+
+@pytest.mark.parametrize("path", ["", "absent.tdl", "folder", "null\0character"])
+def test_files_that_cannot_be_read(tmp_path: Path, path: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DescriptionError, match="cannot be read: "):
+        tofu.load(f"{tmp_path}/{path}")
+
+
+def test_a_decorated_function_whose_source_python_does_not_keep() -> None:
+    names: dict[str, Any] = {}
+    exec("def typed(a):\n    return lambda i: a[i]", names)  # as at a prompt
+    with pytest.raises(DescriptionError, match=r"source of 'typed' is not available.*tofu\.parse"):
+        tofu.op(names["typed"])
+
+
+def test_an_operator_whose_attributes_have_no_default_prints() -> None:
+    text = "def f(a, *, n):\n    return lambda i: a[i] * n\n"
+    assert str(tofu.parse(text)) == text
 
 
 def test_shapes_and_arrays_that_do_not_fit() -> None:
