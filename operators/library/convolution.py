@@ -69,20 +69,25 @@ def _text(attributes: Attributes, channel: str) -> str:
     )
 
 
-def _kernels(attributes: Attributes) -> Mapping[str, Attachment]:
-    """Matrix products over gathered windows, for the stage without the bias and for its gradients."""
+def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, Attachment]:
+    """Matrix products over gathered windows, for the stage without the bias and for its gradients.
+
+    A `depthwise` convolution, one channel and one filter in each group, has products too small to be worth
+    gathering for, save those over all places that make its weight's gradient.
+    """
     stride, dilate, pad = (
         per_dimension("Convolution", attributes, name, default)
         for name, default in (("stride", 1), ("dilate", 1), ("pad", 0))
     )
     geometry = (stride, dilate, pad, attributes.integer("num_group"))
-    attachment = Attachment(
-        kernels.Convolution(*geometry),
-        {
-            "data": kernels.ConvolutionDataGradient(*geometry),
-            "weight": kernels.ConvolutionWeightGradient(*geometry),
-        },
-    )
+    weight = kernels.ConvolutionWeightGradient(*geometry)
+    if depthwise:
+        attachment = Attachment(adjoints={"weight": weight})
+    else:
+        attachment = Attachment(
+            kernels.Convolution(*geometry),
+            {"data": kernels.ConvolutionDataGradient(*geometry), "weight": weight},
+        )
     return {"output_0" if attributes.flag("no_bias") else "product": attachment}
 
 
@@ -93,8 +98,11 @@ def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant
         return variant(_text(attributes, "c"), _constants(attributes), _kernels(attributes))
     if filters % groups:
         raise OperatorError(f"Convolution: num_filter={filters} is not a multiple of num_group={groups}")
-    channel = f"f // {filters // groups} * {shapes['weight'][1]} + c"
-    return variant(_text(attributes, channel), _constants(attributes), _kernels(attributes))
+    channels = shapes["weight"][1]
+    attached = _kernels(attributes, depthwise=channels == 1 and filters == groups)
+    return variant(
+        _text(attributes, f"f // {filters // groups} * {channels} + c"), _constants(attributes), attached
+    )
 
 
 def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:

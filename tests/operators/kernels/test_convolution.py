@@ -9,6 +9,7 @@ import pytest
 
 from tofu import tdl
 from tofu.errors import OperatorError
+from tofu.operators import get
 from tofu.operators.kernel import KernelCall
 from tofu.operators.kernels import (
     Convolution,
@@ -87,3 +88,19 @@ def test_unknown_form_is_refused() -> None:
     call = KernelCall(bound, box, arrays, regions, (np.empty((1, 1, 3)),))
     with pytest.raises(OperatorError, match="reads 'weight' in 2 places"):
         Convolution((1,), (1,), (0,))(call)
+
+
+@pytest.mark.parametrize(("groups", "attached"), [(1, True), (2, True), (4, False)])
+def test_depthwise_is_left_to_derived_kernels(groups: int, attached: bool) -> None:
+    """Except for the weight's gradient; what is computed must not depend on it."""
+    attributes = {"kernel": (3, 3), "num_filter": 4, "num_group": groups, "pad": (1, 1), "no_bias": True}
+    shapes = {"data": (2, 4, 5, 4), "weight": (4, 4 // groups, 3, 3)}
+    (stage,) = get("Convolution").stages(attributes, shapes)
+    shapes["grad_0"] = stage.bind(shapes).output_shapes[0]
+    gradients = {tensor: stage.adjoint(tensor)[0] for tensor in ("data", "weight")}
+    assert (stage.kernel is not None) == (gradients["data"].kernel is not None) == attached
+    assert gradients["weight"].kernel is not None
+    for computed in (stage, *gradients.values()):
+        needed = {name: shapes[name] for name in computed.inputs}
+        tensors, bound = tensors_of(needed), computed.bind(needed)
+        np.testing.assert_array_equal(bound.compute(tensors)[0], bound.interpret(tensors)[0])
