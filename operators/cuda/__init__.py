@@ -3,7 +3,8 @@
 from .datatypes import DATA_TYPES, DataType, data_type
 from .entries import Entry
 from .kernel import CudaKernel, generate, translation_unit
-from .launch import Launch, launch_of, launches, pack
+from .launch import Launch, launch_of, launches
+from .packing import pack
 from .parameters import Parameters
 
 __all__ = [

@@ -7,8 +7,9 @@ may be read, so it is put under the condition that they are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import assert_never
 
 from ...analyzer.affine import reads_elements
@@ -19,6 +20,7 @@ from ...tdl.traverse import walk
 from .functions import spelling
 from .indices import index_text
 from .parameters import INSTANCE, Gather, Parameters
+from .reducers import neutral, reduced_kind, reducer_name
 from .values import Kind, Value, bare, common, literal
 
 _ARITHMETIC = {"+": "{} + {}", "-": "{} - {}", "*": "{} * {}"}
@@ -49,12 +51,20 @@ Looper = Callable[["Body", ast.Reduce], "Loop"]
 class Body:
     """The statements of one kernel, being written.
 
-    `names` are the index variables of the outermost scope. `cooperate`, if given, writes the reductions that
-    are computed there. `outside` holds the loops that the reduction being written has left.
+    `names` are the index variables of the outermost scope. `cooperate`, if given, writes the reductions
+    that are computed there. `given` are variables that stand for values. `outside` holds the loops that
+    the reduction being written has left.
     """
 
-    def __init__(self, parameters: Parameters, names: tuple[str, ...], cooperate: Looper | None) -> None:
+    def __init__(
+        self,
+        parameters: Parameters,
+        names: tuple[str, ...],
+        cooperate: Looper | None = None,
+        given: Mapping[str, Value] = MappingProxyType({}),
+    ) -> None:
         self.parameters = parameters
+        self.given = given
         self.cooperate = cooperate
         self.scopes = [Scope(frozenset(names))]
         self.outside: tuple[str, ...] = ()
@@ -77,6 +87,8 @@ class Body:
         match node:
             case ast.Number(value=number):
                 return literal(parameters.operator, number, parameters.real)
+            case ast.Variable(name=name) if name in self.given:
+                return self.given[name]
             case ast.Variable(name=name):
                 return Value(f"static_cast<long long>({parameters.variable(name)})", Kind.INTEGER)
             case ast.Extent(tensor=tensor, axis=axis):
@@ -250,25 +262,39 @@ def serial(body: Body, node: ast.Reduce) -> Loop:
     body.scopes += [Scope(frozenset((binder.name,)), loop=True) for binder in node.variables]
     value = body.value(node.body)
     scopes, body.scopes = body.scopes[depth:], body.scopes[:depth]
-    total, kind = body.fresh("r"), common((value,))
+    total = Value(body.fresh("r"), reduced_kind(node.reducer, value))
     lines = [accumulation(node, total, value)]
     for binder, scope in zip(reversed(node.variables), reversed(scopes), strict=True):
         name = body.parameters.variable(binder.name)
         lower, upper = body.parameters.lower(binder.name), body.parameters.upper(binder.name)
         head = f"for (Index {name} = {lower}; {name} < {upper}; ++{name}) {{"
         lines = [head, *indented(scope.lines + lines), "}"]
-    return Loop(declaration(node, total, kind), lines, Value(total, kind))
+    return Loop(declaration(body, node, total), lines, total)
 
 
-def declaration(node: ast.Reduce, total: str, kind: Kind) -> str:
+def declaration(body: Body, node: ast.Reduce, total: Value) -> str:
     """The declaration of a reduction's result, which starts as the reducer's neutral element."""
-    return f"{kind.value} {total} = {_NEUTRAL[kind][node.reducer]};"
+    start = neutral(body.parameters.operator, node.reducer, total.kind, body.parameters.real)
+    return f"{total.kind.value} {total.text} = {start};"
 
 
-def accumulation(node: ast.Reduce, total: str, value: Value) -> str:
+def accumulation(node: ast.Reduce, total: Value, element: Value) -> str:
     """The statement that adds one element to a reduction's result."""
-    number = bare(value.number(common((value,))))
-    return f"{total} = tofu::{node.reducer}::combine({total}, {number});"
+    number = bare(element.number(total.kind))
+    return f"{total.text} = {reducer_name(node.reducer)}::combine({total.text}, {number});"
+
+
+def reducer_text(parameters: Parameters, reducer: ast.CustomReducer) -> str:
+    """The struct of a description's own reducer."""
+    sides = {name: Value(parameters.variable(name), Kind.REAL) for name in (reducer.left, reducer.right)}
+    result = Body(parameters, (), given=sides).value(reducer.body)
+    head = ", ".join(f"real {value.text}" for value in sides.values())
+    lines = [
+        f"struct {reducer_name(reducer)} {{",
+        f"    static TOFU_DEVICE real combine({head}) {{ return {bare(result.real)}; }}",
+        "};",
+    ]
+    return "\n".join(lines)
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -285,19 +311,3 @@ def free_variables(node: ast.Expression) -> frozenset[str]:
 def _argument(spelled: str, text: str) -> str:
     """An argument, without parentheses where the spelling is a function's call."""
     return bare(text) if spelled[0].isalpha() else text
-
-
-_NEUTRAL = {
-    Kind.REAL: {
-        ast.Reducer.SUM: "0",
-        ast.Reducer.PROD: "1",
-        ast.Reducer.MAX: "-real(tofu::infinity())",
-        ast.Reducer.MIN: "real(tofu::infinity())",
-    },
-    Kind.INTEGER: {
-        ast.Reducer.SUM: "0",
-        ast.Reducer.PROD: "1",
-        ast.Reducer.MAX: "tofu::lowest_integer()",
-        ast.Reducer.MIN: "tofu::highest_integer()",
-    },
-}

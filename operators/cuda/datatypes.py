@@ -41,7 +41,9 @@ def data_type(name: str) -> DataType:
     """The type of this name. Raises OperatorError for one that kernels do not know."""
     found = DATA_TYPES.get(name)
     if found is None:
-        raise OperatorError(f"no CUDA kernel for elements of type {name!r}; use one of {', '.join(DATA_TYPES)}")
+        raise OperatorError(
+            f"no CUDA kernel for elements of type {name!r}; use one of {', '.join(DATA_TYPES)}"
+        )
     return found
 
 

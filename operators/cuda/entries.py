@@ -13,7 +13,11 @@ from ...tdl import ast
 from ...tdl.traverse import Node, children
 from .body import Body, Loop, Scope, accumulation, declaration, free_variables, indented
 from .parameters import INSTANCE, Parameters
-from .values import Value, bare, common
+from .reducers import reduced_kind, reducer_name
+from .values import Value, bare
+
+BLOCK_THREADS = 256
+"""The most threads of a block, a power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def entry_text(parameters: Parameters, entry: Entry) -> str:
 
 
 def _by_threads(parameters: Parameters, entry: Entry) -> list[str]:
-    body = Body(parameters, entry.variables, None)
+    body = Body(parameters, entry.variables)
     if entry.variables:
         body.add("Index at = Index(blockIdx.x) * Index(blockDim.x) + Index(threadIdx.x);")
         body.add(f"if (at >= {_count(parameters, entry.variables)}) return;")
@@ -126,10 +130,10 @@ def cooperative(body: Body, node: ast.Reduce) -> Loop:
     value = body.value(node.body)
     scope = body.scopes.pop()
     assert len(body.scopes) == depth, "a scope was left open"
-    total, kind = body.fresh("r"), common((value,))
+    total = Value(body.fresh("r"), reduced_kind(node.reducer, value))
     lines = [head, *indented([*scope.lines, accumulation(node, total, value)]), "}"]
-    lines.append(f"{total} = tofu::combine_block<tofu::{node.reducer}>({total});")
-    return Loop(declaration(node, total, kind), lines, Value(total, kind))
+    lines.append(f"{total.text} = tofu::combine_block<{reducer_name(node.reducer)}>({total.text});")
+    return Loop(declaration(body, node, total), lines, total)
 
 
 def _spread(body: Body, names: tuple[str, ...], used: frozenset[str] | None = None) -> str:

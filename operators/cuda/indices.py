@@ -66,7 +66,8 @@ def magnitude(parameters: Parameters, index: ast.Index, largest: Mapping[str, in
             case ast.Binary(operator="*", left=left, right=right):
                 return max(bound(left), 1) * max(bound(right), 1)
             case ast.Binary(operator="**", left=left, right=ast.Number(value=power)):
-                return max(bound(left), 1) ** max(2 * int(power), 1)
+                largest_square: int = max(bound(left), 1) ** max(2 * int(power), 1)
+                return largest_square
             case ast.Binary(left=left, right=right):
                 return bound(left) + bound(right) + 1
             case ast.Call(arguments=arguments):

@@ -16,7 +16,9 @@ from itertools import chain
 from ...analyzer.identity import number_types
 from ...tdl import ast
 from ...tdl.printer import format
-from .entries import Entry, entries, entry_text
+from ...tdl.traverse import custom_reducers
+from .body import reducer_text
+from .entries import BLOCK_THREADS, Entry, entries, entry_text
 from .parameters import Parameters, make_parameters
 
 
@@ -49,9 +51,9 @@ class CudaKernel:
 def generate(description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str]) -> CudaKernel:
     """The kernel of a specialised description without stages.
 
-    `inputs` names the element type of every tensor that is read, `outputs` that of every output: a name of
-    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError for an opaque
-    function, a scalar function without a spelling, and a missing or unknown type.
+    `inputs` names the element type of every tensor that is read, `outputs` that of every output, as in
+    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError
+    for an opaque function, a scalar function without a spelling, and a missing or unknown type.
     """
     parameters = make_parameters(description, inputs, outputs)
     key = tuple((name, entry.name) for name, entry in parameters.inputs)
@@ -62,11 +64,15 @@ def translation_unit(kernels: Iterable[CudaKernel]) -> str:
     """CUDA C++ source that defines several kernels; for nvcc, and for NVRTC with CUDA's include folder."""
     chosen = tuple(kernels)
     typed = chain.from_iterable(
-        chain((entry for _, entry in kernel.parameters.inputs), kernel.parameters.outputs) for kernel in chosen
+        chain((entry for _, entry in kernel.parameters.inputs), kernel.parameters.outputs)
+        for kernel in chosen
     )
     macros = sorted({entry.macro for entry in typed if entry.macro})
+    macros.append(f"TOFU_BLOCK_THREADS {BLOCK_THREADS}")
     prelude = (files(__package__) / "prelude.h").read_text(encoding="utf-8")
-    return "\n".join([*(f"#define {macro}" for macro in macros), prelude, *(kernel.text for kernel in chosen)])
+    return "\n".join(
+        [*(f"#define {macro}" for macro in macros), prelude, *(kernel.text for kernel in chosen)]
+    )
 
 
 @cache
@@ -84,6 +90,7 @@ def _generate(
     lines = [f"// {line}".rstrip() for line in text.splitlines()]
     lines += [f"namespace tofu {{ namespace {name} {{", "", f"using real = {parameters.real};", ""]
     lines += [parameters.struct_text(), ""]
+    lines += [f"{reducer_text(parameters, reducer)}\n" for reducer in custom_reducers(description)]
     lines += [f"{entry_text(parameters, entry)}\n" for entry in chain.from_iterable(groups)]
     lines += [f"}} }}  // namespace tofu::{name}", ""]
     return CudaKernel(name, parameters, groups, "\n".join(lines))

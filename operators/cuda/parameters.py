@@ -70,7 +70,9 @@ class Parameters:
     @cached_property
     def ranks(self) -> dict[str, int]:
         """Ranks of the tensors that are read."""
-        return {node.tensor: len(node.indices) for node in walk(self.description) if isinstance(node, ast.Element)}
+        return {
+            node.tensor: len(node.indices) for node in walk(self.description) if isinstance(node, ast.Element)
+        }
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -195,7 +197,8 @@ def make_parameters(
         raise OperatorError(f"{description.name}: no element type is given for {', '.join(missing)}")
     if len(outputs) != len(description.outputs):
         raise OperatorError(
-            f"{description.name} has {len(description.outputs)} outputs, {len(outputs)} element types are given"
+            f"{description.name} has {len(description.outputs)} outputs, "
+            f"{len(outputs)} element types are given"
         )
     typed = tuple((name, data_type(inputs[name])) for name in names)
     return Parameters(description, typed, tuple(data_type(name) for name in outputs))

@@ -11,7 +11,7 @@
 
 namespace tofu {
 
-constexpr unsigned block_threads = 256;
+constexpr unsigned block_threads = TOFU_BLOCK_THREADS;
 
 // Elements: float16 and bfloat16 are float32 in registers, integers are 64 bits wide.
 TOFU_DEVICE float load(float element) { return element; }

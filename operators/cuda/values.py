@@ -13,7 +13,6 @@ import numpy as np
 
 from ...errors import OperatorError
 
-
 _INTEGER = re.compile(r"-?\d+LL")
 """An integer literal as `literal` writes it."""
 

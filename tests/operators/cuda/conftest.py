@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,7 +67,9 @@ def library_cases(name: str) -> Iterator[Case]:
             yield from (Case(name, adjoint, shapes) for adjoint in stage.adjoint(tensor))
     gradient = operator.gradient(example.attributes, example.shapes)
     for stage in gradient.stages if gradient else ():
-        shapes = known | {f"grad_{number}": known[f"output_{number}"] for number in range(len(stages[-1].produces))}
+        shapes = known | {
+            f"grad_{number}": known[f"output_{number}"] for number in range(len(stages[-1].produces))
+        }
         yield Case(name, stage, shapes)
         known = {**known, **zip_shapes(stage, shapes)}
 
@@ -88,7 +91,7 @@ def cases() -> Callable[[Sequence[str]], list[Case]]:
 
 
 class Host:
-    """Kernels compiled for the CPU."""
+    """Kernels compiled for the CPU; TOFU_SHIM_FLAGS adds options, such as a sanitizer's."""
 
     def __init__(self, kernels: Sequence[CudaKernel], folder: Path, *flags: str) -> None:
         compiler = shutil.which("g++")
@@ -96,8 +99,17 @@ class Host:
             pytest.skip("g++ is not installed: kernel bodies cannot run on the CPU")
         source, binary = folder / "kernels.cpp", folder / "kernels.so"
         source.write_text(host_source(kernels), encoding="utf-8")
+        flags += tuple(os.environ.get("TOFU_SHIM_FLAGS", "").split())
         command = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", "-ffp-contract=off", *flags]
-        command += ["-include", str(HERE / "shim.h"), "-I", str(HERE / "host"), str(source), "-o", str(binary)]
+        command += [
+            "-include",
+            str(HERE / "shim.h"),
+            "-I",
+            str(HERE / "host"),
+            str(source),
+            "-o",
+            str(binary),
+        ]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr[:4000]
         self.library = ctypes.CDLL(str(binary))
@@ -123,7 +135,8 @@ def host_source(kernels: Sequence[CudaKernel]) -> str:
     for kernel in kernels:
         for name in kernel.functions:
             lines.append(
-                f'extern "C" void run_{name}(const tofu::{kernel.name}::Parameters* p, unsigned blocks, unsigned threads) '
+                f'extern "C" void run_{name}'
+                f"(const tofu::{kernel.name}::Parameters* p, unsigned blocks, unsigned threads) "
                 f"{{ shim_launch(blocks, threads, [&] {{ tofu::{kernel.name}::{name}(*p); }}); }}"
             )
     return "\n".join(lines)
@@ -138,7 +151,8 @@ def host(tmp_path: Path) -> Callable[..., Host]:
 def random_tensors(case_bound: BoundOperator, rng: np.random.Generator) -> dict[str, Array]:
     """Multiples of 1/8, which every type holds exactly; whole numbers in range where they are indices."""
     tensors = {
-        name: rng.integers(-24, 25, case_bound.shapes[name]) / 8 for name in case_bound.description.tensor_names
+        name: rng.integers(-24, 25, case_bound.shapes[name]) / 8
+        for name in case_bound.description.tensor_names
     }
     for node in tdl.walk(case_bound.description):
         if isinstance(node, ast.Element):
@@ -148,7 +162,9 @@ def random_tensors(case_bound: BoundOperator, rng: np.random.Generator) -> dict[
                     for inner in tdl.walk(index):
                         if isinstance(inner, ast.Element):
                             shape = case_bound.shapes[inner.tensor]
-                            tensors[inner.tensor] = rng.integers(0, limit, shape).astype(float)
+                            tensors[inner.tensor] = rng.integers(min(1, limit - 1), limit, shape).astype(
+                                float
+                            )
     return tensors
 
 
@@ -168,7 +184,11 @@ def decode(bits: Array, dtype: str) -> Array:
 
 
 def make_call(
-    bound: BoundOperator, box: Array, tensors: Mapping[str, Array], dtypes: Mapping[str, str], outputs: Sequence[str]
+    bound: BoundOperator,
+    box: Array,
+    tensors: Mapping[str, Array],
+    dtypes: Mapping[str, str],
+    outputs: Sequence[str],
 ) -> KernelCall:
     """A call whose inputs and outputs are views into larger arrays; outputs start as nonsense."""
     inputs, regions = {}, {}
@@ -177,11 +197,15 @@ def make_call(
             regions[name] = to_region(boxes[0])
             part = tensors[name][tuple(slice(*interval) for interval in regions[name])]
             padded = np.pad(encode(part, dtypes[name]), 1, constant_values=77)
-            inputs[name] = padded[(slice(1, -1),) * part.ndim]
+            inputs[name] = padded[(..., *(slice(1, -1),) * part.ndim)]
     made = []
     for dtype, boxes in zip(outputs, bound.output_regions(box[None]), strict=True):
         shape = tuple(boxes[0, :, 1] - boxes[0, :, 0])
-        made.append(np.full(tuple(n + 2 for n in shape), 99, data_type(dtype).numpy)[(slice(1, -1),) * len(shape)])
+        made.append(
+            np.full(tuple(n + 2 for n in shape), 99, data_type(dtype).numpy)[
+                (..., *(slice(1, -1),) * len(shape))
+            ]
+        )
     intervals = dict(zip(bound.variables, to_region(box), strict=True))
     return KernelCall(bound, intervals, inputs, regions, tuple(made))
 
@@ -214,12 +238,16 @@ def compare() -> Callable[..., None]:
         for number in range(boxes):
             box = random_box(bound, rng) if number else bound.full_box
             call = make_call(bound, box, known, dtypes, outputs)
-            expected = tdl.interpret(bound.description, bound.extents, known, bound.shapes, box=dict(call.box))
+            expected = tdl.interpret(
+                bound.description, bound.extents, known, bound.shapes, box=dict(call.box)
+            )
             if not any(output.size for output in call.outputs):
                 continue
             for group in kernel.groups:
                 for entry in group:
-                    for narrow, threads in ((True, 1), (False, 4), (True, 8))[: 3 if entry.cooperative else 2]:
+                    for narrow, threads in ((True, 1), (False, 4), (True, 8))[
+                        : 3 if entry.cooperative else 2
+                    ]:
                         for output in call.outputs:
                             output[...] = 99
                         flags = machine.run(kernel, entry, call, narrow, threads)

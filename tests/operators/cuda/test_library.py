@@ -1,4 +1,4 @@
-"""Every operator of the library with its gradients: the kernel's body, run on the CPU, against the interpreter."""
+"""The library's operators and their gradients: kernel bodies, run on the CPU, against the interpreter."""
 
 from __future__ import annotations
 
@@ -9,10 +9,26 @@ import pytest
 
 from tofu.operators import names
 
-SAMPLE = ("BatchNorm", "Convolution", "Embedding", "LRN", "Pooling", "SoftmaxOutput", "adam_update", "take", "topk")
+SAMPLE = (
+    "BatchNorm",
+    "Convolution",
+    "Embedding",
+    "LRN",
+    "Pooling",
+    "SoftmaxOutput",
+    "adam_update",
+    "take",
+    "topk",
+)
 
 
-def run(cases: Callable[..., Any], host: Callable[..., Any], compare: Callable[..., None], chosen: list[str], dtype: str) -> None:
+def run(
+    cases: Callable[..., Any],
+    host: Callable[..., Any],
+    compare: Callable[..., None],
+    chosen: list[str],
+    dtype: str,
+) -> None:
     found = cases(chosen)
     kernels = {case: case.kernel(dtype) for case in found}
     machine = host(list({kernel.name: kernel for kernel in kernels.values()}.values()))
@@ -20,7 +36,13 @@ def run(cases: Callable[..., Any], host: Callable[..., Any], compare: Callable[.
     for case, kernel in kernels.items():
         description = case.stage.description
         try:
-            compare(machine, case.bound, kernel, dict.fromkeys(description.tensor_names, dtype), [dtype] * len(description.outputs))
+            compare(
+                machine,
+                case.bound,
+                kernel,
+                dict.fromkeys(description.tensor_names, dtype),
+                [dtype] * len(description.outputs),
+            )
         except AssertionError as error:
             failures.append(f"{case.operator}: {description.name}: {error}")
     assert not failures, f"{len(failures)} of {len(kernels)}:\n" + "\n".join(failures)
