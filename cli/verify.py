@@ -1,0 +1,65 @@
+"""`tofu verify`: check a plan file independently of the search that wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .options import Shape, ShapeOption, json_option
+
+
+@click.command("verify")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("model")
+@click.option("--workers", "-w", type=click.IntRange(1, 4096), help="Refuse plans for another number.")
+@click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
+@click.option(
+    "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
+)
+@click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
+@json_option
+def command(
+    plan: Path,
+    model: str,
+    workers: int | None,
+    batch: int | None,
+    shapes: tuple[tuple[str, Shape], ...],
+    optimizer: str,
+    as_json: bool,
+) -> None:
+    """Check that PLAN is a valid plan for MODEL's training graph and moves the bytes it states.
+
+    The checker shares no code with search and lowering. Anything wrong ends in a message and status 2.
+    """
+    from ..partitioner import Plan, lower
+    from ..partitioner.verify import check_workers, verify
+    from ..partitioner.verify_program import verify_program
+    from .target import load_model
+
+    found = Plan.load(plan)
+    if workers is not None:
+        check_workers(found, workers)
+    graph = load_model(model, batch, dict(shapes)).training_graph(optimizer=optimizer)
+    verify(graph, found)
+    programs = lower(graph, found)
+    verify_program(graph, found.workers, found.cost_bytes, programs)
+    facts = {
+        "plan": str(plan),
+        "model": model,
+        "workers": found.workers,
+        "tensors": len(graph.tensors),
+        "operators": len(graph.operations),
+        "instructions": sum(len(program.instructions) for program in programs.programs),
+        "cost_bytes": found.cost_bytes,
+        "verified": True,
+    }
+    if as_json:
+        click.echo(json.dumps(facts))
+        return
+    click.echo(
+        f"{plan} is valid for {model} on {found.workers} workers: {facts['tensors']} tensors, "
+        f"{facts['operators']} operators and {facts['instructions']} instructions checked, "
+        f"{found.cost_bytes} bytes recounted"
+    )
