@@ -27,6 +27,11 @@ class Binding(StagedBound):
         super().__init__(description, shapes)
         self.parts = stages
 
+    def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
+        """The outputs from the description alone; `opaque` adds to the functions that the stages bring."""
+        functions = {name: function for stage in self.parts for name, function in stage.opaques.items()}
+        return super().interpret(tensors, {**functions, **(opaque or {})})
+
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """The outputs for whole input tensors, stage by stage, from attached or derived kernels."""
         known = checked_arrays(self.description.name, self.shapes, tensors)

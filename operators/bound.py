@@ -28,6 +28,7 @@ class BoundOperator(Bound):
         analysis = analyze(stage.description)
         super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
         self.stage = stage
+        self._has_parts = has_parts(stage.description)
 
     def prepare(self, call: KernelCall) -> Callable[[], None]:
         """The function that computes one box of this operator, called once per iteration."""
@@ -38,7 +39,12 @@ class BoundOperator(Bound):
             return _nothing
         if self.stage.kernel is not None:
             return self.stage.kernel(call)
-        return compute_by_parts(call, opaque) if has_parts(self.description) else derive(call)
+        functions = {**self.stage.opaques, **opaque}
+        return compute_by_parts(call, functions) if self._has_parts else derive(call)
+
+    def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
+        """The outputs from the description alone; `opaque` adds to the functions that the stage brings."""
+        return super().interpret(tensors, {**self.stage.opaques, **(opaque or {})})
 
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """The outputs for whole input tensors, from the attached kernel or else the derived one.

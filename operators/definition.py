@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 from .. import tdl
 from ..analyzer.region import Shape
@@ -21,6 +22,7 @@ from .kernel import Kernel
 Constant = int | float | bool | tuple[int | float, ...]
 NOTHING: Mapping[str, Constant] = MappingProxyType({})
 NO_TARGETS: Mapping[str, str] = MappingProxyType({})
+NO_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,15 @@ class Variant:
     """A description and the values of its keyword-only parameters.
 
     `kernels` are listed by the stage that they compute, `output_0` for the last. `targets`, of a custom
-    gradient, says for each argument which stage or output is its gradient.
+    gradient, says for each argument which stage or output is its gradient. `opaques` are the functions
+    behind the description's `Opaque()` names, on NumPy arrays.
     """
 
     description: ast.Description
     constants: Mapping[str, Constant] = field(default_factory=lambda: NOTHING)
     kernels: Mapping[str, Attachment] = field(default_factory=lambda: NO_KERNELS)
     targets: Mapping[str, str] = field(default_factory=lambda: NO_TARGETS)
+    opaques: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: NO_FUNCTIONS)
 
 
 def variant(
@@ -53,9 +57,10 @@ def variant(
     constants: Mapping[str, Constant] = NOTHING,
     kernels: Mapping[str, Attachment] = NO_KERNELS,
     targets: Mapping[str, str] = NO_TARGETS,
+    opaques: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
 ) -> Variant:
     """A variant from TDL text; equal texts are parsed once."""
-    return Variant(_parsed(text), constants, kernels, targets)
+    return Variant(_parsed(text), constants, kernels, targets, opaques)
 
 
 def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachment] = NO_KERNELS) -> Variant:

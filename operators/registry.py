@@ -5,9 +5,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 
 from ..errors import OperatorError
 from .operator import Operator
+
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "Custom": (
+            "what a Python class computes cannot be analysed; describe the operator with @tofu.op, or with "
+            "an Opaque() function where a part of it has no description"
+        ),
+    }
+)
+"""Operators of MXNet that no description can stand for, and what to do instead."""
 
 
 @cache
@@ -26,6 +37,8 @@ def _library() -> Mapping[str, Operator]:
 def get(name: str) -> Operator:
     """The library's operator of this MXNet name or alias. Raises OperatorError with a suggestion."""
     operator = _library().get(name)
+    if operator is None and name in REFUSED:
+        raise OperatorError(f"{name} is not supported: {REFUSED[name]}")
     if operator is None:
         close = difflib.get_close_matches(name, _library(), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "see `tofu operators` for the list"

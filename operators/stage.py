@@ -6,10 +6,11 @@ identity: the same description gives the same stage, the same shapes give the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 from ..analyzer.adjoint import adjoint
 from ..analyzer.region import Shape
@@ -28,12 +29,14 @@ class Stage:
     `description` has neither attributes nor stars nor stages. `produces` names each output as later
     stages and gradients read it: the stage's own name, or `output_0`, `output_1`, ... of the last stage.
     `adjoint_kernels` are attached to the gradient with respect to the tensor they are listed under.
+    `opaques` are the functions behind `Opaque()` names.
     """
 
     description: ast.Description
     produces: tuple[str, ...]
     kernel: Kernel | None = None
     adjoint_kernels: Mapping[str, Kernel] = field(default_factory=lambda: NO_KERNELS)
+    opaques: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     _bounds: dict[tuple[Shape, ...], BoundOperator] = field(default_factory=dict, init=False, repr=False)
     _adjoints: dict[str, tuple[Stage, ...]] = field(default_factory=dict, init=False, repr=False)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import assert_never
+from typing import Any, assert_never
 
 from ..analyzer.region import Shape
 from ..analyzer.specialize import specialize
@@ -47,7 +47,8 @@ def stages_of(variant: Variant, shapes: Mapping[str, Shape]) -> tuple[Stage, ...
     attached = tuple(
         (stage, kernels.kernel, tuple(kernels.adjoints.items())) for stage, kernels in variant.kernels.items()
     )
-    return _stages(description, tuple(variant.constants.items()), ranks, attached)
+    opaques = tuple(variant.opaques.items())
+    return _stages(description, tuple(variant.constants.items()), ranks, attached, opaques)
 
 
 @cache
@@ -56,6 +57,7 @@ def _stages(
     constants: tuple[tuple[str, Constant], ...],
     ranks: tuple[int, ...],
     attached: tuple[_Attached, ...],
+    opaques: tuple[tuple[str, Callable[..., Any]], ...],
 ) -> tuple[Stage, ...]:
     by_name = dict(zip(description.tensor_names, ranks, strict=True))
     special = specialize(description, dict(constants), by_name)
@@ -70,7 +72,8 @@ def _stages(
     stages = []
     for part, names in zip(parts, produces, strict=True):
         attachment = kernels.get(names[0], Attachment())
-        stages.append(Stage(part, names, attachment.kernel, attachment.adjoints))
+        functions = {name: function for name, function in opaques if name in part.opaques}
+        stages.append(Stage(part, names, attachment.kernel, attachment.adjoints, functions))
     return tuple(stages)
 
 

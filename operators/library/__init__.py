@@ -25,6 +25,7 @@ from . import (
     softmax_output,
     sparsity,
     tiling,
+    triangular,
     upsampling,
 )
 
@@ -53,5 +54,6 @@ OPERATORS = (
     *sampling.OPERATORS,
     *regions.OPERATORS,
     *sparsity.OPERATORS,
+    *triangular.OPERATORS,
     *optimizer.OPERATORS,
 )

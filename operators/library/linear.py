@@ -1,8 +1,8 @@
-"""Matrix products: FullyConnected, dot, batch_dot, linalg_gemm2."""
+"""Matrix products: FullyConnected, dot, batch_dot, linalg_gemm, linalg_gemm2."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from ...analyzer.region import Shape
@@ -102,16 +102,29 @@ def _dot(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 def _matrix_product(name: str, a: str, b: str, scale: str) -> ByRank:
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
         batch = names("b", ranks[a] - 2)
-        left = joined([*batch, *(("k", "i") if attributes.flag("transpose_a") else ("i", "k"))])
-        right = joined([*batch, *(("j", "k") if attributes.flag("transpose_b") else ("k", "j"))])
-        factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""
-        return variant(
-            f"def {name}({a}, {b}):\n"
-            f"    return lambda {joined([*batch, 'i', 'j'])}: "
-            f"{factor}Sum(lambda k: {a}[{left}] * {b}[{right}])"
-        )
+        return variant(f"def {name}({a}, {b}):\n    return {_product(attributes, batch, a, b, scale)}")
 
     return ByRank(describe, of=(a, b))
+
+
+def _product(attributes: Attributes, batch: Sequence[str], a: str, b: str, scale: str) -> str:
+    """The lambda of a product of matrices in a batch."""
+    left = joined([*batch, *(("k", "i") if attributes.flag("transpose_a") else ("i", "k"))])
+    right = joined([*batch, *(("j", "k") if attributes.flag("transpose_b") else ("k", "j"))])
+    factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""
+    return f"lambda {joined([*batch, 'i', 'j'])}: {factor}Sum(lambda k: {a}[{left}] * {b}[{right}])"
+
+
+def _gemm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    """The product is a stage of its own, so that it can be reduced."""
+    batch = names("b", ranks["A"] - 2)
+    indices = joined([*batch, "i", "j"])
+    return variant(
+        "def linalg_gemm(A, B, C, *, beta):\n"
+        f"    product = {_product(attributes, batch, 'A', 'B', 'alpha')}\n"
+        f"    return lambda {indices}: product[{indices}] + beta * C[{indices}]",
+        {"beta": attributes.number("beta")},
+    )
 
 
 TRANSPOSES = (flag("transpose_a", False), flag("transpose_b", False))
@@ -138,6 +151,13 @@ OPERATORS = (
         argument_names=arguments("lhs", "rhs"),
         specs=TRANSPOSES,
         example=Example({"lhs": (2, 3, 4), "rhs": (2, 4, 5)}),
+    ),
+    Operator(
+        name="linalg_gemm",
+        definition=ByRank(_gemm, of=("A",)),
+        argument_names=arguments("A", "B", "C"),
+        specs=(*TRANSPOSES, number("alpha", 1.0), number("beta", 1.0)),
+        example=Example({"A": (2, 3, 4), "B": (2, 4, 5), "C": (2, 3, 5)}),
     ),
     Operator(
         name="linalg_gemm2",
