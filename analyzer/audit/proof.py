@@ -72,7 +72,7 @@ class _Boxes:
         self.analysis = analysis
         self.terms = Terms()
         self.split = {split.variable for split in analysis.splits if isinstance(split, Split)}
-        self.edges = analysis.refined
+        self.refined = analysis.refined
 
     def known(self, variables: Sequence[str]) -> Values:
         """Boxes are not empty and lie within the extents; sources of one extent agree."""
@@ -94,6 +94,23 @@ class _Boxes:
         """Elements of a tensor along one axis."""
         place, extent = self.terms(place_symbol(axis)), self.terms(extent_symbol(access.tensor, axis))
         return self.terms.number(0).le_set(place) & place.lt_set(extent)
+
+    def fits(self, access: Access, axes: Sequence[int]) -> Values:
+        """Shapes that binding accepts: an index that is not padded stays inside its tensor."""
+        terms, outside = self.terms, self.terms.nothing()
+        affine = [axis for axis in axes if isinstance(access.indices[axis], Affine) and not access.padded]
+        names = _variables(access, affine)
+        symbols = {name: value_symbol(name) for name in names}
+        space = terms.everything()
+        for name in names:
+            value, extent = terms(symbols[name]), terms(self.analysis.extents.of[name])
+            space &= terms.number(0).le_set(value) & value.lt_set(extent)
+        for axis in affine:
+            index, extent = access.indices[axis], terms(extent_symbol(access.tensor, axis))
+            assert isinstance(index, Affine)
+            place = terms(expression(index, symbols))
+            outside |= space & (place.lt_set(terms.number(0)) | place.ge_set(extent))
+        return terms.everything() - terms.without(outside, list(symbols.values()))
 
     def read(self, access: Access, axes: Sequence[int]) -> Values:
         """Places along these axes that an access reads; any place where an index depends on data."""
@@ -137,9 +154,9 @@ class _Boxes:
         return values
 
     def settled(self, access: Access, axis: int) -> bool:
-        """Whether ends of this axis are moved to values of the index where it steps over the edge."""
+        """Whether the reader replaces the bounds of this axis by those of the values themselves."""
         column = sum(len(a.indices) for a in self.analysis.accesses[: self.analysis.accesses.index(access)])
-        return column + axis in self.edges
+        return column + axis in self.refined
 
 
 def _prove_access(analysis: Analysis, access: Access) -> Proof:
@@ -149,7 +166,7 @@ def _prove_access(analysis: Analysis, access: Access) -> Proof:
             grades.append(Grade.LOOSE)
             continue
         boxes = _Boxes(analysis)
-        known = boxes.known(_variables(access, axes))
+        known = boxes.known(_variables(access, axes)) & boxes.fits(access, axes)
         read = boxes.read(access, axes) & known
         region = boxes.region(access, axes) & known
         outside = read - region
@@ -158,8 +175,9 @@ def _prove_access(analysis: Analysis, access: Access) -> Proof:
         if region.is_subset(read):
             grades.append(Grade.EXACT)
             continue
-        free = [axis for axis in axes if not boxes.settled(access, axis)]
-        tight = all(_meets(boxes, [access], axis, read, region, known) for axis in free)
+        tight = all(
+            _meets(boxes, [access], axis, read, region, known) or boxes.settled(access, axis) for axis in axes
+        )
         grades.append(Grade.TIGHT if tight else Grade.LOOSE)
     return Proof(worst(grades), missed)
 
@@ -171,7 +189,9 @@ def _grade_hull(analysis: Analysis, accesses: Sequence[Access], otherwise: Grade
     known = boxes.known(list(dict.fromkeys(name for access in accesses for name in access.enclosing)))
     read, region = boxes.terms.nothing(), boxes.terms.everything()
     for access in accesses:
-        read |= boxes.read(access, axes)
+        known &= boxes.fits(access, axes)
+        if not any(isinstance(index, DataDependent) for index in access.indices):
+            read |= boxes.read(access, axes)
     for axis in axes:
         place = boxes.terms(place_symbol(axis))
         above, below = boxes.terms.nothing(), boxes.terms.nothing()

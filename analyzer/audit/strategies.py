@@ -96,7 +96,7 @@ def _regions(case: Case, strategy: Strategy) -> Finding:
         return finding(Verdict.REFUTED, "isl found a box", Counterexample(unsound.missed))
     counts = case.counts(strategy)
     tried_grades = _tried_grades(case, strategy)
-    found = {tensor: found.get(tensor, grade) for tensor, grade in tried_grades.items()}
+    found = {tensor: worst([found.get(tensor, grade), grade]) for tensor, grade in tried_grades.items()}
     listed = ", ".join(map(str, counts))
     if not why_not:
         return finding(Verdict.PROVEN, "isl, for all shapes and boxes")

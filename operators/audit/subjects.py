@@ -75,4 +75,6 @@ def _adjoints(stage: Stage, shapes: Shapes) -> Iterator[tuple[Stage, Shapes] | M
         try:
             yield from ((adjoint, shapes) for adjoint in stage.adjoint(tensor))
         except OperatorError as error:
-            yield Missing(f"{stage.name}_grad_{tensor}", str(error))
+            # of a message with a place: what and where, not the line and the caret
+            reason = "; ".join(str(error).splitlines()[:2])
+            yield Missing(f"{stage.name}_grad_{tensor}", reason)

@@ -1,0 +1,169 @@
+"""What `tofu.audit` reports, its counterexamples, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.analyzer.audit.finding import Check, Grade, Verdict
+from tofu.operators.audit import Audit
+
+CONV = tofu.parse(
+    "def conv1d(data, filters):\n"
+    "    return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])"
+)
+SHAPES = {"data": (3, 2, 7), "filters": (2, 3, 3)}
+MEAN = tofu.parse("def mean(data):\n    return lambda j: Sum(lambda i: data[i, j]) / data.shape[0]")
+
+
+def checks(report: Audit) -> Counter[tuple[Check, Verdict]]:
+    return Counter((finding.check, finding.verdict) for finding in report.findings)
+
+
+def local_mean(data: Any) -> Any:
+    return data.mean(axis=0)
+
+
+def test_claims_about_a_convolution_and_its_gradients_are_proven() -> None:
+    report = tofu.audit(CONV, shapes=SHAPES)
+    assert not report.refuted
+    assert set(report.grades) == {"conv1d", "conv1d_grad_data", "conv1d_grad_filters"}
+    assert set(report.grades.values()) == {Grade.EXACT}
+    found = checks(report)
+    assert found[Check.REGIONS, Verdict.PROVEN] == 5 * 3
+    assert found[Check.REDUCE, Verdict.PROVEN] == 2 + 2 + 2
+    assert found[Check.WHOLE, Verdict.TRIED] == 3
+
+
+def test_counterexample_is_the_smallest_and_complete() -> None:
+    report = tofu.audit(MEAN, local_mean, {"data": (7, 4)})
+    (finding,) = report.refuted
+    assert (finding.check, finding.variable) == (Check.REPLAY, "i")
+    example = finding.counterexample
+    assert example is not None
+    assert (example.shapes, example.workers, example.place) == ({"data": (2, 1)}, 2, (0,))
+    assert example.expected is not None
+    assert example.found == pytest.approx(2 * example.expected), "two means are added"
+    assert "expected" in str(report)
+    assert "C: replay" in str(report)
+
+
+def test_padding_is_the_affair_of_a_function_that_sees_local_arrays_alone() -> None:
+    same = tofu.parse(
+        "def same(data, filters):\n"
+        "    return lambda x=data.shape[0]: Sum(lambda d: pad(data[x + d - 1], 0) * filters[d])"
+    )
+    report = tofu.audit(
+        same, lambda data, filters: np.correlate(data, filters, "same"), {"data": (8,), "filters": (3,)}
+    )
+    assert not report.refuted
+    (finding,) = [f for f in report.findings if f.check is Check.REPLAY and f.variable == "x"]
+    assert finding.verdict is Verdict.NOT_APPLICABLE
+    assert "a function cannot know where its part lies" in finding.reason
+
+
+def test_gradients_that_cannot_be_derived_are_reported() -> None:
+    operator = tofu.parse("def apply(data):\n    f = Opaque()\n    return lambda b, i: f(data[b, :])[i]")
+    report = tofu.audit(operator, shapes={"data": (3, 2)})
+    (gradient,) = [finding for finding in report.findings if finding.check is Check.GRADIENT]
+    assert gradient.operator == "apply_grad_data"
+    assert gradient.verdict is Verdict.NOT_APPLICABLE
+    assert "opaque function" in gradient.reason
+
+
+def test_opaque_operators_keep_what_can_be_proven() -> None:
+    operator = tofu.parse(
+        "def batch_cholesky(batch):\n"
+        "    cholesky = Opaque()\n"
+        "    return lambda b, i, j: cholesky(batch[b, :, :])[i, j]"
+    )
+    report = tofu.audit(operator, np.linalg.cholesky, {"batch": (3, 2, 2)})
+    found = checks(report)
+    assert found[Check.REGIONS, Verdict.PROVEN] == 1
+    assert found[Check.CONCAT, Verdict.PROVEN] == 1
+    assert found[Check.WHOLE, Verdict.NOT_APPLICABLE] == 1
+
+
+def test_stages_are_audited_each_and_as_one_with_a_kernel() -> None:
+    operator = tofu.parse(
+        "def linear(data, weight, bias):\n"
+        "    product = lambda n, o: Sum(lambda k: data[n, k] * weight[o, k])\n"
+        "    return lambda n, o: product[n, o] + bias[o]"
+    )
+    shapes = {"data": (3, 4), "weight": (2, 4), "bias": (2,)}
+    assert {"linear_product", "linear"} <= {
+        finding.operator for finding in tofu.audit(operator, shapes=shapes).findings
+    }
+    right = tofu.audit(operator, lambda data, weight, bias: data @ weight.T + bias, shapes)
+    assert not right.refuted
+    leaky = tofu.audit(operator, lambda data, weight, bias: data @ weight.T + bias + 0 * bias.sum(), shapes)
+    assert [finding.check for finding in leaky.refuted] == [Check.FOOTPRINT]
+
+
+def test_without_isl_regions_are_run_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tofu.analyzer.audit.strategies.find_spec", lambda name: None)
+    report = tofu.audit(CONV, lambda data, filters: data, SHAPES)
+    regions = [finding for finding in report.findings if finding.check is Check.REGIONS]
+    assert {finding.verdict for finding in regions} == {Verdict.TRIED}
+    assert {finding.grade for finding in regions} == {Grade.EXACT}
+    assert "islpy is not installed" in regions[0].reason
+
+
+def test_coefficients_that_isl_cannot_express_are_run_through() -> None:
+    operator = tofu.parse(
+        "def flat(data, rows):\n    return lambda i, j: data[i * rows.shape[1] + j] * rows[i, j]"
+    )
+    report = tofu.audit(operator, shapes={"data": (12,), "rows": (3, 4)})
+    (along_i, *_) = [f for f in report.findings if f.check is Check.REGIONS and f.operator == "flat"]
+    assert along_i.verdict is Verdict.TRIED
+    assert "isl cannot express a product" in along_i.reason
+
+
+def test_one_line_in_a_test() -> None:
+    tofu.testing.assert_partitionable(CONV, shapes=SHAPES)
+    with pytest.raises(AssertionError, match=r"C: replay +refuted"):
+        tofu.testing.assert_partitionable(MEAN, kernel=local_mean, shapes={"data": (4, 2)})
+
+
+def test_attribute_called_kernel_is_told_from_a_kernel() -> None:
+    pooling = tofu.operators.get("Pooling")
+    report = tofu.audit(
+        pooling, shapes={"data": (1, 2, 4, 4)}, kernel=(2, 2), stride=(2, 2), pool_type="max", workers=(2,)
+    )
+    assert not report.refuted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((CONV,), "needs shapes"),
+        ((CONV, None, {"data": (3, 2, 7)}), "does not follow"),
+        ((CONV, None, SHAPES | {"extra": (1,)}), "has no tensor 'extra'"),
+        (("Convolution",), "an operator or a description"),
+    ],
+)
+def test_mistakes(arguments: Any, says: str) -> None:
+    with pytest.raises(tofu.TofuError, match=says):
+        tofu.audit(*arguments)
+
+
+def test_workers_are_counts() -> None:
+    with pytest.raises(tofu.OperatorError, match="at least 2"):
+        tofu.audit(CONV, shapes=SHAPES, workers=(1,))
+
+
+def test_contract_kernels_compute_one_stage() -> None:
+    operator = tofu.parse("def two(a):\n    b = lambda i: a[i] + 1\n    return lambda i: b[i] * 2")
+    with pytest.raises(tofu.OperatorError, match="has stages"):
+        tofu.audit(operator, lambda call: lambda: None, {"a": (3,)})
+
+
+def test_isl_is_imported_by_audits_alone() -> None:
+    code = "import sys, tofu; tofu.audit, tofu.testing; assert 'islpy' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
