@@ -48,7 +48,8 @@ class Usage:
         for calls in self.opaques.values():
             complaints += _check_calls(calls)
         for attribute in description.attributes:
-            complaints += _check_attribute(attribute, self.attributes.get(attribute.name, []))
+            uses = self.attributes.get(attribute.name, [])
+            complaints += _check_attribute(attribute, uses) + _check_length(attribute, uses)
         return complaints
 
     def check_unused(
@@ -156,3 +157,16 @@ def _check_attribute(attribute: AttributeParameter, uses: list[Attribute]) -> li
         message = f"attribute '{attribute.name}' is a number ({why}) and cannot be indexed"
         hint = f"write {attribute.name}, or give it a tuple as default"
     return [Diagnostic(message, use.span, hint) for use in uses if (use.index is not None) != is_tuple]
+
+
+def _check_length(attribute: AttributeParameter, uses: list[Attribute]) -> list[Diagnostic]:
+    """A tuple by default has all values that the description uses."""
+    if not isinstance(attribute.default, tuple):
+        return []
+    count = len(attribute.default)
+    message = f"attribute '{attribute.name}' has {counted(count, 'value')} by its default"
+    return [
+        Diagnostic(f"{message}, there is no {attribute.name}[{use.index}]", use.span, "give a longer default")
+        for use in uses
+        if use.index is not None and use.index >= count
+    ]

@@ -123,6 +123,7 @@ FORMS = {
     "attribute index that varies": "def f(a, *, k): return lambda i: a[i] * k[i]",
     "number attribute indexed": "def f(a, *, k=1): return lambda i: a[i] * k[0]",
     "tuple attribute not indexed": "def f(a, *, k=(1, 2)): return lambda i: a[i] * k",
+    "attribute indexed beyond its default": "def f(a, *, k=(1, 2)): return lambda i: a[i] * k[2] + k[1]",
     "attribute as both": "def f(a, *, k): return lambda i: a[i] * k + k[1]",
     "stage of no lambda": "def f(a):\n    b = 3\n    return lambda i: a[i]",
     "opaque with arguments": "def f(a):\n    C = Opaque(1)\n    return lambda i: C(a[:])[i]",

@@ -18,7 +18,7 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([float("inf"), float("-inf"), 3.141592653589793, -3.141592653589793]),
 ).map(ast.Number)
-ATTRIBUTES = st.sampled_from([ast.Attribute("n"), ast.Attribute("k", 0), ast.Attribute("k", 7)])
+ATTRIBUTES = st.sampled_from([ast.Attribute("n"), ast.Attribute("k", 0), ast.Attribute("k", 1)])
 EXTENTS = st.builds(ast.Extent, st.just("a"), st.integers(-2, 1))
 CONSTANTS = st.one_of(st.integers(-9, 9).map(ast.Number), ATTRIBUTES, EXTENTS)
 
