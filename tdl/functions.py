@@ -106,6 +106,36 @@ def _softplus(x: Any) -> Any:
     return np.logaddexp(x, 0)
 
 
+def _uniform(seed: Any, high: Any, low: Any) -> Any:
+    """A random number for every counter `high * 2**24 + low`, the same wherever and whenever it is computed.
+
+    Widynski's Squares generator (2020), keyed by the seed through SplitMix64. Arguments are whole numbers
+    from 0 to 2**24, exact in every floating-point type; so are results, odd multiples of 2**-24 in (0, 1).
+    """
+    given = np.result_type(*(np.asarray(argument) for argument in (seed, high, low)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        key = _split_mix(_counter(seed)) | np.uint64(1)
+        x = y = ((_counter(high) << np.uint64(24)) + _counter(low)) * key
+        z = y + key
+        for addend in (y, z, y):
+            x = x * x + addend
+            x = (x >> np.uint64(32)) | (x << np.uint64(32))
+        bits = (x * x + z) >> np.uint64(41)
+    kind = given if given.kind == "f" else np.dtype(np.float64)
+    return ((2 * bits.astype(kind) + 1) * kind.type(2.0**-24))[()]
+
+
+def _counter(value: Any) -> Any:
+    return np.asarray(value).astype(np.int64).astype(np.uint64)
+
+
+def _split_mix(value: Any) -> Any:
+    value = value + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
 _TABLE = (
     ScalarFunction("exp", np.exp, ("f",)),
     ScalarFunction("expm1", np.expm1, ("f + 1",)),
@@ -148,6 +178,7 @@ _TABLE = (
     ScalarFunction("minimum", np.minimum, ("where(x <= y, 1, 0)", "where(x <= y, 0, 1)"), integer=True),
     ScalarFunction("power", _power, ("y * x ** (y - 1)", "f * log(x)")),
     ScalarFunction("hypot", np.hypot, ("x / f", "y / f")),
+    ScalarFunction("uniform", _uniform, ("0", "0", "0")),
     ScalarFunction("where", np.where, ("0", "where(x, 1, 0)", "where(x, 0, 1)"), integer=True),
 )
 

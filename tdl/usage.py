@@ -48,8 +48,8 @@ class Usage:
         for calls in self.opaques.values():
             complaints += _check_calls(calls)
         for attribute in description.attributes:
-            uses = self.attributes.get(attribute.name, [])
-            complaints += _check_attribute(attribute, uses) + _check_length(attribute, uses)
+            values = self.attributes.get(attribute.name, [])
+            complaints += _check_attribute(attribute, values) + _check_length(attribute, values)
         return complaints
 
     def check_unused(
