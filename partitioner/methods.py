@@ -10,6 +10,7 @@ from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
 from ..errors import PlanError
+from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .network import Network, build_network
 from .plan import WORKER_LIMIT, Plan
 from .recount import count_bytes
@@ -20,7 +21,15 @@ from .splits import SplitLayout
 
 Method = Callable[[Network, int], Solution]
 
-METHODS: Mapping[str, Method] = {"recursive": recursive, "refine": refine}
+METHODS: Mapping[str, Method] = {
+    "recursive": recursive,
+    "refine": refine,
+    "all-row": all_row,
+    "spartan": spartan,
+    "equal-chop": equal_chop,
+    "icml18": icml18,
+    "data-parallel": data_parallel,
+}
 
 
 def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:

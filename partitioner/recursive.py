@@ -35,25 +35,54 @@ def recursive(network: Network, workers: int) -> Solution:
     """Solve one step after the other, each exactly."""
     factors = prime_factors(workers)
     tables = Tables(factors)
-    plan = Solution(factors, ((),) * len(network.operators), ((),) * len(network.shapes), 0, 0)
-    lower_bound = 0
+    plan = nothing_split(network, factors)
     for step in range(len(factors)):
-        operators = [tables.operator(b, s) for b, s in zip(network.operators, plan.strategies, strict=True)]
-        tensors = [tables.tensor(s, d) for s, d in zip(network.shapes, plan.dimensions, strict=True)]
+        operators, tensors = next_choices(network, tables, plan)
         solved = eliminate(*factor_graph(network, tables, operators, tensors))
-        if len(factors) == 1:
-            lower_bound = solved.optimum
-        elif step == 0:
-            lower_bound = first_step_bound(network, tables, operators, tensors, solved.optimum)
+        bound = plan.lower_bound_bytes
+        if step == 0:
+            bound = _bound(network, tables, operators, tensors, solved.optimum)
         plan = assigned(
-            factors,
-            operators,
-            tensors,
-            solved.assignment,
-            cost_bytes=solved.optimum,
-            lower_bound_bytes=lower_bound,
+            factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum, lower_bound_bytes=bound
         )
     return plan
+
+
+def recursion_bound(network: Network, factors: tuple[int, ...]) -> int:
+    """The lower bound for every plan that `recursive` could make, from the first step alone."""
+    if not factors:
+        return 0
+    tables = Tables(factors)
+    operators, tensors = next_choices(network, tables, nothing_split(network, factors))
+    optimum = eliminate(*factor_graph(network, tables, operators, tensors)).optimum
+    return _bound(network, tables, operators, tensors, optimum)
+
+
+def _bound(
+    network: Network,
+    tables: Tables,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    optimum: int,
+) -> int:
+    if len(tables.factors) == 1:
+        return optimum
+    return first_step_bound(network, tables, operators, tensors, optimum)
+
+
+def nothing_split(network: Network, factors: tuple[int, ...]) -> Solution:
+    """The plan before the first step."""
+    return Solution(factors, ((),) * len(network.operators), ((),) * len(network.shapes), 0, 0)
+
+
+def next_choices(
+    network: Network, tables: Tables, plan: Solution
+) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """All choices of the step after those that a plan has made."""
+    return (
+        [tables.operator(b, s) for b, s in zip(network.operators, plan.strategies, strict=True)],
+        [tables.tensor(s, d) for s, d in zip(network.shapes, plan.dimensions, strict=True)],
+    )
 
 
 def factor_graph(

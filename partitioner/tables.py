@@ -8,7 +8,7 @@ follow from its own nested boxes (Tofu, section 5.2).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,20 @@ from .sequences import near_sequences
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
+
+KeepVariables = Callable[[Bound, tuple[str, ...]], Strategies]
+"""From an operator and the variables that a step can split it along to those that a method considers."""
+
+KeepDimensions = Callable[[Dimensions], Dimensions]
+"""From the dimensions that a step can split a tensor along to those that a method considers."""
+
+
+def every_variable(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return fitting
+
+
+def every_dimension(fitting: Dimensions) -> Dimensions:
+    return fitting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,19 +120,20 @@ def splittable(bound: Bound) -> dict[str, int]:
     return {v: extent for v, extent in bound.extents.items() if bound.kind(v) is not None}
 
 
-def split_further(boxes: Boxes, axes: Sequence[int], factor: int) -> Boxes:
+def split_further(boxes: Boxes, axes: Sequence[int | None], factor: int) -> Boxes:
     """Split every box once more, along each axis in turn: `[w, d, 2] -> [axes, w * factor, d, 2]`.
 
-    Parts are those of `region.split`; without any axis the one choice is to repeat the boxes.
+    Parts are those of `region.split`; an axis of None repeats the boxes.
     """
     repeated = np.repeat(boxes, factor, axis=0)
     part = np.arange(len(repeated))[:, None] % factor
     lower = repeated[..., 0]
     length = repeated[..., 1] - lower
     cut = np.stack((lower + part * length // factor, lower + (part + 1) * length // factor), axis=-1)
-    choices = np.repeat(repeated[None], max(len(axes), 1), axis=0)
+    choices = np.repeat(repeated[None], len(axes), axis=0)
     for choice, axis in enumerate(axes):
-        choices[choice, :, axis] = cut[:, axis]
+        if axis is not None:
+            choices[choice, :, axis] = cut[:, axis]
     return choices
 
 
@@ -130,43 +145,53 @@ class Tables:
 
     def __init__(self, factors: Sequence[int]) -> None:
         self.factors = tuple(factors)
-        self._operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
-        self._tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
+        self._operators: dict[tuple[Bound, Strategies, KeepVariables], OperatorChoices] = {}
+        self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions], TensorChoices] = {}
         self._operators_near: dict[tuple[Bound, Strategies, bool], OperatorChoices] = {}
         self._tensors_near: dict[tuple[Shape, Dimensions, bool], TensorChoices] = {}
         self._bytes: dict[tuple[OperatorChoices, TensorChoices, Source, int], Counts] = {}
 
-    def operator(self, bound: Bound, earlier: Strategies) -> OperatorChoices:
-        """All ways to split an operator once more; whole on every worker only where there is none.
+    def operator(
+        self, bound: Bound, earlier: Strategies, keep: KeepVariables = every_variable
+    ) -> OperatorChoices:
+        """The ways to split an operator once more that `keep` keeps; whole where that is none.
 
         A variable qualifies where it has a strategy and no worker group would be left without a value.
         """
-        found = self._operators.get((bound, earlier))
+        key = (bound, earlier, keep)
+        found = self._operators.get(key)
         if found is None:
             step = len(earlier)
             factor = self.factors[step]
             boxes = bound.split(earlier, self.factors[:step])
             extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
             names = bound.variables
-            axes = [a for a, n in enumerate(extents) if n >= factor and bound.kind(names[a]) is not None]
-            sequences = [(*earlier, names[axis]) for axis in axes] or [(*earlier, None)]
+            fitting = tuple(
+                v for v, n in zip(names, extents, strict=True) if n >= factor and bound.kind(v) is not None
+            )
+            kept = keep(bound, fitting) or (None,)
+            axes = [None if variable is None else names.index(variable) for variable in kept]
+            sequences = [(*earlier, variable) for variable in kept]
             boxes = split_further(boxes, axes, factor)
             found = _operator_choices(bound, sequences, self.factors[: step + 1], boxes)
-            self._operators[bound, earlier] = found
+            self._operators[key] = found
         return found
 
-    def tensor(self, shape: Shape, earlier: Dimensions) -> TensorChoices:
-        """All ways to split a tensor once more; replicated only where there is none."""
-        found = self._tensors.get((shape, earlier))
+    def tensor(
+        self, shape: Shape, earlier: Dimensions, keep: KeepDimensions = every_dimension
+    ) -> TensorChoices:
+        """The ways to split a tensor once more that `keep` keeps; replicated where that is none."""
+        key = (shape, earlier, keep)
+        found = self._tensors.get(key)
         if found is None:
             step = len(earlier)
             factor = self.factors[step]
             boxes = split(whole(shape), earlier, self.factors[:step])
             extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
-            axes = [axis for axis, extent in enumerate(extents) if extent >= factor]
-            sequences = [(*earlier, axis) for axis in axes] or [(*earlier, None)]
-            found = TensorChoices(shape, tuple(sequences), split_further(boxes, axes, factor))
-            self._tensors[shape, earlier] = found
+            fitting = tuple(axis for axis, extent in enumerate(extents) if extent >= factor)
+            kept = keep(fitting) or (None,)
+            sequences = tuple((*earlier, axis) for axis in kept)
+            found = self._tensors[key] = TensorChoices(shape, sequences, split_further(boxes, kept, factor))
         return found
 
     def operator_near(self, bound: Bound, centre: Strategies, reorder: bool) -> OperatorChoices:

@@ -1,0 +1,185 @@
+"""The methods that the paper compares with (Tofu, section 7.3), and data parallelism.
+
+All choose among the plans of the same kind, a choice per step, and their bytes are counted alike. The
+lower bound they state is the one for recursive plans; where a method replicates what recursion would split
+its plan may cost less than that, and its cost is then the bound that is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+import numpy as np
+
+from ..analyzer.bound import Bound
+from ..dataflow.graph import Role
+from .elimination import eliminate
+from .network import Link, Network
+from .recursive import factor_graph, nothing_split, prime_factors, recursion_bound
+from .sequences import Label, all_sequences
+from .solution import Solution, assigned
+from .tables import (
+    Dimensions,
+    KeepDimensions,
+    KeepVariables,
+    OperatorChoices,
+    Strategies,
+    Tables,
+    TensorChoices,
+    every_dimension,
+    every_variable,
+    operator_choices,
+    splittable,
+    tensor_choices,
+)
+
+BATCH = 0
+"""The dimension along which data parallelism splits data and activations."""
+
+
+def all_row(network: Network, workers: int) -> Solution:
+    """AllRow-Greedy: every tensor along its first dimension, every operator by its best strategy for that.
+
+    A tensor whose first dimension is used up goes on with the next that is not.
+    """
+    return _stepwise(network, workers, every_variable, lambda tensor: _first)
+
+
+def icml18(network: Network, workers: int) -> Solution:
+    """The recursive search without output reduction, which ICML18 does not consider.
+
+    An operator that can only be split with a reduction runs whole on every worker.
+    """
+    return _stepwise(network, workers, _concatenated, lambda tensor: every_dimension)
+
+
+def data_parallel(network: Network, workers: int) -> Solution:
+    """Every worker holds all weights and their state; data and activations are split along the batch.
+
+    Other tensors, such as the weights' gradients, are split along their first dimension or replicated, and
+    operators split or repeated, whichever moves less.
+    """
+    keep: list[KeepDimensions] = [_batch] * len(network.shapes)
+    for tensor, number in zip(network.graph.tensors, network.tensor_class, strict=True):
+        if tensor.role.persistent and tensor.role is not Role.DATA:
+            keep[number] = _whole
+    return _stepwise(network, workers, _or_whole, keep.__getitem__)
+
+
+def equal_chop(network: Network, workers: int) -> Solution:
+    """EqualChop: every tensor along one dimension only, over all workers; the best of these plans.
+
+    Where no dimension has as many values as there are workers, as few dimensions as possible.
+    """
+    factors = prime_factors(workers)
+    tables = Tables(factors)
+    operators, tensors = _chops(network, factors)
+    solved = eliminate(*factor_graph(network, tables, operators, tensors))
+    return _bounded(
+        network, assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum)
+    )
+
+
+def spartan(network: Network, workers: int) -> Solution:
+    """Spartan's heuristic: the largest tensor first, by the dimension that is best for its operators.
+
+    The operators it is incident to follow, each by its best strategy given the tensors chosen so far; then
+    the next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
+    """
+    factors = prime_factors(workers)
+    tables = Tables(factors)
+    operators, tensors = _chops(network, factors)
+    of_tensor: list[list[Link]] = [[] for _ in tensors]
+    for link in network.links:
+        of_tensor[link.tensor].append(link)
+    owed = [np.zeros(len(choices.sequences), np.int64) for choices in operators]
+    chosen: dict[int, int] = {}
+    choice = [0] * len(tensors)
+    for tensor in sorted(range(len(tensors)), key=lambda t: -prod(network.shapes[t])):
+        added: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = {}
+        for link in of_tensor[tensor]:
+            table = tables.bytes(operators[link.operator], tensors[tensor], link.source, link.weight)
+            added[link.operator] = added.get(link.operator, np.int64(0)) + table
+        costs = np.zeros(len(tensors[tensor].sequences), np.int64)
+        for operator, table in added.items():
+            total = owed[operator][:, None] + table
+            costs += total[chosen[operator]] if operator in chosen else total.min(axis=0)
+        choice[tensor] = int(costs.argmin())
+        for operator, table in added.items():
+            owed[operator] = owed[operator] + table[:, choice[tensor]]
+            chosen.setdefault(operator, int(owed[operator].argmin()))
+    assignment = [chosen.get(operator, 0) for operator in range(len(operators))]
+    cost = sum(int(owed[operator][value]) for operator, value in enumerate(assignment))
+    return _bounded(network, assigned(factors, operators, tensors, [*assignment, *choice], cost_bytes=cost))
+
+
+def _stepwise(
+    network: Network, workers: int, keep_variables: KeepVariables, keep: Callable[[int], KeepDimensions]
+) -> Solution:
+    """Recursion among what is kept of every operator's variables and of every tensor's dimensions."""
+    factors = prime_factors(workers)
+    tables = Tables(factors)
+    plan = nothing_split(network, factors)
+    for _ in factors:
+        operators = [
+            tables.operator(bound, sequence, keep_variables)
+            for bound, sequence in zip(network.operators, plan.strategies, strict=True)
+        ]
+        tensors = [
+            tables.tensor(shape, sequence, keep(number))
+            for number, (shape, sequence) in enumerate(zip(network.shapes, plan.dimensions, strict=True))
+        ]
+        solved = eliminate(*factor_graph(network, tables, operators, tensors))
+        plan = assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum)
+    return _bounded(network, plan)
+
+
+def _bounded(network: Network, plan: Solution) -> Solution:
+    bound = min(recursion_bound(network, plan.factors), plan.cost_bytes)
+    return Solution(plan.factors, plan.strategies, plan.dimensions, plan.cost_bytes, bound)
+
+
+def _first(fitting: Dimensions) -> Dimensions:
+    return fitting[:1]
+
+
+def _whole(fitting: Dimensions) -> Dimensions:
+    return (None,)
+
+
+def _batch(fitting: Dimensions) -> Dimensions:
+    return (BATCH, None) if BATCH in fitting else (None,)
+
+
+def _concatenated(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return tuple(variable for variable in fitting if bound.kind(variable) == "concat")
+
+
+def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return (*fitting, None)
+
+
+def _chops(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Choices along one variable or dimension, or as few as there must be."""
+    of_bound = {
+        bound: operator_choices(bound, _fewest(splittable(bound), factors), factors)
+        for bound in dict.fromkeys(network.operators)
+    }
+    of_shape = {
+        shape: tensor_choices(shape, _fewest(dict(enumerate(shape)), factors), factors)
+        for shape in dict.fromkeys(network.shapes)
+    }
+    return [of_bound[bound] for bound in network.operators], [of_shape[shape] for shape in network.shapes]
+
+
+def _fewest(extents: Mapping[Label, int], factors: tuple[int, ...]) -> list[tuple[Label | None, ...]]:
+    """The sequences with as few different labels as there can be."""
+    single: list[tuple[Label | None, ...]] = [
+        (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)
+    ]
+    if single:
+        return single
+    every = all_sequences(extents, factors)
+    fewest = min(len(set(sequence)) for sequence in every)
+    return [sequence for sequence in every if len(set(sequence)) == fewest]
