@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from .. import tdl
-from ..errors import DescriptionError
+from ..errors import DescriptionError, OperatorError
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.layout import MAX_BYTES
 from .attributes import Attributes, AttributeSpec, Kind
-from .definition import Constant, Fixed, Variant
+from .definition import NO_FUNCTIONS, Constant, Fixed, Variant
 from .operator import Operator
 
 T = TypeVar("T")
@@ -33,15 +33,20 @@ def op(function: Callable[..., Any]) -> Operator:
     return operator_of(tdl.parse(text, origin, first_line))
 
 
-def parse(text: str, origin: str = "<string>") -> Operator:
-    """The operator that a text describes. Raises DescriptionError."""
-    return operator_of(tdl.parse(text, origin))
+def parse(
+    text: str, origin: str = "<string>", *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS
+) -> Operator:
+    """The operator that a text describes, with the functions behind its `Opaque()` names.
+
+    Raises DescriptionError, and OperatorError for a function that the text does not declare.
+    """
+    return operator_of(tdl.parse(text, origin), opaque)
 
 
-def load(path: str | Path) -> Operator:
+def load(path: str | Path, *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS) -> Operator:
     """The operator that a `.tdl` file describes; a file holds one description, in UTF-8.
 
-    Raises DescriptionError for a file that cannot be read, and for everything that is wrong with its text.
+    Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
     try:
         with open(path, "rb") as file:
@@ -57,16 +62,24 @@ def load(path: str | Path) -> Operator:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DescriptionError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
-    return parse(text, str(path))
+    return parse(text, str(path), opaque=opaque)
 
 
-def operator_of(description: ast.Description) -> Operator:
+def operator_of(
+    description: ast.Description, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS
+) -> Operator:
     """A description as an operator: its keyword-only parameters are the attributes."""
+    unknown = [name for name in opaque if name not in description.opaques]
+    if unknown:
+        declared = ", ".join(description.opaques) or "none"
+        raise OperatorError(
+            f"{description.name} has no opaque function {unknown[0]!r}; it declares {declared}"
+        )
     names = description.tensor_names
     count = len(description.outputs)
     return Operator(
         name=description.name,
-        definition=Fixed(_Described(description)),
+        definition=Fixed(_Described(description, tuple(opaque.items()))),
         argument_names=_Always(names),
         specs=tuple(_spec(parameter) for parameter in description.attributes),
         output_count=_Always(count),
@@ -89,9 +102,10 @@ class _Described:
     """The one description of a user's operator, for any attributes."""
 
     description: ast.Description
+    opaque: tuple[tuple[str, Callable[..., Any]], ...]
 
     def __call__(self, attributes: Attributes) -> Variant:
-        return Variant(self.description, _constants(attributes))
+        return Variant(self.description, _constants(attributes), opaques=dict(self.opaque))
 
 
 def _constants(attributes: Attributes) -> Mapping[str, Constant]:

@@ -181,6 +181,12 @@ CONSTRUCTS = {
         lambda x: x.mean(0),
         {"c": "concat", "n": "reduce"},
     ),
+    "no dimensions": Construct(
+        "def f(a, b):\n    return lambda: b[()] * Sum(lambda i: a[i])",
+        {"a": (6,), "b": ()},
+        lambda a, b: b * a.sum(),
+        {"i": "reduce"},
+    ),
     "any rank": Construct(
         "def f(a, bias):\n    return lambda n, *i: a[n, *i] + bias[n]",
         {"a": (4, 2, 3), "bias": (4,)},
@@ -321,6 +327,17 @@ def test_opaque_functions_split_along_the_batch_alone() -> None:
         np.testing.assert_allclose(method({"batch_mat": matrices}, opaque=functions)[0], expected, 1e-12)
         with pytest.raises(tofu.OperatorError, match=r"Cholesky.*opaque="):
             method({"batch_mat": matrices})
+
+
+def test_opaque_functions_may_come_with_the_operator() -> None:
+    operator = tofu.parse(CHOLESKY, opaque={"Cholesky": np.linalg.cholesky})
+    matrices = positive(4, 2)
+    bound: Any = operator.bind({"batch_mat": (4, 2, 2)})
+    expected = np.linalg.cholesky(matrices)
+    np.testing.assert_allclose(bound.compute({"batch_mat": matrices})[0], expected, 1e-12)
+    np.testing.assert_allclose(bound.interpret({"batch_mat": matrices})[0], expected, 1e-12)
+    with pytest.raises(tofu.OperatorError, match="no opaque function 'Cholseky'; it declares Cholesky"):
+        tofu.parse(CHOLESKY, opaque={"Cholseky": np.linalg.cholesky})
 
 
 def test_opaque_functions_among_other_things() -> None:
