@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import tdl
 from ..analyzer.region import Shape
+from ..analyzer.shapes import checked_shape
 from ..tdl import ast
 from .attributes import Attributes, AttributeSpec, check_attributes
 from .binding import Binding, bind_variant
@@ -19,10 +20,13 @@ from .bound import BoundOperator
 from .definition import Definition, Variant
 from .inference import infer
 from .shape_solver import PartialShape
-from .stage import Stage, output_names
+from .stage import Stage, derived, output_names
 from .staging import describe, produced_shapes, stages_of
 
 Array = npt.NDArray[Any]
+
+NEXT_SEED = "def next_{seed}({seed}):\n    return lambda one=1: ({seed}[one] + 1) % 8388608"
+"""Whole numbers below 2**23 are exact in every floating-point type."""
 
 
 class Produced(NamedTuple):
@@ -80,7 +84,8 @@ class Operator:
     (unless it gives None); it is handed the shapes of everything that the forward stages read and produce.
     `hints` adds shapes that the description cannot be solved for. `overwrites` names, for optimizer
     updates, the argument that each output replaces. An operator that is not `differentiable` has gradients
-    of zero. `count_attribute` is the attribute that holds the
+    of zero. `seeds` are states of one whole number each that no user sees: every application has its own, and
+    a training iteration counts them up. `count_attribute` is the attribute that holds the
     number of inputs of an operator that takes any number of them. `written` is the description of an
     operator that is one text whatever its attributes.
     """
@@ -98,6 +103,7 @@ class Operator:
     is_loss: bool = False
     differentiable: bool = True
     overwrites: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
     count_attribute: str | None = None
     aliases: tuple[str, ...] = ()
     example: Example | None = None
@@ -171,6 +177,10 @@ class Operator:
         }
         return Gradient(stages, {argument: places[name] for argument, name in variant.targets.items()})
 
+    def seed_update(self, seed: str) -> Stage:
+        """The stage whose output overwrites a seed after a training iteration."""
+        return derived(tdl.parse(NEXT_SEED.format(seed=seed)))
+
     def updates(self, attributes: Mapping[str, object], shapes: Mapping[str, Shape]) -> Mapping[str, Stage]:
         """For each auxiliary state the stage whose output overwrites it after a training iteration.
 
@@ -202,8 +212,11 @@ class Operator:
     ) -> BoundOperator | Binding:
         """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
         checked = self.attributes(attributes)
-        allowed = (*self.arguments(checked), *self.auxiliary, *self.outputs(checked))
-        return bind_variant(self._variant(checked, shapes, training), shapes, allowed)
+        allowed = (*self.arguments(checked), *self.auxiliary, *self.seeds, *self.outputs(checked))
+        shapes = {tensor: checked_shape(self.name, tensor, shape) for tensor, shape in shapes.items()}
+        variant = self._variant(checked, shapes, training)
+        infer(self, checked, shapes)
+        return bind_variant(variant, shapes, allowed)
 
     def _variant(self, attributes: Attributes, shapes: Mapping[str, Shape], training: bool) -> Variant:
         definition = self.definition
