@@ -71,11 +71,13 @@ def _complete(
 ) -> dict[str, Shape]:
     """The shapes of all tensors that the operator takes, inferred from those given."""
     names = (*operator.arguments(attributes), *operator.auxiliary)
+    seeds: dict[str, Shape] = dict.fromkeys(operator.seeds, (1,))
+    shapes = {name: shape for name, shape in shapes.items() if name not in seeds}
     unknown = [name for name in shapes if name not in names]
     if unknown:
         raise TofuError(f"{operator.name} has no tensor {unknown[0]!r}; it takes {', '.join(names)}")
     inferred = operator.infer(attributes, {name: shapes.get(name) for name in names})
-    known: dict[str, Shape] = {}
+    known = seeds
     for name in names:
         shape = inferred.get(name)
         if shape is None or None in shape:

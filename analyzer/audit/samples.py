@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...errors import DataError, ShapeError
+from ...errors import DataError, OperatorError, ShapeError
 from ...tdl import ast, walk
 from ..bound import Bound
+from ..region import Shape
 from .elements import Array, Subject
 
 _RANGES = ((-4, 5, 1.0), (1, 5, 1.0), (-7, 8, 8.0), (1, 8, 8.0))
@@ -21,37 +22,48 @@ _FIRST_INDICES = (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
+class Domain:
+    """What tensors may hold: `whole` numbers in an interval, or `made` of numbers between 0 and 1."""
+
+    whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    made: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)
+
+
+ANYTHING = Domain()
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Input tensors, the outputs that the description gives for them, and the tensors used as indices.
 
-    `indices[tensor]`, for one used as an index, holds the distinct values that it has, in order. An operator
-    with opaque functions has no reference.
+    `indices[tensor]`, for one used as an index, holds the distinct values that it has, in order. There is no
+    reference where the description calls functions that are not given.
     """
 
     tensors: Mapping[str, Array]
-    reference: tuple[Array, ...]
+    reference: tuple[Array, ...] | None
     indices: Mapping[str, Array]
 
 
-def sample(subject: Subject) -> Sample:
+def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
     """Data on which the operator is defined. Raises DataError where none is found."""
     limits = index_limits(subject)
     failure: Exception | None = None
     fallback = None
-    for (lower, upper, divisor), first in product(_RANGES, _FIRST_INDICES if limits else (0,)):
+    for drawn_from, first in product(_RANGES, _FIRST_INDICES if limits else (0,)):
         rng = np.random.default_rng(len(subject.variables))
-        tensors = {}
-        for name, shape in subject.shapes.items():
-            if name in limits:
-                tensors[name] = rng.integers(first, first + max(limits[name], 1), shape) * 1.0
-            else:
-                tensors[name] = rng.integers(lower, upper, shape) / divisor
+        tensors = {
+            name: rng.integers(first, first + max(limits[name], 1), shape) * 1.0
+            if name in limits
+            else _drawn(name, shape, rng, drawn_from, domain)
+            for name, shape in subject.shapes.items()
+        }
         indices = {name: np.unique(tensors[name]) for name in limits}
-        if is_opaque(subject):
-            return Sample(tensors, (), indices)
         try:
             reference = subject.interpret(tensors)
-        except (DataError, ShapeError) as error:
+        except OperatorError:
+            return Sample(tensors, None, indices)
+        except (DataError, ShapeError, np.linalg.LinAlgError) as error:
             failure = error
             continue
         found = Sample(tensors, reference, indices)
@@ -61,6 +73,18 @@ def sample(subject: Subject) -> Sample:
     if fallback is not None:
         return fallback
     raise DataError(f"{subject.description.name}: no data was found to try it on: {failure}")
+
+
+def _drawn(
+    name: str, shape: Shape, rng: np.random.Generator, drawn_from: tuple[int, int, float], domain: Domain
+) -> Array:
+    """Random values for a tensor."""
+    if name in domain.whole:
+        return rng.integers(*domain.whole[name], shape) * 1.0
+    if name in domain.made:
+        return domain.made[name](rng.integers(2, 15, shape) / 16)
+    lower, upper, divisor = drawn_from
+    return rng.integers(lower, upper, shape) / divisor
 
 
 def poisons(tensor: str, given: Sample) -> Iterator[Any]:
@@ -82,11 +106,6 @@ def other_indices(array: Array, valid: Array) -> Array:
         return array
     following: Array = valid[(np.searchsorted(valid, array) + 1) % len(valid)]
     return following
-
-
-def is_opaque(subject: Subject) -> bool:
-    """Whether a description calls functions whose inside is unknown, so that it cannot be interpreted."""
-    return bool(subject.description.opaques)
 
 
 def index_limits(subject: Subject) -> dict[str, int]:

@@ -15,7 +15,7 @@ from . import trial
 from .elements import Subject
 from .finding import Check, Counterexample, Finding, Grade, Verdict, worst
 from .laws import concat_law, reduce_law, used_as_value
-from .samples import Sample, is_opaque, sample
+from .samples import ANYTHING, Domain, Sample, sample
 from .shrink import Bind, neighbours, smallest, tried
 
 if TYPE_CHECKING:
@@ -35,22 +35,26 @@ def offered(subject: Subject) -> Sequence[Strategy]:
 
 @dataclass(frozen=True)
 class Case:
-    """An operator to audit: how to bind it, where to start, how many workers to try, which strategies."""
+    """An operator to audit: how to bind it, where to start, how many workers to try, which strategies.
+
+    `domain` says on which data the operator is defined.
+    """
 
     name: str
     bind: Bind
     subject: Subject
     workers: tuple[int, ...] = (2, 3)
     select: Select = field(default=offered)
+    domain: Domain = ANYTHING
 
     @cached_property
     def given(self) -> Sample:
         """Data for the shapes to start with."""
-        return sample(self.subject)
+        return sample(self.subject, self.domain)
 
     def sample(self, subject: Subject) -> Sample:
         """Data for these or other shapes."""
-        return self.given if subject is self.subject else sample(subject)
+        return self.given if subject is self.subject else sample(subject, self.domain)
 
     def counts(self, strategy: Strategy) -> list[int]:
         """Numbers of workers that a strategy can be tried with."""
@@ -115,7 +119,7 @@ def _neighbouring(case: Case, strategy: Strategy) -> Counterexample | None:
     """A failure for shapes near the given ones, where nothing is proven."""
 
     def fails(subject: Subject) -> Counterexample | None:
-        given = sample(subject)
+        given = case.sample(subject)
         for other in case.select(subject):
             if (other.variable, other.kind) == (strategy.variable, strategy.kind):
                 for workers in case.counts(other):
@@ -186,7 +190,7 @@ def _combination(case: Case, strategy: Strategy) -> Finding:
         uncovered = trial.wrong_cover(subject, chosen, workers)
         return uncovered or (None if law or opaque else trial.wrong_result(subject, chosen, workers, given))
 
-    opaque = is_opaque(case.subject)
+    opaque = bool(case.subject.description.opaques)
     law = _law(case.subject, strategy) if from_analysis(strategy) else None
     failure = case.failure(strategy.variable, strategy.kind, test)
     if failure is not None:

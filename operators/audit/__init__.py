@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...analyzer.audit.finding import Check, Finding, Verdict
+from ...analyzer.audit.samples import ANYTHING, Domain
 from ...analyzer.audit.strategies import Case, Select, audit_strategies, offered
 from ...analyzer.region import Shape
 from ...errors import OperatorError
@@ -83,9 +84,15 @@ def _own(
             yield Finding(part.name, Check.GRADIENT, Verdict.NOT_APPLICABLE, part.reason)
             continue
         stage, known = part
-        case = Case(stage.name, stage.bind, stage.bind(known), workers, select)
+        case = Case(stage.name, stage.bind, stage.bind(known), workers, select, _domain(operator))
         yield from audit_strategies(case)
         yield from KernelAudit(case, ContractRunner()).findings()
+
+
+def _domain(operator: Operator) -> Domain:
+    """On which data the operator is defined."""
+    example = operator.example
+    return ANYTHING if example is None else Domain(example.whole, example.domain)
 
 
 def _foreign(
@@ -110,6 +117,6 @@ def _foreign(
                 f"audit a function of arrays, or an operator of one stage"
             )
         runner = ContractRunner(kernel)
-    case = Case(operator.name, bind, subject, workers, select)
+    case = Case(operator.name, bind, subject, workers, select, _domain(operator))
     yield from audit_strategies(case)
     yield from KernelAudit(case, runner).findings()

@@ -27,7 +27,8 @@ def complete_shapes(
 ) -> dict[str, Shape]:
     """The shapes of all tensors that the operator takes, inferred from those given. Raises ShapeError."""
     names = (*operator.arguments(attributes), *operator.auxiliary)
-    given = {name: tuple(shape) for name, shape in shapes.items()}
+    seeds: dict[str, Shape] = dict.fromkeys(operator.seeds, (1,))
+    given = {name: tuple(shape) for name, shape in shapes.items() if name not in seeds}
     unknown = [name for name in given if name not in (*names, *operator.outputs(attributes))]
     if unknown:
         raise ShapeError(f"{operator.name} has no tensor {unknown[0]!r}; it takes {', '.join(names)}")
@@ -37,7 +38,7 @@ def complete_shapes(
         raise ShapeError(
             f"{operator.name}: the shape of {missing[0]} does not follow from the others; give it in shapes"
         )
-    return given | {name: cast(Shape, inferred[name]) for name in names}
+    return seeds | given | {name: cast(Shape, inferred[name]) for name in names}
 
 
 def stages(
@@ -67,6 +68,8 @@ def stages(
             backward.update(zip(stage.produces, produced, strict=True))
     for stage in operator.updates(attributes, shapes).values():
         yield stage, dict(known)
+    for seed in operator.seeds:
+        yield operator.seed_update(seed), dict(known)
 
 
 def _adjoints(stage: Stage, shapes: Shapes) -> Iterator[tuple[Stage, Shapes] | Missing]:
