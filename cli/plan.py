@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .options import Shape, ShapeOption, json_option, workers_option
+
+if TYPE_CHECKING:
+    from ..dataflow.graph import Graph
 
 
 @click.command("plan")
@@ -18,6 +22,7 @@ from .options import Shape, ShapeOption, json_option, workers_option
     "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
 )
 @click.option("--method", default="recursive", show_default=True, help="Search method.")
+@click.option("--compare", is_flag=True, help="Search by every method and print them side by side.")
 @click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @json_option
@@ -27,6 +32,7 @@ def command(
     batch: int | None,
     shapes: tuple[tuple[str, Shape], ...],
     method: str,
+    compare: bool,
     optimizer: str,
     save: Path | None,
     as_json: bool,
@@ -42,6 +48,11 @@ def command(
 
     loaded = load_model(model, batch, dict(shapes))
     graph = loaded.training_graph(optimizer=optimizer)
+    if compare:
+        if save is not None:
+            raise click.UsageError("--compare makes several plans; choose one by --method to --save it")
+        _compare(loaded.name, graph, workers, as_json)
+        return
     found = partition(graph, workers=workers, method=method)
     memory = plan_memory(lower(graph, found))
     single = plan_memory(lower(graph, partition(graph, workers=1)))
@@ -67,3 +78,27 @@ def command(
     report.show(graph, found, facts, memory)
     if save is not None:
         click.echo(f"plan written to {save}")
+
+
+def _compare(model: str, graph: Graph, workers: int, as_json: bool) -> None:
+    from ..partitioner import METHODS, lower, partition
+    from ..reports import comparison
+    from ..runtime.memory import plan_memory
+
+    entries = []
+    for method in METHODS:
+        found = partition(graph, workers=workers, method=method)
+        entries.append(
+            {
+                "method": method,
+                "cost_bytes": found.cost_bytes,
+                "step_cost_bytes": list(found.step_cost_bytes),
+                "lower_bound_bytes": found.lower_bound_bytes,
+                "search_seconds": found.search_seconds,
+                "peak_bytes_per_worker": max(plan_memory(lower(graph, found)).arena_bytes),
+            }
+        )
+    if as_json:
+        click.echo(json.dumps({"model": model, "workers": workers, "methods": entries}))
+        return
+    comparison.show(model, workers, entries)

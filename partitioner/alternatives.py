@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from ..analyzer.bound import Bound
-from ..dataflow.graph import Role
+from ..dataflow.graph import Phase, Role
 from .elimination import eliminate
 from .network import Link, Network
 from .recursive import factor_graph, nothing_split, prime_factors, recursion_bound
@@ -34,16 +34,13 @@ from .tables import (
     tensor_choices,
 )
 
-BATCH = 0
-"""The dimension along which data parallelism splits data and activations."""
-
 
 def all_row(network: Network, workers: int) -> Solution:
     """AllRow-Greedy: every tensor along its first dimension, every operator by its best strategy for that.
 
     A tensor whose first dimension is used up goes on with the next that is not.
     """
-    return _stepwise(network, workers, every_variable, lambda tensor: _first)
+    return _stepwise(network, workers, lambda operator: every_variable, lambda tensor: _first)
 
 
 def icml18(network: Network, workers: int) -> Solution:
@@ -51,20 +48,26 @@ def icml18(network: Network, workers: int) -> Solution:
 
     An operator that can only be split with a reduction runs whole on every worker.
     """
-    return _stepwise(network, workers, _concatenated, lambda tensor: every_dimension)
+    return _stepwise(network, workers, lambda operator: _concatenated, lambda tensor: every_dimension)
 
 
 def data_parallel(network: Network, workers: int) -> Solution:
     """Every worker holds all weights and their state; data and activations are split along the batch.
 
-    Other tensors, such as the weights' gradients, are split along their first dimension or replicated, and
-    operators split or repeated, whichever moves less.
+    Gradients are split along their first dimension or replicated, and updates split or repeated on every
+    worker, whichever moves less; all other operators are split.
     """
-    keep: list[KeepDimensions] = [_batch] * len(network.shapes)
+    dimensions: list[KeepDimensions] = [_first] * len(network.shapes)
     for tensor, number in zip(network.graph.tensors, network.tensor_class, strict=True):
-        if tensor.role.persistent and tensor.role is not Role.DATA:
-            keep[number] = _whole
-    return _stepwise(network, workers, _or_whole, keep.__getitem__)
+        if tensor.role is Role.GRADIENT and dimensions[number] is not _whole:
+            dimensions[number] = _first_or_whole
+        elif tensor.role.persistent and tensor.role is not Role.DATA:
+            dimensions[number] = _whole
+    variables: list[KeepVariables] = [every_variable] * len(network.operators)
+    for operation, number in zip(network.graph.operations, network.operation_class, strict=True):
+        if operation.phase is Phase.UPDATE:
+            variables[number] = _or_whole
+    return _stepwise(network, workers, variables.__getitem__, dimensions.__getitem__)
 
 
 def equal_chop(network: Network, workers: int) -> Solution:
@@ -115,7 +118,10 @@ def spartan(network: Network, workers: int) -> Solution:
 
 
 def _stepwise(
-    network: Network, workers: int, keep_variables: KeepVariables, keep: Callable[[int], KeepDimensions]
+    network: Network,
+    workers: int,
+    keep_variables: Callable[[int], KeepVariables],
+    keep_dimensions: Callable[[int], KeepDimensions],
 ) -> Solution:
     """Recursion among what is kept of every operator's variables and of every tensor's dimensions."""
     factors = prime_factors(workers)
@@ -123,11 +129,11 @@ def _stepwise(
     plan = nothing_split(network, factors)
     for _ in factors:
         operators = [
-            tables.operator(bound, sequence, keep_variables)
-            for bound, sequence in zip(network.operators, plan.strategies, strict=True)
+            tables.operator(bound, sequence, keep_variables(number))
+            for number, (bound, sequence) in enumerate(zip(network.operators, plan.strategies, strict=True))
         ]
         tensors = [
-            tables.tensor(shape, sequence, keep(number))
+            tables.tensor(shape, sequence, keep_dimensions(number))
             for number, (shape, sequence) in enumerate(zip(network.shapes, plan.dimensions, strict=True))
         ]
         solved = eliminate(*factor_graph(network, tables, operators, tensors))
@@ -148,8 +154,8 @@ def _whole(fitting: Dimensions) -> Dimensions:
     return (None,)
 
 
-def _batch(fitting: Dimensions) -> Dimensions:
-    return (BATCH, None) if BATCH in fitting else (None,)
+def _first_or_whole(fitting: Dimensions) -> Dimensions:
+    return (*fitting[:1], None)
 
 
 def _concatenated(bound: Bound, fitting: tuple[str, ...]) -> Strategies:

@@ -11,6 +11,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
 from ..errors import PlanError
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
+from .exact import exact
 from .network import Network, build_network
 from .plan import WORKER_LIMIT, Plan
 from .recount import count_bytes
@@ -24,6 +25,7 @@ Method = Callable[[Network, int], Solution]
 METHODS: Mapping[str, Method] = {
     "recursive": recursive,
     "refine": refine,
+    "exact": exact,
     "all-row": all_row,
     "spartan": spartan,
     "equal-chop": equal_chop,

@@ -37,6 +37,14 @@ def _extend(
         yield from _extend(_inserted(sequence, step, label), rest, factors)
 
 
+def sequence_count(extents: Mapping[Label, int], factors: Sequence[int]) -> int:
+    """At least as many as `all_sequences` gives, without making them."""
+    count = 1
+    for factor in factors:
+        count *= max(sum(extent >= factor for extent in extents.values()), 1)
+    return count
+
+
 def near_sequences(
     extents: Mapping[Label, int],
     factors: Sequence[int],

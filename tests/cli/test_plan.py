@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 
 from tofu import models
-from tofu.partitioner import Plan
+from tofu.partitioner import METHODS, Plan
 
 FIGURES = {
     "model",
@@ -71,7 +71,7 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
         (["plan", "wrsnet-50-4"], "did you mean wresnet-50-4"),
         (["plan", "mlp", "--workers", "0"], "0 is not in the range"),
         (["plan", "mlp", "--batch", "-3"], "-3 is not in the range"),
-        (["plan", "mlp", "--method", "magic"], "there are: recursive"),
+        (["plan", "mlp", "--method", "magic"], "there are: all-row, data-parallel"),
         (["plan", "mlp", "--optimizer", "sdg"], "did you mean 'sgd'"),
         (["plan", "mlp", "--shape", "data=8,8"], "follow from --batch"),
         (["plan", "mlp", "--save", "/no/such/folder/plan.json"], "No such file"),
@@ -85,3 +85,19 @@ def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str
     assert result.exit_code == 2
     assert says in result.output
     assert "Traceback" not in result.output
+
+
+def test_methods_are_compared_side_by_side(tofu: Tofu) -> None:
+    facts = json.loads(tofu("plan", "mlp", "--workers", "4", "--compare", "--json").output)
+    by_method = {entry["method"]: entry for entry in facts["methods"]}
+    assert by_method.keys() == METHODS.keys()
+    assert by_method["refine"]["cost_bytes"] <= by_method["recursive"]["cost_bytes"]
+    assert all(sum(entry["step_cost_bytes"]) == entry["cost_bytes"] for entry in by_method.values())
+    text = tofu("plan", "mlp", "--workers", "4", "--compare").output
+    assert all(method in text for method in METHODS)
+
+
+def test_a_comparison_cannot_be_saved(tofu: Tofu) -> None:
+    result = tofu("plan", "mlp", "--compare", "--save", "plan.json")
+    assert result.exit_code == 2
+    assert "choose one by --method" in result.output

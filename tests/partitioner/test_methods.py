@@ -32,6 +32,36 @@ def test_refining_never_makes_a_plan_worse(data, draw_graph):
     assert refined.lower_bound_bytes <= refined.cost_bytes <= recursive.cost_bytes
 
 
+@TOY
+@given(data=st.data())
+def test_the_best_plan_is_at_most_every_other_and_its_bound_is_its_cost(data, draw_graph):
+    graph = data.draw(draw_graph(max_operations=4))
+    workers = data.draw(st.sampled_from([4, 6, 8]))
+    best = partition(graph, workers, method="exact")
+    assert best.lower_bound_bytes == best.cost_bytes
+    for method in ("recursive", "refine", "all-row", "spartan", "equal-chop"):
+        other = partition(graph, workers, method=method)
+        assert best.cost_bytes <= other.cost_bytes
+        assert other.lower_bound_bytes <= best.cost_bytes
+
+
+def test_methods_keep_to_what_they_are(graph):
+    def plans(method):
+        return partition(graph, 4, method=method)
+
+    for operation in graph.operations:
+        kinds = {operation.bound.kind(v) for v in plans("icml18").strategies[operation.name] if v}
+        assert "reduce" not in kinds
+    for tensor in graph.tensors:
+        first = [axis for axis, extent in enumerate(tensor.shape) if extent >= 2][:1] or [None]
+        assert plans("all-row").layouts[tensor.name].dimensions[0] == first[0]
+        chopped = plans("equal-chop").layouts[tensor.name].dimensions
+        if max(tensor.shape) >= 4:
+            assert len(set(chopped)) == 1
+        if tensor.role == "parameter":
+            assert plans("data-parallel").layouts[tensor.name].dimensions == (None, None)
+
+
 def test_refining_finds_what_recursion_misses(toy, texts):
     """The best first step is not part of the best plan."""
     builder = toy()

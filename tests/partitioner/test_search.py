@@ -181,10 +181,11 @@ def test_costs_of_known_graphs(graph, workers):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_no_recursive_plan_beats_the_lower_bound(data, draw_graph):
+def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=1))
     factors = prime_factors(4)
     plan = partition(graph, 4)
+    exact = partition(graph, 4, method="exact")
     (operation,) = graph.operations
     classes = {t.index: t.index if t.alias is None else t.alias for t in graph.tensors}
 
@@ -193,12 +194,15 @@ def test_no_recursive_plan_beats_the_lower_bound(data, draw_graph):
 
     touched = sorted({classes[t] for t in (*operation.inputs, *operation.outputs)})
     layouts = [sequences(tensor_choices, graph.tensors[t].shape) for t in touched]
+    best = None
     for strategy in sequences(operator_choices, operation.bound):
         for choice in itertools.product(*layouts):
             chosen = dict(zip(touched, choice, strict=True))
             of_tensor = {t: chosen.get(c) for t, c in classes.items()}
             moved = sum(moved_bytes(graph, operation, strategy, of_tensor, factors).values())
             assert plan.lower_bound_bytes <= moved
+            best = moved if best is None else min(best, moved)
+    assert exact.lower_bound_bytes == exact.cost_bytes == best
 
 
 def test_the_bound_is_attained_where_one_step_is_all(graph):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.recursive import prime_factors
-from tofu.partitioner.sequences import all_sequences, is_possible, near_sequences
+from tofu.partitioner.sequences import all_sequences, is_possible, near_sequences, sequence_count
 
 EXTENTS = st.dictionaries(st.sampled_from("ijkl"), st.integers(0, 9), max_size=4)
 WORKERS = st.integers(1, 18)
@@ -21,6 +21,7 @@ def test_all_sequences_are_the_possible_ones(extents, workers):
     every = itertools.product((*extents, None), repeat=len(factors))
     assert set(found) == {s for s in every if is_possible(extents, factors, s)}
     assert len(set(found)) == len(found) >= 1
+    assert len(found) <= sequence_count(extents, factors)
 
 
 @given(st.data(), EXTENTS, WORKERS, st.booleans())

@@ -1,0 +1,29 @@
+"""Every search method side by side: what its plan moves and what a worker must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from .console import wide_console
+from .units import format_bytes
+
+
+def show(model: str, workers: int, entries: Sequence[dict[str, Any]]) -> None:
+    """Print the comparison. `entries` are what `tofu plan --compare --json` prints, one per method."""
+    console = wide_console()
+    table = Table("method", "bytes moved", "by step", "peak of a worker", "of the least", "searched in")
+    table.title, table.title_justify = f"{model} over {workers} workers", "left"
+    least = min(entry["cost_bytes"] for entry in entries)
+    for entry in sorted(entries, key=lambda entry: int(entry["cost_bytes"])):
+        table.add_row(
+            entry["method"],
+            format_bytes(entry["cost_bytes"]),
+            ", ".join(map(format_bytes, entry["step_cost_bytes"])),
+            format_bytes(entry["peak_bytes_per_worker"]),
+            f"{entry['cost_bytes'] / least:.2f} x" if least else "-",
+            f"{entry['search_seconds']:.2f} s",
+        )
+    console.print(table)
