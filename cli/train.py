@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import json_option, workers_option
+
+if TYPE_CHECKING:
+    from ..dataflow.graph import Graph
+    from ..runtime.footprint import Footprint
 
 
 @click.command("train")
@@ -77,7 +81,7 @@ def command(
             on_step=on_step,
             on_epoch=on_epoch,
         )
-        single = _single_device_peak(
+        alone = _single_device_footprint(
             training_graph(model.symbol, train.shapes, recipe.optimizer, name=graph.name)
         )
         report.summary(
@@ -92,7 +96,9 @@ def command(
                 "planned_bytes_per_step": executor.partitioned.planned_bytes,
                 "fetched_bytes_per_step": executor.fetched_bytes,
                 "peak_bytes_per_worker": executor.peak_bytes_per_worker,
-                "single_device_peak_bytes": single,
+                "workspace_bytes_per_worker": executor.workspace_bytes_per_worker,
+                "single_device_peak_bytes": alone.peak_bytes,
+                "single_device_workspace_bytes": max(alone.workspace_bytes),
             }
         )
 
@@ -103,8 +109,8 @@ def _screen(steps: int) -> Any:
     return Screen(steps)
 
 
-def _single_device_peak(graph: Any) -> int:
+def _single_device_footprint(graph: Graph) -> Footprint:
     from ..partitioner import lower, partition
-    from ..runtime.memory import plan_memory
+    from ..runtime.footprint import footprint
 
-    return max(plan_memory(lower(graph, partition(graph, workers=1))).arena_bytes)
+    return footprint(lower(graph, partition(graph, workers=1)))

@@ -44,14 +44,15 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Step:
                 f"'{description.name}' calls opaque function '{name}', of which nothing is known: pass "
                 f"opaque={{'{name}': function}} to compute, or attach a kernel to the operator"
             )
-    steps: list[Step] = []
+    parts = _Parts(call, functions).steps()
+    steps: list[Step] = [] if description.opaques else list(parts)
 
     def run() -> None:
         if steps:
             for step in steps:
                 step()
             return
-        for step in _Parts(call, functions).steps():
+        for step in parts:
             step()
             steps.append(step)
 
@@ -61,8 +62,8 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Step:
 class _Parts:
     """One box being prepared: the arrays of the parts so far, as tensors of the description that remains.
 
-    Every step has run before the next is made, since the shape of an opaque function's result is known
-    only then.
+    Where functions are opaque every step has run before the next is made, since the shape of such a
+    function's result is known only then.
     """
 
     def __init__(self, call: KernelCall, functions: Functions) -> None:
@@ -202,7 +203,7 @@ class _Parts:
         box = {name: self.call.box[name] for name in bound.variables}
         inputs = {name: self.inputs[name] for name in bound.reads}
         regions = {name: self.regions[name] for name in bound.reads}
-        return derive(KernelCall(bound, box, inputs, regions, targets))
+        return derive(KernelCall(bound, box, inputs, regions, targets, self.call.workspace))
 
     def stated(self, node: Any) -> Any:
         """Binders with the extents that are known already: the tensors that told them may be gone."""
@@ -226,7 +227,7 @@ class _Parts:
         return tuple(name for name in self.call.bound.variables if name in used - bound)
 
     def array(self, names: Sequence[str]) -> Array:
-        return np.empty([self.length(name) for name in names], self.dtype)
+        return self.call.workspace.array([self.length(name) for name in names], self.dtype)
 
     def interval(self, name: str) -> Interval:
         return self.call.box[name]

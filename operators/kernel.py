@@ -9,18 +9,16 @@ Preparation happens once per plan, the returned function runs every iteration.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from ..analyzer.region import Interval, Region
+from .workspace import Array, Workspace
 
 if TYPE_CHECKING:
     from .bound import BoundOperator
 
-Array = npt.NDArray[np.generic]
+__all__ = ["Array", "Kernel", "KernelCall"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,8 @@ class KernelCall:
     `inputs[name]` holds the elements of `regions[name]`; tensors that the description never reads are
     absent. `outputs[k]` receives the elements of output `k` for the box: for a partial box of a reduction
     the partial result. Inputs and outputs are strided views; an output may be the same memory as an input
-    where the operator is element-wise, and only then.
+    where the operator is element-wise, and only then. All temporary memory comes from `workspace`; its
+    contents are undefined whenever the kernel runs.
     """
 
     bound: BoundOperator
@@ -38,6 +37,7 @@ class KernelCall:
     inputs: Mapping[str, Array]
     regions: Mapping[str, Region]
     outputs: tuple[Array, ...]
+    workspace: Workspace = field(default_factory=Workspace)
 
 
 Kernel = Callable[[KernelCall], Callable[[], None]]

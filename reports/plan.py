@@ -55,7 +55,9 @@ def _contributors(graph: Graph, plan: Plan) -> Table:
 
 def _memory(facts: dict[str, Any], memory: MemoryPlan) -> Table:
     single = facts["single_device_peak_bytes"]
-    table = Table("worker", "peak", "of one device's", title="Memory", title_justify="left")
+    table = Table(
+        "worker", "peak", "of one device's", title="Memory without kernel workspaces", title_justify="left"
+    )
     for worker, count in enumerate(memory.arena_bytes):
         table.add_row(str(worker), format_bytes(count), f"{count / max(single, 1):.1%}")
     table.add_row("one device", format_bytes(single), "100%", style="bold")

@@ -95,6 +95,11 @@ class Screen:
             "peak memory of a worker",
             f"{format_bytes(peak)} ({peak / single:.1%} of {format_bytes(single)} on one device)",
         )
+        table.add_row(
+            "kernel workspaces therein",
+            f"{format_bytes(facts['workspace_bytes_per_worker'])} "
+            f"({format_bytes(facts['single_device_workspace_bytes'])} on one device)",
+        )
         table.add_row("samples per second", f"{facts['samples_per_second']:,.0f}")
         self._console.print(table)
 

@@ -52,9 +52,16 @@ class Executor:
         return self._engine.fetched_bytes
 
     @property
+    def workspace_bytes_per_worker(self) -> int:
+        """The most that kernels of one worker need beside its arena: shared scratch and kept values."""
+        return max(self._engine.workspace_bytes, default=0)
+
+    @property
     def peak_bytes_per_worker(self) -> int:
-        """The largest arena of any worker."""
-        return max(self.memory.arena_bytes, default=0)
+        """The most memory that any worker holds: its arena and the workspace of its kernels."""
+        return max(
+            map(sum, zip(self.memory.arena_bytes, self._engine.workspace_bytes, strict=True)), default=0
+        )
 
     @property
     def failed(self) -> bool:

@@ -10,18 +10,13 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any, assert_never
 
-import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from ..analyzer.region import Region
-from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
-from ..operators.kernel import Array, KernelCall
-from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
 from .memory import MemoryPlan
-from .offsets import ALIGNMENT_BYTES
+from .preparation import allocate, place_of, prepare
 from .schedule import Schedule
 from .team import StepFailed, StepsHang, Task, Team
 
@@ -47,8 +42,9 @@ class NumpyEngine:
         self._watchdog_seconds = watchdog_seconds
         self.threads = min(partitioned.workers, threads or processors)
         self.iterations = 0
-        self.buffers = _allocate(partitioned, memory)
-        self._traffic = [Traffic() for _ in range(partitioned.workers)]
+        self.buffers = allocate(partitioned, memory)
+        self._prepared = [prepare(partitioned, self.buffers, worker) for worker in range(partitioned.workers)]
+        self._traffic = [prepared.traffic for prepared in self._prepared]
         self._failure: str | None = None
         self._blas = ThreadpoolController().select(user_api="blas")
         self._blas_threads = max(1, processors // self.threads)
@@ -60,6 +56,11 @@ class NumpyEngine:
     def fetched_bytes(self) -> int:
         """Bytes copied from one worker to another in the last iteration, counted while copying."""
         return sum(traffic.nbytes for traffic in self._traffic)
+
+    @property
+    def workspace_bytes(self) -> tuple[int, ...]:
+        """Bytes beside each worker's arena: scratch that its kernels share, and values that they keep."""
+        return tuple(prepared.workspace_bytes for prepared in self._prepared)
 
     @property
     def failed(self) -> bool:
@@ -100,12 +101,7 @@ class NumpyEngine:
         self._finalizer()
 
     def _describe(self, worker: int, index: int) -> str:
-        instruction = self._partitioned.programs[worker].instructions[index]
-        operation = self._partitioned.graph.operations[instruction.operation]
-        return (
-            f"worker {worker}, operation '{operation.name}' ({type(instruction).__name__}), "
-            f"iteration {self.iterations}"
-        )
+        return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
 
     def _tasks(self, schedule: Schedule) -> list[list[Task]]:
         """Every thread's steps, with the waits of its workers turned into waits between threads."""
@@ -126,92 +122,9 @@ class NumpyEngine:
                         needed[other] = number + 1
                 for other, count in needed.items():
                     known[other] = count
-                own.append(Task(self._prepare(worker, index), tuple(needed.items())))
+                own.append(Task(self._prepared[worker].steps[index], tuple(needed.items())))
             tasks.append(own)
         return tasks
-
-    def _prepare(self, worker: int, index: int) -> Step:
-        instruction = self._partitioned.programs[worker].instructions[index]
-        try:
-            return self._prepare_instruction(worker, instruction)
-        except Exception as error:
-            place = self._describe(worker, index)
-            raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
-
-    def _prepare_instruction(self, worker: int, instruction: Instruction) -> Step:
-        match instruction:
-            case MultiFetch():
-                transfers = self._transfers(worker, instruction.target, instruction.pieces)
-                return multi_fetch(transfers, self._traffic[worker])
-            case Reduce():
-                terms = [self._transfers(worker, instruction.target, part) for part in instruction.parts]
-                return fixed_order_reduce(instruction.reducer, terms, self._traffic[worker])
-            case Compute():
-                bound = self._partitioned.graph.operations[instruction.operation].bound
-                return bound.prepare(self._kernel_call(worker, instruction))
-            case _:
-                assert_never(instruction)
-
-    def _transfers(self, worker: int, target: int, pieces: tuple[Piece, ...]) -> list[Transfer]:
-        return [
-            Transfer(
-                self._view(piece.worker, piece.buffer, piece.region),
-                self._view(worker, target, piece.region),
-                piece.worker != worker,
-            )
-            for piece in pieces
-        ]
-
-    def _kernel_call(self, worker: int, instruction: Compute) -> KernelCall:
-        bound = self._partitioned.graph.operations[instruction.operation].bound
-        inputs: dict[str, Array] = {}
-        regions: dict[str, Region] = {}
-        names = bound.description.tensor_names
-        for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True):
-            if buffer is not None and region is not None:
-                inputs[name] = self._view(worker, buffer, region)
-                regions[name] = region
-        return KernelCall(
-            bound=bound,
-            box=dict(zip(bound.variables, instruction.box, strict=True)),
-            inputs=inputs,
-            regions=regions,
-            outputs=tuple(self.buffers[worker][buffer] for buffer in instruction.outputs),
-        )
-
-    def _view(self, worker: int, buffer: int, region: Region) -> Array:
-        """The part of a buffer that holds `region` of its tensor."""
-        held = self._partitioned.programs[worker].buffers[buffer].region
-        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions gives a view too
-        for (lower, upper), (start, _) in zip(region, held, strict=True):
-            place.append(slice(lower - start, upper - start))
-        view: Array = self.buffers[worker][buffer][tuple(place)]
-        return view
-
-
-def _allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:
-    """One zeroed arena per worker, and every buffer's view of it."""
-    views: list[list[Array]] = []
-    for program, offsets in zip(partitioned.programs, memory.offsets, strict=True):
-        arena_bytes = memory.arena_bytes[program.worker]
-        try:
-            block = np.zeros(arena_bytes + ALIGNMENT_BYTES, np.uint8)
-        except MemoryError:
-            raise ExecutionError(
-                f"worker {program.worker}: no memory for its arena of {arena_bytes} bytes; use more workers "
-                "or a smaller batch"
-            ) from None
-        start = -block.ctypes.data % ALIGNMENT_BYTES
-        arena = block[start : start + arena_bytes]
-        views.append(
-            [
-                arena[offset : offset + buffer.nbytes]
-                .view(partitioned.graph.tensors[buffer.tensor].dtype)
-                .reshape([upper - lower for lower, upper in buffer.region])
-                for offset, buffer in zip(offsets, program.buffers, strict=True)
-            ]
-        )
-    return views
 
 
 def _assign(workers: int, threads: int, schedule: Schedule) -> list[list[tuple[int, int]]]:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ...analyzer.region import Interval
 from ..kernel import Array, KernelCall
+from .layout import CallLayout, layout_of, template_call
 from .pieces import Piece, pieces
 from .program import Program
+from .recipe import Recipe, recipe
+
+if TYPE_CHECKING:
+    from ..bound import BoundOperator
 
 __all__ = ["derive"]
 
@@ -17,8 +27,15 @@ def derive(call: KernelCall) -> Callable[[], None]:
 
     Raises `OperatorError` for opaque functions and for inputs that do not cover what the box reads.
     """
-    box = tuple(call.box[name] for name in call.bound.variables)
-    runs = [_derived(piece, call) for piece in pieces(call.bound, box)]
+    box = tuple([call.box[name] for name in call.bound.variables])
+    recipes = _recipes(call.bound, box, layout_of(call))
+    arrays = [*call.inputs.values(), *call.outputs]
+    need = max([each.scratch_bytes for each in recipes])
+    scratch = call.workspace.array((need,), np.uint8) if need else NO_SCRATCH
+    for each in recipes:
+        if each.constants:
+            call.workspace.keep(each.constants)
+    runs = [each.bind(arrays, scratch) for each in recipes]
     if len(runs) == 1:
         return runs[0]
 
@@ -29,7 +46,18 @@ def derive(call: KernelCall) -> Callable[[], None]:
     return run
 
 
-def _derived(piece: Piece, call: KernelCall) -> Callable[[], None]:
+NO_SCRATCH: Array = np.empty(0, np.uint8)
+
+
+@lru_cache(maxsize=4096)
+def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout) -> tuple[Recipe, ...]:
+    """The recipes of a box's pieces, which run one after the other in the same scratch."""
+    templates = layout.templates()
+    call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, templates)
+    return tuple(_derived(piece, call, templates) for piece in pieces(bound, box))
+
+
+def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
     outputs = tuple(
         _taken(array, output.variables, piece, call)
         for array, output in zip(call.outputs, piece.lowered.outputs, strict=True)
@@ -37,7 +65,7 @@ def _derived(piece: Piece, call: KernelCall) -> Callable[[], None]:
     program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
     program.contract()
     program.write_outputs()
-    return program.steps.finish()
+    return recipe(program.steps, templates)
 
 
 def _taken(array: Array, variables: tuple[str, ...], piece: Piece, call: KernelCall) -> Array:

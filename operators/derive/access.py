@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from ...analyzer.region import Region
 from ...errors import DataError
+from ..borders import borders
 from ..kernel import Array, KernelCall
 from .affine import Affine
 from .blocks import volume
-from .ir import Constant, Load
+from .ir import Constant, Load, Scalar
 from .steps import Steps, fixed
 from .views import Ranges, check_inside, strided
 
@@ -30,30 +31,31 @@ class Access:
     region: Region
     view: Array | None
 
-    def gather(self, count: int, *arguments: Array, out: Array) -> None:
-        """`gather(n, index_0, ..., index_n-1, [padding])`, indices in the whole tensor's coordinates.
 
-        Raises `DataError` where an index from data leaves the tensor and nothing is said for outside it.
-        """
-        indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
-        outside: Mask | None = None
-        for dimension, (index, (lower, upper)) in enumerate(zip(indices, self.region, strict=True)):
-            wrong: Mask = (index < lower) | (index >= upper)
-            if wrong.any():
-                if len(arguments) == count:
-                    raise DataError(
-                        f"tensor {self.tensor!r}, dimension {dimension}: index {int(index[wrong][0])} is "
-                        f"outside [{lower}, {upper}); correct the data it is from or write pad(...)"
-                    )
-                outside = wrong if outside is None else outside | wrong
-            indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
-        if outside is None:
-            np.copyto(out, self.array[tuple(indices)])
-        elif self.array.size == 0:
-            np.copyto(out, arguments[count], casting="same_kind")
-        else:
-            np.copyto(out, self.array[tuple(indices)])
-            np.copyto(out, arguments[count], where=outside, casting="same_kind")
+def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Array, out: Array) -> None:
+    """`arguments` are `index_0, ..., index_n-1, [padding]`, indices in the whole tensor's coordinates.
+
+    Raises `DataError` where an index from data leaves the tensor and nothing is said for outside it.
+    """
+    indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
+    outside: Mask | None = None
+    for dimension, (index, (lower, upper)) in enumerate(zip(indices, region, strict=True)):
+        wrong: Mask = (index < lower) | (index >= upper)
+        if wrong.any():
+            if len(arguments) == count:
+                raise DataError(
+                    f"tensor {tensor!r}, dimension {dimension}: index {int(index[wrong][0])} is "
+                    f"outside [{lower}, {upper}); correct the data it is from or write pad(...)"
+                )
+            outside = wrong if outside is None else outside | wrong
+        indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
+    if outside is None:
+        np.copyto(out, array[tuple(indices)])
+    elif array.size == 0:
+        np.copyto(out, arguments[count], casting="same_kind")
+    else:
+        np.copyto(out, array[tuple(indices)])
+        np.copyto(out, arguments[count], where=outside, casting="same_kind")
 
 
 def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:
@@ -85,18 +87,26 @@ def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
 
 
 def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Steps) -> Array:
-    """A copy of the wanted region, padded once; the step copies the elements that the input holds."""
+    """A copy of the wanted region; steps fill its borders and copy the elements that the input holds."""
     assert isinstance(load.padding, Constant)
-    copy = np.full(tuple(high - low for low, high in wanted), load.padding.value, array.dtype)
+    value = load.padding.value
+    copy = steps.whole(tuple(high - low for low, high in wanted), array.dtype)
     source, target = [], []
     for (low, high), held in zip(wanted, region, strict=True):
         first, last = max(low, held[0]), min(high, held[1])
         if first >= last:
+            steps.add(_fill, (value,), fixed(copy), inplace=False)
             return copy
         source.append(slice(first - held[0], last - held[0]))
         target.append(slice(first - low, last - low))
+    for border in borders(copy, target):
+        steps.add(_fill, (value,), fixed(border), inplace=False)
     steps.add(_refresh, (fixed(array[tuple(source)]),), fixed(copy[tuple(target)]), inplace=False)
     return copy
+
+
+def _fill(value: Scalar, out: Array) -> None:
+    out.fill(value)
 
 
 def _refresh(source: Array, out: Array) -> None:

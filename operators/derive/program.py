@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ...analyzer.region import Interval
 from ..kernel import Array, KernelCall
-from .access import Access, open_access
+from .access import Access, gather, open_access
 from .affine import Affine
 from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contractions
@@ -92,9 +92,8 @@ class Program:
             self.aliased[number] = True
             return view
         value = self.fresh(sorted(node.free), self.box, self.number)
-        return np.ndarray(
-            value.shape, value.dtype, np.empty(prod(value.shape), value.dtype), 0, value.strides
-        )
+        memory = self.steps.whole((prod(value.shape),), value.dtype)
+        return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
 
     def whole_view(self, node: Node) -> Array | None:
         """The array that a factor is read from over the whole box; None where it is computed."""
@@ -121,7 +120,7 @@ class Program:
         operand = self.value(node, ranges)
         if isinstance(operand, Value):
             return self.cast(operand, self.number) if operand.dtype == BOOL else operand
-        return fixed(np.full((1,) * len(self.axes), operand, self.number))
+        return fixed(frozen(np.full((1,) * len(self.axes), operand, self.number)))
 
     def fresh(self, names: Sequence[str], ranges: Ranges, dtype: DType) -> Value:
         """A register for a value that depends on `names`."""
@@ -178,8 +177,8 @@ class Program:
         ]
         padding = None if node.padding is None else self.value(node.padding, ranges)
         out = self.fresh(sorted(node.free), ranges, self.call.inputs[node.tensor].dtype)
-        run = partial(access.gather, len(indices))
-        arguments = indices if padding is None else [*indices, padding]
+        run = partial(gather, access.tensor, access.region, len(indices))
+        arguments = [fixed(access.array), *indices, *([] if padding is None else [padding])]
         return self.steps.add(run, arguments, out, inplace=False)
 
     def _affine(self, index: Affine, ranges: Ranges) -> Operand:
@@ -231,8 +230,9 @@ class Program:
     def _mask(self, condition: Value, dtype: DType) -> Value:
         if (known := self.masks.get((condition, dtype))) is None:
             if isinstance(condition.home, np.ndarray) and not condition.home.flags.writeable:
-                known = fixed(np.empty(condition.shape, dtype))
-                spread_bits(condition.home, out=known.resolve())
+                bits: Array = np.empty(condition.shape, dtype)
+                spread_bits(condition.home, out=bits)
+                known = fixed(frozen(bits))
             else:
                 out = register(condition.shape, dtype, self.order)
                 known = self.steps.add(spread_bits, (condition,), out, inplace=False)

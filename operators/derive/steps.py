@@ -11,18 +11,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ...analyzer.region import Shape
 from ..kernel import Array
+from ..workspace import aligned
 
 Scalar = int | float | bool
 DType = np.dtype[np.generic]
+Span = tuple[int, int]
+"""First byte in the kernel's scratch, and number of bytes."""
 
 
 @dataclass(slots=True, eq=False)
 class Register:
-    """Memory for one temporary.
+    """Memory for one temporary: `memory` is its place in the kernel's scratch and the bytes there.
 
     `target` is the output that it is written to directly instead; `exclusive` says that this output shares
     no memory with inputs, so that what leads to the value may be computed there too. `uniform`: every step
@@ -36,7 +38,7 @@ class Register:
     first: int = -1
     last: int = -1
     target: Array | None = None
-    memory: npt.NDArray[np.uint8] | None = None
+    memory: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +49,6 @@ class Value:
     strides: tuple[int, ...]
     dtype: DType
     home: Array | Register
-
-    def resolve(self) -> Array:
-        """The array itself; of a register only after `assign_memory`."""
-        if isinstance(self.home, Register):
-            if self.home.target is not None:
-                return self.home.target
-            return np.ndarray(self.shape, self.dtype, self.home.memory, 0, self.strides)
-        return self.home
 
     def viewed(self, shape: Shape, strides: tuple[int, ...]) -> Value:
         """The same memory with another shape."""
@@ -92,9 +86,16 @@ def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -
 
 @dataclass(slots=True, eq=False)
 class Steps:
-    """A kernel being written."""
+    """A kernel being written. `scratch` are temporaries that live for the whole run."""
 
     items: list[Step] = field(default_factory=list)
+    scratch: list[Array] = field(default_factory=list)
+
+    def whole(self, shape: Shape, dtype: DType) -> Array:
+        """A temporary that lives for the whole run."""
+        array: Array = np.empty(shape, dtype)
+        self.scratch.append(array)
+        return array
 
     def add(
         self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, inplace: bool
@@ -104,33 +105,13 @@ class Steps:
             out.home.writes += 1
         return out
 
-    def finish(self) -> Callable[[], None]:
-        """Give every register memory and return the function that runs the steps."""
-        assign_memory(self.items)
-        calls = [
-            (
-                step.run,
-                tuple(
-                    argument.resolve() if isinstance(argument, Value) else argument
-                    for argument in step.arguments
-                ),
-                step.out.resolve(),
-            )
-            for step in self.items
-        ]
 
-        def run() -> None:
-            for function, arguments, out in calls:
-                function(*arguments, out=out)
-
-        return run
-
-
-def assign_memory(steps: list[Step]) -> None:
-    """Linear scan: a register takes the smallest free piece of memory that holds it."""
+def assign_memory(steps: list[Step]) -> int:
+    """Linear scan: a register takes the smallest free piece of scratch that holds it. Gives the bytes."""
     _find_lifetimes(steps)
     _extend_targets(steps)
-    free: list[npt.NDArray[np.uint8]] = []
+    free: list[Span] = []
+    total = 0
     for index, step in enumerate(steps):
         out = step.out.home
         used = dict.fromkeys(_registers(step.arguments))
@@ -141,10 +122,12 @@ def assign_memory(steps: list[Step]) -> None:
                 dying.remove(heir)
                 out.memory = heir.memory
             else:
-                out.memory = _take(free, out.nbytes)
+                out.memory = _take(free, out.nbytes) or (total, aligned(out.nbytes))
+                total = max(total, sum(out.memory))
         if isinstance(out, Register) and out.last == index:
             dying.append(out)
         free.extend(home.memory for home in dying if home.memory is not None)
+    return total
 
 
 def _find_lifetimes(steps: list[Step]) -> None:
@@ -192,15 +175,6 @@ def _same_layout(step: Step, home: Register) -> bool:
     )
 
 
-def _take(free: list[npt.NDArray[np.uint8]], nbytes: int) -> npt.NDArray[np.uint8]:
-    fitting = [index for index, memory in enumerate(free) if memory.nbytes >= nbytes]
-    if fitting:
-        return free.pop(min(fitting, key=lambda index: free[index].nbytes))
-    return _aligned(nbytes)
-
-
-def _aligned(nbytes: int) -> npt.NDArray[np.uint8]:
-    """Memory that starts on a cache line."""
-    memory = np.empty(nbytes + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + nbytes]
+def _take(free: list[Span], nbytes: int) -> Span | None:
+    fitting = [index for index, (_, size) in enumerate(free) if size >= nbytes]
+    return free.pop(min(fitting, key=lambda index: free[index][1])) if fitting else None

@@ -2,7 +2,7 @@
 
 Shapes: data `[image, channel, *row]`, filters `[filter, channel, *tap]`, output `[image, filter, *place]`.
 All three share one relation between places, taps and rows (`Windows`), and padding need not be alike on
-both sides. Each function prepares workspaces once and returns what runs every iteration.
+both sides. Each function takes its scratch from a workspace once and returns what runs every iteration.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from math import prod
 import numpy as np
 
 from ..kernel import Array
+from ..workspace import Workspace
 from .patches import Patches, Windows, row_blocks, window_view
 
 Run = Callable[[], None]
 
 
-def forward(data: Array, filters: Array, out: Array, windows: Windows) -> Run:
+def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """`out[n, f, o] = sum over c, t of data[n, c, row(o, t)] * filters[f, c, t]`, zero outside the data."""
     if 0 in data.shape[:2] or 0 in filters.shape or out.size == 0:
         return lambda: out.fill(0)
-    if (direct := _pointwise(data, filters, out, windows)) is not None:
+    if (direct := _pointwise(data, filters, out, windows, workspace)) is not None:
         return direct
-    patches = Patches(data, windows)
+    patches = Patches(data, windows, workspace)
     source = np.moveaxis(filters, 1, -1)
-    matrix = np.empty(source.shape, filters.dtype)
+    matrix = workspace.array(source.shape, filters.dtype)
     columns = matrix.reshape(len(filters), -1).T
-    result = np.empty((patches.largest, len(filters)), out.dtype)
+    result = workspace.array((patches.largest, len(filters)), out.dtype)
     target = np.moveaxis(out, 1, -1)
 
     def run() -> None:
@@ -42,7 +43,7 @@ def forward(data: Array, filters: Array, out: Array, windows: Windows) -> Run:
     return run
 
 
-def data_gradient(gradient: Array, filters: Array, out: Array, windows: Windows) -> Run:
+def data_gradient(gradient: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """`out[n, c, row(o, t)] = sum over f, o, t of gradient[n, f, o] * filters[f, c, t]`.
 
     Stride one is a convolution with turned filters; any other adds each window to the rows it came from.
@@ -57,21 +58,23 @@ def data_gradient(gradient: Array, filters: Array, out: Array, windows: Windows)
             (taps - 1) * dilate - before
             for taps, dilate, before in zip(windows.taps, windows.dilate, windows.before, strict=True)
         )
-        return forward(gradient, turned, out, replace(windows, places=out.shape[2:], before=before))
-    return _scatter(gradient, filters, out, windows)
+        return forward(
+            gradient, turned, out, replace(windows, places=out.shape[2:], before=before), workspace
+        )
+    return _scatter(gradient, filters, out, windows, workspace)
 
 
-def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows) -> Run:
+def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """`out[f, c, t] = sum over n, o of gradient[n, f, o] * data[n, c, row(o, t)]`, zero outside the data."""
     if 0 in gradient.shape or 0 in data.shape[:2] or out.size == 0:
         return lambda: out.fill(0)
-    patches = Patches(data, windows)
+    patches = Patches(data, windows, workspace)
     filters = gradient.shape[1]
     source = np.moveaxis(gradient, 1, -1)
-    places = np.empty((patches.largest, filters), gradient.dtype)
-    total = np.empty((filters, *windows.taps, data.shape[1]), out.dtype)
+    places = workspace.array((patches.largest, filters), gradient.dtype)
+    total = workspace.array((filters, *windows.taps, data.shape[1]), out.dtype)
     matrix = total.reshape(filters, -1)
-    part = np.empty_like(matrix)
+    part = workspace.array(matrix.shape, matrix.dtype)
     target = np.moveaxis(out, 1, -1)
 
     def run() -> None:
@@ -87,7 +90,7 @@ def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows) 
     return run
 
 
-def _pointwise(data: Array, filters: Array, out: Array, windows: Windows) -> Run | None:
+def _pointwise(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run | None:
     """One tap, stride one, no padding: a matrix product per image, without any copy; else None."""
     places = prod(windows.places)
     plain = prod(windows.taps) == 1 and set(windows.stride) == {1} and data.shape[2:] == out.shape[2:]
@@ -97,7 +100,7 @@ def _pointwise(data: Array, filters: Array, out: Array, windows: Windows) -> Run
     if images is None or results is None:
         return None
     matrix = filters.reshape(filters.shape[:2])
-    columns = np.empty(matrix.shape, filters.dtype)
+    columns = workspace.array(matrix.shape, filters.dtype)
 
     def run() -> None:
         np.copyto(columns, matrix)
@@ -114,15 +117,15 @@ def _flat(array: Array, places: int) -> Array | None:
     return None
 
 
-def _scatter(gradient: Array, filters: Array, out: Array, windows: Windows) -> Run:
+def _scatter(gradient: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     channels = out.shape[1]
     width = prod(windows.taps) * channels
     blocks = list(row_blocks(len(gradient), windows.places, width))
     largest = max(block.rows for block in blocks)
-    heads = np.empty((largest, gradient.shape[1]), gradient.dtype)
-    rows = np.empty((largest, width), out.dtype)
-    matrix = np.empty((gradient.shape[1], *windows.taps, channels), filters.dtype)
-    padded = np.zeros((len(gradient), *windows.span, channels), out.dtype)
+    heads = workspace.array((largest, gradient.shape[1]), gradient.dtype)
+    rows = workspace.array((largest, width), out.dtype)
+    matrix = workspace.array((gradient.shape[1], *windows.taps, channels), filters.dtype)
+    padded = workspace.array((len(gradient), *windows.span, channels), out.dtype)
     view = window_view(padded, windows)
     of_span, of_image = windows.inside(out.shape[2:])
     target = np.moveaxis(out[(slice(None), slice(None), *of_image)], 1, -1)

@@ -59,10 +59,13 @@ class Convolution(_Geometry):
         windows = self.windows(places, taps, [lower for lower, _ in region[2:]])
         parts = []
         for part, offset in self.groups(call, filters):
+            call.workspace.rewind()
             weight = cut(call.inputs["weight"], call.regions["weight"], [part, channels, *taps])
             meeting = _shifted(channels, offset - region[1][0])
             parts.append(
-                convolution.forward(data[:, meeting], weight, out[:, _shifted(part, -filters[0])], windows)
+                convolution.forward(
+                    data[:, meeting], weight, out[:, _shifted(part, -filters[0])], windows, call.workspace
+                )
             )
         return _together(parts)
 
@@ -82,6 +85,7 @@ class ConvolutionDataGradient(_Geometry):
         depth = call.bound.shapes["weight"][1]
         parts, covered = [], 0
         for part, offset in self.groups(call, filters):
+            call.workspace.rewind()
             first, last = max(channels[0], offset), min(channels[1], offset + depth)
             if first >= last:
                 continue
@@ -90,7 +94,7 @@ class ConvolutionDataGradient(_Geometry):
             weight = cut(call.inputs["weight"], call.regions["weight"], [part, within, *taps])
             gradient = cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
             target = out[:, _shifted((first, last), -channels[0])]
-            parts.append(convolution.data_gradient(gradient, weight, target, windows))
+            parts.append(convolution.data_gradient(gradient, weight, target, windows, call.workspace))
         return _together(parts if covered == out.shape[1] else [lambda: out.fill(0), *parts])
 
 
@@ -108,10 +112,11 @@ class ConvolutionWeightGradient(_Geometry):
         data = call.inputs["data"][_shifted(batch, -region[0][0])]
         parts = []
         for part, offset in self.groups(call, filters):
+            call.workspace.rewind()
             gradient = cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
             meeting = data[:, _shifted(channels, offset - region[1][0])]
             target = out[_shifted(part, -filters[0])]
-            parts.append(convolution.weight_gradient(meeting, gradient, target, windows))
+            parts.append(convolution.weight_gradient(meeting, gradient, target, windows, call.workspace))
         return _together(parts)
 
 

@@ -12,7 +12,9 @@ from math import prod
 
 import numpy as np
 
+from ..borders import borders
 from ..kernel import Array
+from ..workspace import Workspace
 
 BLOCK_ELEMENTS = 1 << 19
 """Elements of the matrix of gathered windows: larger ones leave the cache, smaller ones starve BLAS."""
@@ -56,18 +58,20 @@ class Windows:
 class Patches:
     """The windows of images `[image, channel, *rows]`, gathered block by block."""
 
-    def __init__(self, images: Array, windows: Windows) -> None:
+    def __init__(self, images: Array, windows: Windows, workspace: Workspace) -> None:
         self.windows = windows
         self.count, self.channels = images.shape[:2]
-        self.padded = np.zeros((self.count, *windows.span, self.channels), images.dtype)
+        self.padded = workspace.array((self.count, *windows.span, self.channels), images.dtype)
         of_span, of_image = windows.inside(images.shape[2:])
-        self._target = self.padded[(slice(None), *of_span)]
+        inside = (slice(0, self.count), *of_span)
+        self._target = self.padded[inside]
+        self._borders = borders(self.padded, inside)
         self._source = np.moveaxis(images[(slice(None), slice(None), *of_image)], 1, -1)
         self._view = window_view(self.padded, windows)
         self._width = prod(windows.taps) * self.channels
         self._blocks = list(row_blocks(self.count, windows.places, self._width))
         rows = max(block.rows for block in self._blocks)
-        self._memory = None if self._direct else np.empty(rows * self._width, images.dtype)
+        self._memory = None if self._direct else workspace.array((rows * self._width,), images.dtype)
 
     @property
     def _direct(self) -> bool:
@@ -80,7 +84,9 @@ class Patches:
         return max(block.rows for block in self._blocks)
 
     def refresh(self) -> None:
-        """Read the images anew."""
+        """Read the images anew, with zeros around them."""
+        for border in self._borders:
+            border.fill(0)
         np.copyto(self._target, self._source)
 
     def blocks(self) -> Iterator[tuple[Block, Array]]:

@@ -24,6 +24,7 @@ from tofu.dataflow.partitioned import (
     Reduce,
 )
 from tofu.operators.kernel import KernelCall
+from tofu.tdl.ast import Reducer
 
 DTYPE = "float64"
 ITEM_BYTES = 8
@@ -234,7 +235,7 @@ class _Lowering:
             region = self.buffers[worker][target].region[0]
             if operation.bound is TOTAL:  # type: ignore[comparison-overlap]
                 parts = tuple(self.pieces(worker, [(w, b)], region) for w, b, _ in partials)
-                self.instructions[worker].append(Reduce(operation.index, target, "Sum", parts))
+                self.instructions[worker].append(Reduce(operation.index, target, Reducer.SUM, parts))
             else:
                 pieces = self.pieces(worker, [(w, b) for w, b, _ in partials], region)
                 self.instructions[worker].append(MultiFetch(operation.index, target, pieces))
@@ -291,6 +292,16 @@ def toys() -> Any:
         pass
 
     names = Names()
-    for name in ("Toy", "ADD", "SHIFT", "TOTAL", "FakeBound", "FakeDescription", "random_toy", "even"):
+    for name in (
+        "Toy",
+        "ADD",
+        "SHIFT",
+        "TOTAL",
+        "FakeBound",
+        "FakeDescription",
+        "random_toy",
+        "even",
+        "Role",
+    ):
         setattr(names, name, globals()[name])
     return names

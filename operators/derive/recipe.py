@@ -1,0 +1,134 @@
+"""Kernels without their memory: written once for a layout, then given the arrays of any number of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...analyzer.region import Shape
+from ..kernel import Array
+from ..workspace import aligned
+from .layout import address_of, bounds
+from .steps import DType, Operand, Register, Scalar, Steps, Value, assign_memory
+
+SCRATCH = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An array at `offset` bytes from the first element of the call's array `source`, or from scratch."""
+
+    source: int
+    offset: int
+    shape: Shape
+    strides: tuple[int, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """Steps over numbered operands: `(function, numbers of its arguments, number of its output)`."""
+
+    steps: tuple[tuple[Callable[..., object], tuple[int, ...], int], ...]
+    operands: tuple[Place | Array | Scalar, ...]
+    scratch_bytes: int
+    constants: tuple[Array, ...]
+    """Arrays among the operands, which every kernel of this recipe reads and none writes."""
+
+    def bind(self, arrays: Sequence[Array], scratch: Array) -> Callable[[], None]:
+        """The function that runs the steps on a call's arrays, in the order of the layout."""
+        memories = [*(_memory(array) for array in arrays), (scratch, 0)]
+        operands: list[Array | Scalar] = []
+        for operand in self.operands:
+            if isinstance(operand, Place):
+                memory, start = memories[operand.source]
+                offset = start + operand.offset
+                operands.append(np.ndarray(operand.shape, operand.dtype, memory, offset, operand.strides))
+            else:
+                operands.append(operand)
+        calls = [
+            (function, tuple([operands[number] for number in arguments]), operands[out])
+            for function, arguments, out in self.steps
+        ]
+
+        def run() -> None:
+            for function, arguments, out in calls:
+                function(*arguments, out=out)
+
+        return run
+
+
+def recipe(steps: Steps, templates: Sequence[Array]) -> Recipe:
+    """Take the written steps off the templates they were written for."""
+    return _Removal(steps, templates).recipe()
+
+
+class _Removal:
+    """Turns arrays into places. An array outside templates and scratch is a constant."""
+
+    def __init__(self, steps: Steps, templates: Sequence[Array]) -> None:
+        self.steps = steps.items
+        self.scratch_bytes = assign_memory(steps.items)
+        # (bounds of a source, its number, address from which its offsets count)
+        self.sources = [
+            (bounds(template), number, address_of(template)) for number, template in enumerate(templates)
+        ]
+        for array in steps.scratch:
+            lower, upper = bounds(array)
+            self.sources.append(((lower, upper), SCRATCH, lower - self.scratch_bytes))
+            self.scratch_bytes += aligned(array.nbytes)
+        self.numbers: dict[Any, int] = {}
+        self.operands: list[Place | Array | Scalar] = []
+
+    def recipe(self) -> Recipe:
+        steps = tuple(
+            (step.run, tuple(self.number(argument) for argument in step.arguments), self.number(step.out))
+            for step in self.steps
+        )
+        constants = tuple(operand for operand in self.operands if isinstance(operand, np.ndarray))
+        return Recipe(steps, tuple(self.operands), self.scratch_bytes, constants)
+
+    def number(self, operand: Operand) -> int:
+        found = self.relocated(operand) if isinstance(operand, Value) else operand
+        # 1, 1.0 and True are equal, but not the same operand
+        key = found if isinstance(found, Place) else id(found) if isinstance(found, np.ndarray) else None
+        if key is None or key not in self.numbers:
+            self.operands.append(found)
+            if key is None:
+                return len(self.operands) - 1
+            self.numbers[key] = len(self.operands) - 1
+        return self.numbers[key]
+
+    def relocated(self, value: Value) -> Place | Array:
+        home = value.home
+        if isinstance(home, Register):
+            if home.target is not None:
+                return self.placed(home.target)
+            assert home.memory is not None, "a register has memory once it was written"
+            return Place(SCRATCH, home.memory[0], value.shape, value.strides, value.dtype)
+        return self.placed(home)
+
+    def placed(self, array: Array) -> Place | Array:
+        if array.size == 0:
+            return np.empty(array.shape, array.dtype)
+        lower, upper = bounds(array)
+        for (start, stop), number, origin in self.sources:
+            if start <= lower and upper <= stop:
+                offset = address_of(array) - origin
+                return Place(number, offset, array.shape, array.strides, array.dtype)
+        return array
+
+
+def _memory(array: Array) -> tuple[Array, int]:
+    """Contiguous memory that holds an array, and where in it the array's first element lies."""
+    address = address_of(array)
+    base = array.base
+    if isinstance(base, np.ndarray) and base.ndim == 1 and base.flags.c_contiguous:
+        return base, address - address_of(base)
+    lower, upper = bounds(array)
+    ascending = array[tuple(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides)]
+    first = np.lib.stride_tricks.as_strided(ascending, (min(array.size, 1),), (array.itemsize,))
+    return np.lib.stride_tricks.as_strided(first.view(np.uint8), (upper - lower,), (1,)), address - lower

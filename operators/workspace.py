@@ -1,0 +1,86 @@
+"""Scratch memory of kernels, shared by all kernels of one worker.
+
+A worker runs one kernel at a time, so every kernel's scratch may start at the same place: what a worker
+needs is the largest kernel's need, not the sum of all. What a kernel finds in its scratch when it runs is
+undefined, since others have run in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]
+
+ALIGNMENT_BYTES = 64
+"""A cache line, where every array starts."""
+
+
+def aligned(nbytes: int) -> int:
+    """The next multiple of the alignment."""
+    return -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+def aligned_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
+    """New memory that starts on a cache line; what it holds is undefined."""
+    memory = np.empty(nbytes + ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT_BYTES
+    return memory[start : start + nbytes]
+
+
+class Workspace:
+    """`nbytes` of memory that kernels get while they are prepared, each from its start after `restart`.
+
+    An array beyond the memory gets memory of its own. So a workspace of no bytes serves a single kernel,
+    and tells by `used_bytes` how much a shared one must have.
+    """
+
+    def __init__(self, nbytes: int = 0) -> None:
+        self._block = aligned_bytes(nbytes)
+        self._kept: dict[int, Array] = {}
+        self._next = 0
+        self.used_bytes = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of what kernels keep between runs, each array counted once."""
+        return sum(array.nbytes for array in self._kept.values())
+
+    @property
+    def kept(self) -> tuple[Array, ...]:
+        """What kernels keep between runs: values known at preparation."""
+        return tuple(self._kept.values())
+
+    @property
+    def block(self) -> npt.NDArray[np.uint8]:
+        """The shared memory."""
+        return self._block
+
+    def restart(self) -> None:
+        """Begin another kernel."""
+        self._next = self.used_bytes = 0
+
+    def rewind(self) -> None:
+        """Begin a part of the same kernel that runs after the parts before it, in the same scratch."""
+        self._next = 0
+
+    def array(self, shape: Iterable[int], dtype: npt.DTypeLike) -> Array:
+        """Scratch for the kernel being prepared; it does not outlast a run."""
+        lengths, kind = tuple(shape), np.dtype(dtype)
+        nbytes = prod(lengths) * kind.itemsize
+        start = self._next
+        self._next += aligned(nbytes)
+        self.used_bytes = max(self.used_bytes, self._next)
+        if start + nbytes <= self._block.nbytes:
+            memory = self._block[start : start + nbytes]
+        else:
+            memory = aligned_bytes(nbytes)
+        array: Array = memory.view(kind).reshape(lengths)
+        return array
+
+    def keep(self, arrays: Iterable[Array]) -> None:
+        """Count arrays that a kernel holds as long as it lives. Nothing writes them between runs."""
+        self._kept.update((id(array), array) for array in arrays)

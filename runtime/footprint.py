@@ -1,0 +1,32 @@
+"""What a partitioned graph takes in memory, without running it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..dataflow.partitioned import PartitionedGraph
+from .memory import plan_memory
+from .preparation import allocate, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes by worker: arenas, and the workspaces of the kernels beside them."""
+
+    arena_bytes: tuple[int, ...]
+    workspace_bytes: tuple[int, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that any worker holds."""
+        return max(map(sum, zip(self.arena_bytes, self.workspace_bytes, strict=True)), default=0)
+
+
+def footprint(partitioned: PartitionedGraph) -> Footprint:
+    """Prepare every kernel of every worker on memory that is never touched, and count."""
+    memory = plan_memory(partitioned)
+    buffers = allocate(partitioned, memory)
+    return Footprint(
+        memory.arena_bytes,
+        tuple(prepare(partitioned, buffers, worker).workspace_bytes for worker in range(partitioned.workers)),
+    )

@@ -1,0 +1,166 @@
+"""Before anything runs: a worker's memory, and its instructions as functions bound to that memory.
+
+A worker's kernels share one workspace, since they run one after the other. Its size is measured first: every
+kernel is prepared on scratch of its own, and those that took any are prepared again in the shared one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import numpy as np
+
+from ..analyzer.region import Region
+from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ..errors import ExecutionError
+from ..operators.kernel import Array, KernelCall
+from ..operators.workspace import Workspace
+from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
+from .memory import MemoryPlan
+from .offsets import ALIGNMENT_BYTES
+
+Buffers = Sequence[Sequence[Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One worker's steps, by instruction, and the bytes that they count and need."""
+
+    steps: tuple[Step, ...]
+    traffic: Traffic
+    workspace: Workspace
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch that the worker's kernels share, and values that they keep between runs."""
+        return self.workspace.block.nbytes + self.workspace.kept_bytes
+
+
+def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Prepared:
+    """Bind a worker's instructions to `buffers[worker][buffer]`.
+
+    Raises ExecutionError that names worker and operation where a kernel cannot be prepared.
+    """
+    return _Preparation(partitioned, buffers, worker).run()
+
+
+def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
+    """An instruction, for messages."""
+    instruction = partitioned.programs[worker].instructions[index]
+    operation = partitioned.graph.operations[instruction.operation]
+    return f"worker {worker}, operation '{operation.name}' ({type(instruction).__name__})"
+
+
+def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:
+    """One zeroed arena per worker, and every buffer's view of it."""
+    views: list[list[Array]] = []
+    for program, offsets in zip(partitioned.programs, memory.offsets, strict=True):
+        arena_bytes = memory.arena_bytes[program.worker]
+        try:
+            block = np.zeros(arena_bytes + ALIGNMENT_BYTES, np.uint8)
+        except MemoryError:
+            raise ExecutionError(
+                f"worker {program.worker}: no memory for its arena of {arena_bytes} bytes; use more workers "
+                "or a smaller batch"
+            ) from None
+        start = -block.ctypes.data % ALIGNMENT_BYTES
+        arena = block[start : start + arena_bytes]
+        views.append(
+            [
+                arena[offset : offset + buffer.nbytes]
+                .view(partitioned.graph.tensors[buffer.tensor].dtype)
+                .reshape([upper - lower for lower, upper in buffer.region])
+                for offset, buffer in zip(offsets, program.buffers, strict=True)
+            ]
+        )
+    return views
+
+
+class _Preparation:
+    def __init__(self, partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> None:
+        self._partitioned = partitioned
+        self._buffers = buffers
+        self._worker = worker
+        self._traffic = Traffic()
+
+    def run(self) -> Prepared:
+        instructions = self._partitioned.programs[self._worker].instructions
+        steps: list[Step | None] = []
+        needs: list[int] = []
+        kept: list[Array] = []
+        for index in range(len(instructions)):
+            own = Workspace()
+            step = self._step(index, own)
+            needs.append(own.used_bytes)
+            steps.append(None if own.used_bytes else step)
+            kept += [] if own.used_bytes else own.kept
+        shared = Workspace(max(needs, default=0))
+        shared.keep(kept)
+        done: list[Step] = []
+        for index, known in enumerate(steps):
+            shared.restart()
+            done.append(self._step(index, shared) if known is None else known)
+        return Prepared(tuple(done), self._traffic, shared)
+
+    def _step(self, index: int, workspace: Workspace) -> Step:
+        instruction = self._partitioned.programs[self._worker].instructions[index]
+        try:
+            return self._bound(instruction, workspace)
+        except Exception as error:
+            place = place_of(self._partitioned, self._worker, index)
+            raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
+
+    def _bound(self, instruction: Instruction, workspace: Workspace) -> Step:
+        match instruction:
+            case MultiFetch():
+                transfers = self._transfers(instruction.target, instruction.pieces)
+                return multi_fetch(transfers, self._traffic)
+            case Reduce():
+                terms = [self._transfers(instruction.target, part) for part in instruction.parts]
+                return fixed_order_reduce(instruction.reducer, terms, self._traffic)
+            case Compute():
+                bound = self._partitioned.graph.operations[instruction.operation].bound
+                return bound.prepare(self._kernel_call(instruction, workspace))
+            case _:
+                assert_never(instruction)
+
+    def _transfers(self, target: int, pieces: tuple[Piece, ...]) -> list[Transfer]:
+        return [
+            Transfer(
+                self._view(piece.worker, piece.buffer, piece.region),
+                self._view(self._worker, target, piece.region),
+                piece.worker != self._worker,
+            )
+            for piece in pieces
+        ]
+
+    def _kernel_call(self, instruction: Compute, workspace: Workspace) -> KernelCall:
+        bound = self._partitioned.graph.operations[instruction.operation].bound
+        inputs: dict[str, Array] = {}
+        regions: dict[str, Region] = {}
+        names = bound.description.tensor_names
+        for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True):
+            if buffer is not None and region is not None:
+                inputs[name] = self._view(self._worker, buffer, region)
+                regions[name] = region
+        return KernelCall(
+            bound=bound,
+            box=dict(zip(bound.variables, instruction.box, strict=True)),
+            inputs=inputs,
+            regions=regions,
+            outputs=tuple([self._buffers[self._worker][buffer] for buffer in instruction.outputs]),
+            workspace=workspace,
+        )
+
+    def _view(self, worker: int, buffer: int, region: Region) -> Array:
+        """The part of a buffer that holds `region` of its tensor."""
+        held = self._partitioned.programs[worker].buffers[buffer].region
+        if region == held:
+            return self._buffers[worker][buffer]
+        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions gives a view too
+        for (lower, upper), (start, _) in zip(region, held, strict=True):
+            place.append(slice(lower - start, upper - start))
+        view: Array = self._buffers[worker][buffer][tuple(place)]
+        return view
