@@ -225,6 +225,9 @@ class _Run:
             a, b = arguments
             pick = np.maximum if function == "maximum" else np.minimum
             return Bounded(pick(a.value, b.value), np.maximum(a.error, b.error))
+        if function == "uniform":
+            value = np.asarray(FUNCTIONS[function].implementation(*(x.value for x in arguments)))
+            return Bounded(value, np.zeros_like(value))
         (x,) = arguments
         match function:
             case "square":

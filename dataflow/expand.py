@@ -112,7 +112,10 @@ class _Expander:
         tensors = {slot: self.entries[entry] for slot, entry in zip(slots, node.inputs, strict=True)}
         shapes = {slot: self.shape(entry) for slot, entry in zip(slots, node.inputs, strict=True)}
         shapes |= {f"output_{index}": self.shape(Entry(node, index)) for index in range(len(node.outputs))}
+        shapes |= dict.fromkeys(operator.seeds, (1,))
         recipe = self.recipe(node, operator, shapes)
+        seeds = self.seeds(node, recipe)
+        tensors |= seeds
         tie = node.text.get(TIE)
         steps = []
         for stage in recipe.stages:
@@ -136,7 +139,19 @@ class _Expander:
             self.entries[Entry(node, index)] = output
         for state, stage in recipe.updates.items():
             self.update(node, state, stage, tensors)
+        for seed in seeds:
+            self.update(node, seed, operator.seed_update(seed), tensors)
         return Application(node.name, operator, recipe.gradient, tuple(steps), tensors, outputs, tie)
+
+    def seeds(self, node: Node, recipe: _Recipe) -> dict[str, int]:
+        """A state of one element for each seed that the stages read."""
+        assert node.operator is not None
+        read = {name for stage in recipe.stages for name in stage.inputs}
+        return {
+            seed: self.builder.tensor(f"{node.name}.{seed}", (1,), Role.AUXILIARY)
+            for seed in node.operator.seeds
+            if seed in read
+        }
 
     def update(self, node: Node, state: str, stage: Stage, tensors: Mapping[str, int]) -> None:
         """Overwrite an auxiliary state after a training iteration."""

@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float32]
 
 ZERO_SUFFIXES = ("_bias", "_beta", "_moving_mean")
 ONE_SUFFIXES = ("_gamma", "_moving_var")
+SEED_SUFFIX = ".seed"
 
 
 class WeightRule(Protocol):
@@ -79,8 +80,11 @@ def initial_value(name: str, shape: Shape, rule: WeightRule, seed: int) -> Float
     """The start value of a parameter or moving statistic.
 
     Biases and means start at 0, scales and variances at 1, by the ends of their names; weights, which are
-    all others with two dimensions or more, by `rule`. Raises DataError for any other tensor.
+    all others with two dimensions or more, by `rule`; seeds of random operators at a whole number. Raises
+    DataError for any other tensor.
     """
+    if name.endswith(SEED_SUFFIX):
+        return generator(name, seed).integers(0, 1 << 23, shape).astype(np.float32)
     if name.endswith(ZERO_SUFFIXES):
         return np.zeros(shape, np.float32)
     if name.endswith(ONE_SUFFIXES):

@@ -64,6 +64,7 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
         "minimum": Spelling("tofu::minimum({}, {})", "tofu::minimum({}, {})"),
         "power": Spelling("pow({}, {})"),
         "hypot": Spelling("hypot({}, {})"),
+        "uniform": Spelling("tofu::uniform({}, {}, {})"),
     }
 )
 """Every entry of `tdl.functions.FUNCTIONS` but `where`, which is C's conditional expression."""

@@ -166,6 +166,23 @@ template <typename T> TOFU_DEVICE T minimum(T a, T b) { return a <= b || a != a 
 template <typename T> TOFU_DEVICE T relu(T x) { return maximum(x, T(0)); }
 template <typename T> TOFU_DEVICE T sigmoid(T x) { return T(0.5) * (tanh(T(0.5) * x) + T(1)); }
 template <typename T> TOFU_DEVICE T softplus(T x) { return maximum(x, T(0)) + log1p(exp(-fabs(x))); }
+// Squares (Widynski, 2020) keyed through SplitMix64: a random number in (0, 1) for a seed and a counter.
+template <typename T> TOFU_DEVICE T uniform(T seed, T high, T low) {
+    unsigned long long key = (unsigned long long)(long long)seed + 0x9E3779B97F4A7C15ull;
+    key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9ull;
+    key = (key ^ (key >> 27)) * 0x94D049BB133111EBull;
+    key = (key ^ (key >> 31)) | 1;
+    unsigned long long counter = ((unsigned long long)(long long)high << 24) + (unsigned long long)(long long)low;
+    unsigned long long y = counter * key, z = y + key, x = y;
+    x = x * x + y;
+    x = (x >> 32) | (x << 32);
+    x = x * x + z;
+    x = (x >> 32) | (x << 32);
+    x = x * x + y;
+    x = (x >> 32) | (x << 32);
+    x = (x * x + z) >> 41;
+    return T(2 * x + 1) * T(1.0 / (1 << 24));
+}
 template <typename T> TOFU_DEVICE T gamma_function(T x) {
     return x <= 0 && x == floor(x) ? T(not_a_number()) : T(tgamma(x));
 }

@@ -5,6 +5,7 @@ from . import (
     broadcast,
     convolution,
     deconvolution,
+    dropout,
     elementwise,
     embedding,
     initial,
@@ -55,5 +56,6 @@ OPERATORS = (
     *regions.OPERATORS,
     *sparsity.OPERATORS,
     *triangular.OPERATORS,
+    *dropout.OPERATORS,
     *optimizer.OPERATORS,
 )

@@ -1,4 +1,4 @@
-"""BatchNorm, InstanceNorm, LayerNorm, L2Normalization, LRN, Dropout.
+"""BatchNorm, InstanceNorm, LayerNorm, L2Normalization, LRN.
 
 BatchNorm's gradient is given, not derived: differentiating through mean and variance stage by stage is
 right but takes more passes. It stays exact where the batch is split, because its sums are stages of their
@@ -165,16 +165,6 @@ def _l2_normalization(attributes: Attributes, ranks: Mapping[str, int]) -> Varia
     )
 
 
-def _dropout(attributes: Attributes) -> Variant:
-    if attributes.number("p") != 0:
-        raise OperatorError(
-            f"Dropout: training with p={attributes['p']} is not supported, there is no random number in a "
-            "description yet; set p=0"
-        )
-    return variant(IDENTITY)
-
-
-IDENTITY = "def Dropout(data):\n    return lambda *i: data[*i]"
 CHANNELS = {"gamma": (3,), "beta": (3,)}
 
 OPERATORS = (
@@ -229,13 +219,5 @@ OPERATORS = (
         argument_names=arguments("data"),
         specs=(number("eps", 1e-10), choice("mode", "instance", "channel", "spatial", default="instance")),
         example=Example({"data": (2, 3, 4)}),
-    ),
-    Operator(
-        name="Dropout",
-        definition=Fixed(_dropout),
-        inference_definition=text(IDENTITY),
-        argument_names=arguments("data"),
-        specs=(number("p", 0.5), choice("mode", "training", "always", default="training")),
-        example=Example({"data": (2, 3)}, {"p": 0}),
     ),
 )

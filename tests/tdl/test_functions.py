@@ -111,3 +111,20 @@ def test_digamma_obeys_its_recurrence(x: float) -> None:
 
 def test_power_of_integers() -> None:
     assert FUNCTIONS["power"].implementation(np.int64(2), -1) == 0.5
+
+
+def test_random_numbers_are_spread_evenly_and_independent_of_the_type() -> None:
+    uniform = FUNCTIONS["uniform"].implementation
+    counters = np.arange(1 << 16)
+    numbers = uniform(7, 0, counters)
+    counts, _ = np.histogram(numbers, 64, (0, 1))
+    assert 30 < ((counts - 1024) ** 2 / 1024).sum() < 110
+    assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 0.02
+    assert abs(np.corrcoef(numbers, uniform(8, 0, counters))[0, 1]) < 0.02
+    assert abs(np.corrcoef(numbers, uniform(7, 1, counters))[0, 1]) < 0.02
+    assert numbers.min() > 0
+    assert numbers.max() < 1
+    single = uniform(np.float32(7), np.float32(0), counters.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, numbers)
+    assert uniform(7, 0, 5) == numbers[5]

@@ -112,13 +112,3 @@ def test_local_response() -> None:
     squares = np.pad(data**2, ((0, 0), (1, 1), (0, 0)))
     energy = 1.5 + 0.5 / 3 * (squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:])
     np.testing.assert_allclose(result, data * energy**-0.6)
-
-
-def test_dropout_passes_everything_in_inference_and_is_refused_in_training() -> None:
-    data = RNG.normal(size=(2, 3))
-    (result,) = get("Dropout").bind({"data": (2, 3)}, training=False).compute({"data": data})
-    np.testing.assert_array_equal(result, data)
-    (result,) = get("Dropout").bind({"data": (2, 3)}, p=0).compute({"data": data})
-    np.testing.assert_array_equal(result, data)
-    with pytest.raises(OperatorError, match=r"p=0\.5 is not supported"):
-        get("Dropout").bind({"data": (2, 3)})
