@@ -110,7 +110,8 @@ class Host:
             "-o",
             str(binary),
         ]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        bare = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        result = subprocess.run(command, env=bare, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr[:4000]
         self.library = ctypes.CDLL(str(binary))
 

@@ -2,9 +2,9 @@
 // and __syncthreads a barrier, so a missing one is a data race that a sanitizer sees.
 #pragma once
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -19,27 +19,35 @@ struct dim3 {
     unsigned x;
 };
 inline thread_local dim3 blockIdx, threadIdx, blockDim;
-inline pthread_barrier_t shim_barrier;
+
+// A barrier on two counters in turn. Waiting at one acquires what was released at that barrier and nothing
+// of what a faster thread did behind it: with pthread_barrier_t a race detector misses most races.
+inline std::atomic<unsigned> shim_arrived[2];
+inline thread_local unsigned shim_barriers;
 
 inline void __syncthreads() {
-    if (blockDim.x > 1) pthread_barrier_wait(&shim_barrier);
+    std::atomic<unsigned>& arrived = shim_arrived[shim_barriers % 2];
+    const unsigned uses = shim_barriers++ / 2 + 1;
+    const unsigned all = uses * blockDim.x;
+    arrived.fetch_add(1, std::memory_order_release);
+    while (arrived.load(std::memory_order_acquire) < all) std::this_thread::yield();
 }
 
 template <typename Kernel> void shim_launch(unsigned blocks, unsigned threads, const Kernel& kernel) {
     const auto run = [&](unsigned thread) {
         threadIdx.x = thread;
         blockDim.x = threads;
+        shim_barriers = 0;
         for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
             kernel();
             __syncthreads();
         }
     };
+    shim_arrived[0] = shim_arrived[1] = 0;
     if (threads == 1) return run(0);
-    pthread_barrier_init(&shim_barrier, nullptr, threads);
     std::vector<std::thread> team;
     for (unsigned thread = 0; thread < threads; ++thread) team.emplace_back(run, thread);
     for (std::thread& member : team) member.join();
-    pthread_barrier_destroy(&shim_barrier);
 }
 
 inline double __longlong_as_double(long long bits) {

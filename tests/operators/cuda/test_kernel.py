@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -95,6 +93,7 @@ def test_integer_beyond_64_bits() -> None:
     ],
 )
 def test_what_has_no_kernel(text: str, types: list[str], outputs: list[str], complaint: str) -> None:
+    description = tdl.parse(text)
+    given = dict(zip(description.tensor_names, types, strict=False))
     with pytest.raises(OperatorError, match=complaint):
-        description: Any = tdl.parse(text)
-        generate(description, dict(zip("axy" if "a[" in text else "xy", types, strict=False)), outputs)
+        generate(description, given, outputs)
