@@ -1,39 +1,39 @@
-"""`tofu operators`: the library's operators."""
+"""`tofu operators`: the library's operators, and how many of each kind there are."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 
-from ..operators import registry
 from .options import json_option
 
 
 @click.command("operators")
 @json_option
-def command(as_json: bool) -> None:
-    """List the operators of the library with their inputs and attributes."""
-    aliases: dict[str, list[str]] = {}
-    for alias, name in registry.aliases().items():
-        if alias != name:
-            aliases.setdefault(name, []).append(alias)
-    rows = [
-        {
-            "name": name,
-            "aliases": sorted(aliases.get(name, [])),
-            "attributes": [spec.name for spec in registry.get(name).specs],
-        }
-        for name in registry.names()
-    ]
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the page docs/operators.md.")
+def command(as_json: bool, as_markdown: bool) -> None:
+    """List the operators of the library with their attributes, and count them beside the paper's."""
+    from ..reports import operators as report
+
+    facts = report.operator_facts()
+    if as_markdown:
+        click.echo(report.markdown(facts), nl=False)
+        return
+    own = report.counts(facts)
     if as_json:
-        click.echo(json.dumps({"operators": rows}))
+        rows = [asdict(each) for each in facts]
+        click.echo(json.dumps({"counts": own, "paper": dict(report.PAPER), "operators": rows}))
         return
     from rich.table import Table
 
     from ..reports.console import wide_console
 
-    table = Table("operator", "also called", "attributes")
-    for row in rows:
-        table.add_row(str(row["name"]), ", ".join(row["aliases"]), ", ".join(row["attributes"]))
-    wide_console().print(table)
+    table = Table("operator", "also called", "attributes", "kind")
+    for each in facts:
+        table.add_row(each.name, ", ".join(each.aliases), ", ".join(each.attributes), each.kind)
+    console = wide_console()
+    console.print(table)
+    for key, count in own.items():
+        console.print(f"{key.replace('_', ' ')}: {count} (the paper: {report.PAPER[key]})")

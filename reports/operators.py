@@ -1,0 +1,126 @@
+"""What the operator library holds: how each operator can be expressed, counted from its analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from .. import tdl
+from ..operators import registry
+from ..operators.operator import Operator
+from ..operators.stage import Stage
+from ..operators.staging import produced_shapes
+
+PAPER: Mapping[str, int] = MappingProxyType(
+    {"total": 139, "describable": 134, "elementwise": 77, "opaque": 2, "output_reduction": 11}
+)
+"""Section 4.3 of the paper, of MXNet 0.11 operators; which ones it counted cannot be reconstructed."""
+
+WIDTH = 100
+"""Characters of an expression in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFacts:
+    """One operator at the shapes of its example.
+
+    `elementwise`: every stage computes each element from the elements at the same place. `opaque`: a stage
+    calls an opaque function. `output_reduction`: a stage offers a `reduce` strategy.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    attributes: tuple[str, ...]
+    stages: int
+    elementwise: bool
+    opaque: bool
+    output_reduction: bool
+    expression: str
+
+    @property
+    def kind(self) -> str:
+        """In words, for a table."""
+        words = {"opaque": self.opaque, "element-wise": self.elementwise, "reduction": self.output_reduction}
+        return ", ".join(word for word, holds in words.items() if holds)
+
+
+def operator_facts() -> list[OperatorFacts]:
+    """The facts of every operator of the library, by name."""
+    return [facts_of(registry.get(name)) for name in registry.names()]
+
+
+def facts_of(operator: Operator) -> OperatorFacts:
+    """The facts of one operator, from the analysis of its stages at the example's shapes."""
+    example = operator.example
+    assert example is not None, f"{operator.name} has no example"
+    stages = operator.stages(example.attributes, example.shapes)
+    known = produced_shapes(stages, example.shapes)
+    bounds = [stage.bind({name: known[name] for name in stage.inputs}) for stage in stages]
+    return OperatorFacts(
+        name=operator.name,
+        aliases=tuple(sorted(operator.aliases)),
+        attributes=tuple(spec.name for spec in operator.specs),
+        stages=len(stages),
+        elementwise=all(bound.elementwise for bound in bounds),
+        opaque=any(stage.description.opaques for stage in stages),
+        output_reduction=any(s.kind == "reduce" for bound in bounds for s in bound.strategies),
+        expression=_expression(stages[-1]),
+    )
+
+
+def _expression(stage: Stage) -> str:
+    """The first line of what a stage returns, cut where it is long."""
+    lines = (line.strip() for line in tdl.format(stage.description).splitlines())
+    first = next(line for line in lines if line.startswith("return")).removeprefix("return").strip()
+    return first if len(first) <= WIDTH else f"{first[:WIDTH]}..."
+
+
+def counts(facts: Sequence[OperatorFacts]) -> dict[str, int]:
+    """How many operators there are, and how many of each kind; an operator may be of several."""
+    return {
+        "total": len(facts),
+        "describable": sum(not each.opaque for each in facts),
+        "elementwise": sum(each.elementwise for each in facts),
+        "opaque": sum(each.opaque for each in facts),
+        "output_reduction": sum(each.output_reduction for each in facts),
+    }
+
+
+def markdown(facts: Sequence[OperatorFacts]) -> str:
+    """The page `docs/operators.md`."""
+    own = counts(facts)
+    rows = [
+        "# Operators",
+        "",
+        "Every operator of the library under its MXNet name, as `tofu operators --markdown` writes it.",
+        "`tofu describe NAME` shows the whole description with its strategies.",
+        "",
+        "| | this library | the paper, section 4.3 |",
+        "|---|---|---|",
+        *(f"| {key.replace('_', ' ')} | {own[key]} | {PAPER[key]} |" for key in own),
+        "",
+        "Counted from the analysis at each operator's example: element-wise where all its stages are,",
+        "output reduction where a stage offers a `reduce` strategy, opaque where a stage calls an opaque",
+        "function. This list is longer, and the paper does not say which operators it counted.",
+        "",
+        "| operator | also called | attributes | kind | last stage |",
+        "|---|---|---|---|---|",
+        *map(_row, facts),
+        "",
+        "Not supported: "
+        + "; ".join(f"`{name}`, because {reason}" for name, reason in registry.REFUSED.items())
+        + ".",
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def _row(facts: OperatorFacts) -> str:
+    cells = (
+        f"`{facts.name}`",
+        ", ".join(f"`{alias}`" for alias in facts.aliases),
+        ", ".join(facts.attributes),
+        facts.kind,
+        f"`{facts.expression}`".replace("|", "\\|"),
+    )
+    return f"| {' | '.join(cells)} |"
