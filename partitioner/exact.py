@@ -23,7 +23,7 @@ SEQUENCE_LIMIT = 512
 TABLE_LIMIT = 1 << 26
 """Entries of the largest table that the joint elimination may combine."""
 
-BOUND_TABLE_LIMIT = 1 << 22
+BOUND_TABLE_LIMIT = 1 << 24
 """The same for the bound that is proven where the joint elimination is too wide."""
 
 
