@@ -60,8 +60,7 @@ def _lengths(description: ast.Description) -> Iterator[tuple[str, int | None]]:
             if node.index is None:
                 yield node.name, None
                 continue
-            needed = node.index + 1 if node.index >= 0 else -node.index
-            longest[node.name] = max(longest.get(node.name, 0), needed)
+            longest[node.name] = max(longest.get(node.name, 0), node.index + 1)
     yield from longest.items()
 
 

@@ -59,7 +59,7 @@ class Edge:
                 columns[careful, self.column] = found
 
     def _inside(self, lower: Integers, lengths: Integers, extent: int) -> Boxes | None:
-        """First and last value inside `[0, extent)`, half-open, `[n, 2]`; zeros where there is none.
+        """First and last value inside `[0, extent)`, half-open, `[n, 2]`; empty where there is none.
 
         One variable is solved for, all combinations of the others are tried.
         """
@@ -76,8 +76,5 @@ class Edge:
         first = offsets + factor * np.maximum(0, -(offsets // factor))
         last = offsets + factor * np.minimum(last_step, (extent - 1 - offsets) // factor)
         inside = possible & (first >= 0) & (first <= last) & (last < extent)
-        found = np.stack(
-            (np.where(inside, first, extent).min(axis=1), np.where(inside, last + 1, 0).max(axis=1)), axis=-1
-        )
-        found[~inside.any(axis=1)] = 0
-        return found
+        ends = np.where(inside, first, extent).min(axis=1), np.where(inside, last + 1, 0).max(axis=1)
+        return np.stack(ends, axis=-1)

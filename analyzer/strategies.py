@@ -107,14 +107,14 @@ def _without(candidates: dict[str, ast.AnyReducer], other: Node) -> dict[str, as
 
 
 def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.Lambda) -> Refusal:
-    """Name the outermost operation that the reducer of a variable does not commute with."""
+    """Name the innermost operation that the reducer of a variable does not commute with."""
     paths = list(_paths(output.body, variable))
     if not paths:
         return Refusal(variable, span, f"output {position} does not reduce over it")
     if len(paths) > 1:
         return Refusal(variable, span, f"output {position} reduces over it in {len(paths)} places")
     ((above, reduction),) = paths
-    for node in above:
+    for node in reversed(above):
         if variable not in splittable(node):
             return Refusal(variable, reduction.span, f"its {reduction.reducer} stands under {_label(node)}")
     raise AssertionError(f"'{variable}' is refused for no reason")

@@ -45,7 +45,7 @@ class Trial:
                 bounds[np.flatnonzero(careful)[:, None], self.columns] = found[back]
 
     def _tried(self, intervals: Boxes, extents: Integers) -> Boxes | None:
-        """Bounds of the values inside the tensor, `[n, column, 2]`; zeros where there are none."""
+        """Bounds of the values inside the tensor, `[n, column, 2]`; empty where there are none."""
         lengths = intervals[..., 1] - intervals[..., 0]
         longest = lengths.max(axis=0).tolist()
         trials = prod(longest)
@@ -58,4 +58,4 @@ class Trial:
         inside = possible & ((values >= 0) & (values < extents)).all(axis=-1, keepdims=True)
         first = np.where(inside, values, FAR).min(axis=1)
         last = np.where(inside, values, -1).max(axis=1)
-        return np.stack((np.where(last < 0, 0, first), last + 1), axis=-1)
+        return np.stack((first, last + 1), axis=-1)

@@ -19,6 +19,13 @@ from tofu.errors import DescriptionError, ShapeError
         ("lambda x: a[x // 2] + b[0]", {"a": (12,), "b": (3,)}, {"x": 24}),
         ("lambda x: a[(x + 3) // 2] + b[0]", {"a": (12,), "b": (3,)}, {"x": 21}),
         ("lambda x: a[2 * ((x + 1) // 3)] + b[0]", {"a": (12,), "b": (3,)}, {"x": 17}),
+        ("lambda x: a[2 * ((9 - x) // 2) - 3] + b[0]", {"a": (12,), "b": (3,)}, {"x": 6}),
+        ("lambda x: a[10 - 2 * ((9 - x) // 2)] + b[0]", {"a": (30,), "b": (3,)}, {"x": 28}),
+        ("lambda x: a[11 - 3 * (x // 2)] + b[0]", {"a": (12,), "b": (3,)}, {"x": 8}),
+        ("lambda x: a[-((x + 1) // -2)] + b[0]", {"a": (12,), "b": (3,)}, {"x": 22}),
+        ("lambda x: a[x + 3 * (x % 2)] + b[0]", {"a": (12,), "b": (3,)}, {"x": 9}),
+        ("lambda x: a[x - 3 * (x % 2) + 3] + b[0]", {"a": (12,), "b": (3,)}, {"x": 9}),
+        ("lambda x: a[x + 1] + a[2 * x] + b[0]", {"a": (12,), "b": (3,)}, {"x": 6}),
         ("lambda x: a[x + 1] + b[x + 1]", {"a": (12,), "b": (3,)}, {"x": 2}),
         ("lambda x: a[x + x % 2] + b[0]", {"a": (12,), "b": (3,)}, {"x": 11}),
         ("lambda x: a[x] + pad(b[x], 0)", {"a": (12,), "b": (3,)}, {"x": 12}),
@@ -157,3 +164,25 @@ def test_indices_beyond_64_bits(bind):
     assert bind(text, {"a": (3,)}).output_shapes == ((5,),)
     with pytest.raises(ShapeError, match=r"indices exceed 2\*\*62"):
         bind(text, {"a": (10**6,)})
+
+
+def test_results_of_opaque_functions_have_the_shapes_of_slices(bind):
+    text = """
+def f(a, b):
+    g = Opaque()
+    h = Opaque()
+    return lambda n, i, j: g(a[n, :, :])[i, j] + h(b[n, :])[i]
+"""
+    assert bind(text, {"a": (2, 3, 4), "b": (2, 3)}).extents == {"n": 2, "i": 3, "j": 4}
+    with pytest.raises(ShapeError, match="'i' has extent 3 by axis 1 of a, but 5 by axis 1 of b"):
+        bind(text, {"a": (2, 3, 4), "b": (2, 5)})
+
+
+def test_results_of_another_rank_have_stated_extents(bind):
+    text = """
+def f(a, b):
+    g = Opaque()
+    h = Opaque()
+    return lambda n, i=5, k=2, j: g(a[n, :])[i, k] + h(b[n, :])[j]
+"""
+    assert bind(text, {"a": (2, 3), "b": (2, 4)}).extents == {"n": 2, "i": 5, "k": 2, "j": 4}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tofu import tdl
+from tofu.analyzer.analysis import analyze
 from tofu.analyzer.specialize import specialize
 from tofu.analyzer.stages import split_stages
 from tofu.errors import DescriptionError, OperatorError, ShapeError
@@ -47,6 +48,51 @@ def pool(data, *, kernel, stride=(1, 2), scale=1):
         ("a[i] * (-1) ** 0.5", "a[i] * (-1) ** 0.5"),
         ("a[i] + 1 / (2 - 2)", "a[i] + 1 / 0"),
         ("-(-a[i])", "a[i]"),
+        ("a[i] * -(2)", "a[i] * -2"),
+        ("a[i] + (-(2) + 5)", "a[i] + 3"),
+        ("a[i] - 0", "a[i]"),
+        ("0 - a[i]", "0 - a[i]"),
+        ("0 + a[i]", "a[i]"),
+        ("a[i] ** 1", "a[i]"),
+        ("1 * a[i]", "a[i]"),
+        ("1 ** a[i]", "1 ** a[i]"),
+        ("a[i] * 1.0", "a[i] * 1.0"),
+        ("a[i] / 1", "a[i] / 1"),
+        ("a[i] % 1", "a[i] % 1"),
+        ("maximum(3, 2) + minimum(3, 2) * a[i]", "3 + 2 * a[i]"),
+        ("maximum(2, 3) + minimum(2, 3) * a[i]", "3 + 2 * a[i]"),
+        ("maximum(a[i], 2)", "maximum(a[i], 2)"),
+        ("a[i + ceil(5 / 2)]", "a[i + 3]"),
+        ("a[i + trunc(-5 / 2)]", "a[i + -2]"),
+        ("a[i + round(7 / 4)]", "a[i + 2]"),
+        ("a[i + floor(-5 / 2)]", "a[i + -3]"),
+        ("a[(i + 0) // 1 * 2]", "a[i * 2]"),
+        ("floor(2.5) * a[i]", "floor(2.5) * a[i]"),
+        ("a[i] + 7 // 2 + 7 % 4", "a[i] + 3 + 3"),
+        ("a[i] + 7 / 2", "a[i] + 3.5"),
+        ("a[i] + (3 - 5)", "a[i] + -2"),
+        ("where(3 >= 2 and 2 <= 2, a[i], 0)", "a[i]"),
+        ("where(3 == 2 or 3 < 2, 0, a[i])", "a[i]"),
+        ("where(a[i] > 0 and 1, a[i], 0)", "where(a[i] > 0, a[i], 0)"),
+        ("where(1 and a[i], a[i], 0)", "where(1 and a[i], a[i], 0)"),
+        ("where(0 or a[i] != 0, a[i], 0)", "where(a[i] != 0, a[i], 0)"),
+        ("where(a[i] > 0 or 1, a[i], 0)", "a[i]"),
+        ("where(a[i] > 0 or 0, a[i], 0)", "where(a[i] > 0, a[i], 0)"),
+        ("where(a[i] > 0 and 0, a[i], 2) + a[i]", "2 + a[i]"),
+        ("where(not 1, 2, a[i])", "a[i]"),
+        ("where(1 and not a[i], 2, a[i])", "where(not a[i], 2, a[i])"),
+        ("a[i] * (2305843009213693951 * 2)", "a[i] * 4611686018427387902"),
+        ("a[i] * (2305843009213693952 * 2)", "a[i] * (2305843009213693952 * 2)"),
+        ("where(0 or 1, a[i], 2)", "a[i]"),
+        ("where(1 and 0, 2, a[i])", "a[i]"),
+        ("where(0 and 1, 2, a[i])", "a[i]"),
+        ("where(1 or 0, a[i], 2)", "a[i]"),
+        ("a[i] * (2 ** 61 + 1)", "a[i] * (2 ** 61 + 1)"),
+        ("a[i] * 2 ** 62", "a[i] * 2 ** 62"),
+        ("a[i] * 2 ** 31 ** 1", "a[i] * 2147483648"),
+        ("a[i] * 2 ** -1", "a[i] * 0.5"),
+        ("a[i] + 10.0 ** 300 * 10.0 ** 300", "a[i] + 1e+300 * 1e+300"),
+        ("a[i] * 0 ** -1", "a[i] * 0 ** -1"),
     ],
 )
 def test_folding(written, folded):
@@ -93,6 +139,7 @@ def test_bad_attributes(attributes, message):
         ("lambda i0, *i: a[i0, *i] * i0", {"a": 2}, "lambda i0, i1: a[i0, i1] * i0"),
         ("lambda: Sum(lambda *k: a[*k])", {"a": 2}, "lambda: Sum(lambda k0, k1: a[k0, k1])"),
         ("lambda *i: a[*i, a.shape[-1] - 1]", {"a": 3}, "lambda i0, i1: a[i0, i1, a.shape[2] - 1]"),
+        ("lambda *i: a[*i, *i]", {"a": 4}, "lambda i0, i1: a[i0, i1, i0, i1]"),
     ],
 )
 def test_stars(text, ranks, expanded):
@@ -111,6 +158,9 @@ def test_stars_take_their_ranks_from_stages():
         ("lambda *i: a[*i] + a[*i, 0]", {"a": 2}, "a has 2 dimensions, but is read with 3 indices"),
         ("lambda i: a[i, 0]", {"a": 3}, "a has 3 dimensions, but is read with 2 indices"),
         ("lambda *i: a[*i]", {}, r"how many variables '\*i'"),
+        ("lambda *i: Sum(lambda *k: a[*i, *k])", {"a": 3}, r"how many variables '\*i'"),
+        ("lambda *i: a[*i, *i]", {"a": 3}, "a has 3 dimensions, but is read with 0 indices"),
+        ("lambda i: a[i, i]", {"a": 1}, "a has 1 dimension, but is read with 2 indices"),
     ],
 )
 def test_ranks_that_do_not_fit(text, ranks, message):
@@ -141,3 +191,53 @@ def softmax(x, scale):
         ("softmax", ("exps", "total")),
     ]
     assert all(tdl.parse(tdl.format(part)) == part for part in parts)
+
+
+def test_a_star_of_one_tensor_says_what_is_left_of_another() -> None:
+    text = "def f(a, b):\n    return lambda *i: Sum(lambda *k: a[*i, *k] * b[*k])"
+    assert result(text, {"a": 3, "b": 1}) == "lambda i0, i1: Sum(lambda k0: a[i0, i1, k0] * b[k0])"
+
+
+def test_errors_about_ranks_name_the_operator() -> None:
+    text = "def f(a):\n    half = lambda *i: a[*i] / 2\n    return lambda i: half[i]"
+    with pytest.raises(ShapeError, match=r"^f: half has 2 dimensions, but is read with 1 index$"):
+        specialize(tdl.parse(text), {}, {"a": 2})
+
+
+def test_tuples_keep_the_kinds_of_their_numbers() -> None:
+    text = "def f(a, *, k):\n    return lambda i: a[i] * k[0] + k[1]"
+    assert result(text, {"a": 1}, k=(2, 3)) == "lambda i: a[i] * 2 + 3"
+    assert result(text, {"a": 1}, k=(2.0, 3)) == "lambda i: a[i] * 2.0 + 3"
+    with pytest.raises(OperatorError, match="needs a tuple of 2 values"):
+        result(text, {"a": 1}, k=3)
+    with pytest.raises(OperatorError, match=r"'k' has 1 values in \(3,\); the description needs 2"):
+        result(text, {"a": 1}, k=(3,))
+
+
+def test_unknown_attributes_are_told_what_there_is() -> None:
+    plain, scaled = (tdl.parse(f"def f(a{p}):\n    return lambda i: a[i]{u}") for p, u in PARAMETERS)
+    with pytest.raises(OperatorError, match=r"^f: there is no attribute 'axis'; it has none$"):
+        specialize(plain, {"axis": 1}, {"a": 1})
+    with pytest.raises(OperatorError, match=r"^f: there is no attribute 'axis'; it has scale, shift$"):
+        specialize(scaled, {"axis": 1}, {"a": 1})
+    with pytest.raises(OperatorError, match=r"^f: there is no attribute 'scal'; did you mean 'scale'?"):
+        specialize(scaled, {"scal": 1}, {"a": 1})
+
+
+PARAMETERS = [("", ""), (", *, scale, shift", " * scale + shift")]
+
+
+def test_an_axis_is_told_which_there_are() -> None:
+    text = "def f(a):\n    return lambda *i: a[*i] / a.shape[5]"
+    with pytest.raises(DescriptionError, match=r"hint: axes run from 0 to 1$"):
+        specialize(tdl.parse(text), {}, {"a": 2})
+    with pytest.raises(DescriptionError, match=r"a has 0 dimensions") as caught:
+        specialize(tdl.parse(text), {}, {"a": 0})
+    assert "hint" not in str(caught.value)
+
+
+def test_reducers_of_ones_own_keep_the_kinds_of_their_numbers() -> None:
+    text = "def f(a):\n    g = Reducer(lambda u, v: u + v + {}, 0)\n    return lambda: g(lambda i: a[i])"
+    whole, real = (analyze(tdl.parse(text.format(zero))) for zero in ("0", "0.0"))
+    assert whole is not real
+    assert whole is analyze(tdl.parse(text.format("0")))

@@ -18,6 +18,15 @@ import pytest
         "lambda x=12: pad(a[x - 1], 0) + pad(a[x + 1], 0)",
         "lambda x=36: a[x % 12]",
         "lambda x: a[x] * a[0]",
+        "lambda x=1, y=4: a[9 * x + y]",
+        "lambda x=6: a[x] + a[x + 6]",
+        "lambda x=3: a[x] + pad(a[x + 12], 0)",
+        "lambda x=3: a[x] + pad(a[x + 20], 0)",
+        "lambda x=6, y=2: a[2 * (x // 2) + y]",
+        "lambda x=4, y=3: a[3 * x + y]",
+        "lambda x=4, y=3: a[11 - 3 * x - y]",
+        "lambda x=6, y=2: a[(3 * x + y) // 2]",
+        "lambda x=24, y=2: a[x % 6 + 6 * y]",
     ],
 )
 def test_tight(bind, body):
@@ -35,6 +44,12 @@ def test_tight(bind, body):
         ("lambda x=3: Sum(lambda d=2: a[3 * x + d])", "the index of axis 0 steps over elements"),
         ("lambda x: a[a[x]]", "the index of axis 0 depends on data"),
         ("lambda x=3: a[x] + a[x + 5]", "several accesses"),
+        ("lambda x=5: a[x] + a[x + 6]", "several accesses"),
+        ("lambda x=2: a[0] + a[2] * x", "several accesses"),
+        ("lambda x=4, y=2: a[3 * x + y]", "the index of axis 0 steps over elements"),
+        ("lambda x=6: a[(4 * x) // 2]", "the index of axis 0 steps over elements"),
+        ("lambda x=6: a[(2 * x) % 7]", "the index of axis 0 steps over elements"),
+        ("lambda x=6: a[(x + 3) % 7]", "the index of axis 0 steps over elements"),
     ],
 )
 def test_loose(bind, body, reason):
@@ -48,5 +63,24 @@ def test_loose(bind, body, reason):
 
 def test_a_diagonal_is_not_a_box(bind):
     bound = bind("def f(a):\n    return lambda x: a[x, x]", {"a": (5, 5)})
-    assert "'x' moves more than one axis" in bound.looseness[0].reason
+    assert bound.looseness[0].reason == "'x' moves more than one axis: the elements read do not form a box"
+    shared = bind("def f(a):\n    return lambda w, x=2, v=2: a[w, x + v, x]", {"a": (3, 5, 5)})
+    assert shared.looseness[0].reason.startswith("'x' moves more than one axis")
     assert bind("def f(a):\n    return lambda x: a[x, x]", {"a": (1, 1)}).tight
+
+
+@pytest.mark.parametrize(
+    ("body", "tight"),
+    [
+        ("a[x, y] + a[x, y + 2]", True),
+        ("a[x, y] + a[x, y + 3]", False),
+        ("a[x, y] + a[x + 3, y]", True),
+        ("a[x, y] + a[x + 3, y + 2]", False),
+        ("a[x, y] + a[2, 1]", True),
+        ("a[x, y] + a[x + 3, y] + a[x + 3, y + 2]", False),
+        ("a[x, y + 4] + a[x, y] + a[x, y + 2]", True),
+    ],
+)
+def test_several_boxes(bind, body, tight):
+    bound = bind(f"def f(a):\n    return lambda x=3, y=2: {body}", {"a": (6, 6)})
+    assert bound.tight is tight

@@ -98,6 +98,15 @@ GOLDEN = {
         "def square_grad_x(grad_0, x):",
         "    return lambda i=x.shape[0]: 2 * grad_0[i] * x[i]",
     ],
+    ("def others(t, u):\n    return lambda i: where(u[i] > 0, 0, t[i]) / -u[i]", "t"): [
+        "def others_grad_t(grad_0, t, u):",
+        "    return lambda i=t.shape[0]: where(u[i] <= 0, -grad_0[i] / u[i], 0)",
+    ],
+    ("def product(t):\n    return lambda i: Prod(lambda j: t[i, j])", "t"): [
+        "def product_grad_t(grad_0, t):",
+        "    return lambda i=t.shape[0], j=t.shape[1]:"
+        " grad_0[i] * Prod(lambda j2: where(j2 != j, t[i, j2], 1))",
+    ],
     ("def diagonal(a):\n    return lambda i: a[i, i]", "a"): [
         "def diagonal_grad_a(grad_0, a):",
         "    return lambda i=a.shape[0], j=a.shape[1]: where(i == j, grad_0[i], 0)",
