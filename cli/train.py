@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     "--learning-rate", "--lr", type=click.FloatRange(0, min_open=True), help="Highest learning rate."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Save the run in this folder, after every epoch and on Ctrl-C.",
+)
+@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint in the folder.")
 @click.option("--method", default="recursive", show_default=True, help="Search method.")
 @json_option
 def command(
@@ -33,11 +40,14 @@ def command(
     batch: int | None,
     learning_rate: float | None,
     seed: int,
+    checkpoint: Path | None,
+    resume: bool,
     method: str,
     as_json: bool,
 ) -> None:
     """Train NAME over WORKERS workers: wresnet or mlp on handwritten digits, lstm on Python's help texts."""
     from ..dataflow.training import training_graph
+    from ..errors import TofuError
     from ..module import Module, cpu
     from ..reports.training import Lines, Report
     from ..runtime.data import ArrayIterator
@@ -80,7 +90,11 @@ def command(
             metric=recipe.metrics,
             on_step=on_step,
             on_epoch=on_epoch,
+            checkpoint=checkpoint,
+            resume=resume,
         )
+        if not progress:
+            raise TofuError(f"all {len(history)} epochs are in the checkpoint; ask for more with --epochs")
         alone = _single_device_footprint(
             training_graph(model.symbol, train.shapes, recipe.optimizer, name=graph.name)
         )

@@ -74,6 +74,17 @@ class ArrayIterator:
         arrays = {**self.data, **self.label}
         return {name: (self.batch_size, *array.shape[1:]) for name, array in arrays.items()}
 
+    @property
+    def settings(self) -> dict[str, int | bool]:
+        """What decides which samples are in which batch."""
+        return {
+            "samples": self.samples,
+            "batch_size": self.batch_size,
+            "shuffle": self._shuffle,
+            "seed": self._seed,
+            "drop_last": self._drop_last,
+        }
+
     def epoch(self, number: int = 0) -> Iterator[Batch]:
         """The batches of one epoch."""
         order = np.arange(self.samples)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -16,46 +20,25 @@ from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.partitioned import PartitionedGraph
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import LEARNING_RATE, inference_graph, training_graph
+from ..errors import DataError
 from ..operators.kernel import Array
+from .checkpoint import CheckpointFolder
 from .context import Context, worker_count
-from .data import ArrayIterator
+from .data import ArrayIterator, Batch
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
 from .initializer import WeightRule, Xavier
+from .interrupts import Interrupts
+from .keeper import Keeper, run_settings
 from .learning_rate import Constant, LearningRate, fed_rate
 from .metrics import Metric, Tally, get_metric
 from .parameters import Parameters
+from .progress import Epoch, Progress, Standing
+
+__all__ = ["Epoch", "Module", "Progress"]
 
 Lower = Callable[[Graph, int], PartitionedGraph]
 Metrics = str | Metric | Sequence[str | Metric]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a callback gets after every training iteration.
-
-    `metrics` are of this batch, `seconds` is the time of the iteration, feeding and reading included;
-    `step` counts from 1 over all epochs of the call, to `steps`.
-    """
-
-    epoch: int
-    step: int
-    steps: int
-    metrics: Mapping[str, float]
-    learning_rate: float
-    samples: int
-    seconds: float
-    fetched_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """One epoch's metrics on training data, while it was trained on, and on evaluation data after it."""
-
-    number: int
-    training: Mapping[str, float]
-    evaluation: Mapping[str, float]
-    seconds: float
 
 
 @dataclass(slots=True)
@@ -126,43 +109,77 @@ class Module:
         metric: Metrics = "accuracy",
         on_step: Callable[[Progress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
     ) -> list[Epoch]:
         """Train for `num_epoch` epochs and report each. Runs with the same seeds are bit-identical.
 
-        The rows that fill up an epoch's last batch are trained on, but do not count in metrics. Raises
-        ExecutionError naming worker, operation and iteration where a worker fails.
+        The rows that fill up an epoch's last batch are trained on, but do not count in metrics. With a folder
+        as `checkpoint` the run is saved there after every epoch, and when it is interrupted from the keyboard
+        (a second interrupt stops at once); with `resume` it goes on from there, over any number of workers,
+        and epochs trained before count and are reported too. Raises ExecutionError naming worker, operation
+        and iteration where a worker fails, DataError for checkpoints that cannot be written or do not fit.
         """
         rate = Constant(learning_rate) if isinstance(learning_rate, int | float) else learning_rate
         metrics = _metrics(metric)
         settings = get_optimizer(optimizer)
         executor = self.bind(train_data.shapes, settings)
-        epochs: list[Epoch] = []
-        steps = 0
-        for number in range(num_epoch):
-            started = time.perf_counter()
-            tallies = [Tally(m) for m in metrics]
-            for batch in train_data.epoch(number):
-                begun = time.perf_counter()
-                now = rate(self._rate_step)
-                feed(executor, batch)
-                if executor.has(LEARNING_RATE):
-                    executor.write(LEARNING_RATE, [fed_rate(settings, now, self._rate_step)])
-                self._step += 1
-                executor.run()
-                self._rate_step += 1
-                steps += 1
-                values = tally(executor, batch, tallies)
-                if on_step is not None:
-                    seconds = time.perf_counter() - begun
-                    total = num_epoch * len(train_data)
-                    fetched = executor.fetched_bytes
-                    on_step(Progress(number, steps, total, values, now, batch.valid, seconds, fetched))
-            training = {t.metric.name: t.value for t in tallies}
-            evaluation = {} if eval_data is None else self.score(eval_data, metrics)
-            epochs.append(Epoch(number, training, evaluation, time.perf_counter() - started))
-            if on_epoch is not None:
-                on_epoch(epochs[-1])
-        return epochs
+        standing = Standing([Tally(m) for m in metrics], self._rate_step)
+        if resume and checkpoint is None:
+            raise DataError("resume needs the folder of the checkpoints; name it as checkpoint")
+        with ExitStack() as stack:
+            keeper: Keeper | None = None
+            if checkpoint is not None:
+                folder = CheckpointFolder(Path(checkpoint))
+                stack.enter_context(folder.exclusive(create=not resume))
+                run = run_settings(train_data, settings, [m.name for m in metrics])
+                keeper = Keeper(folder, executor, run)
+                self._begin(keeper, standing, resume)
+            interrupts = stack.enter_context(Interrupts(deferred=keeper is not None))
+            while standing.epoch < num_epoch:
+                started = time.perf_counter() - standing.seconds
+                for batch in islice(train_data.epoch(standing.epoch), standing.batch, None):
+                    begun = time.perf_counter()
+                    now = rate(self._rate_step)
+                    self._train(executor, batch, fed_rate(settings, now, self._rate_step))
+                    standing.batch, standing.rate_step = standing.batch + 1, self._rate_step
+                    values = tally(executor, batch, standing.tallies)
+                    if on_step is not None:
+                        ended = time.perf_counter()
+                        epoch, step = standing.epoch, standing.epoch * len(train_data) + standing.batch
+                        total, moved = num_epoch * len(train_data), executor.fetched_bytes
+                        on_step(Progress(epoch, step, total, values, now, batch.valid, ended - begun, moved))
+                    if keeper is not None and interrupts.requested:
+                        standing.seconds = time.perf_counter() - started
+                        keeper.save(standing)
+                        raise KeyboardInterrupt
+                evaluation = {} if eval_data is None else self.score(eval_data, metrics)
+                standing.seconds = time.perf_counter() - started
+                done = standing.finish(evaluation)
+                if keeper is not None:
+                    keeper.save(standing)
+                if on_epoch is not None:
+                    on_epoch(done)
+                interrupts.check()
+        return standing.history
+
+    def _begin(self, keeper: Keeper, standing: Standing, resume: bool) -> None:
+        """Start a run that is kept, or take up the one that was."""
+        if not resume:
+            keeper.require_empty()
+            return
+        keeper.resume(standing)
+        self._rate_step = standing.rate_step
+        self._step += 1
+
+    def _train(self, executor: Executor, batch: Batch, rate: float) -> None:
+        """One iteration."""
+        feed(executor, batch)
+        if executor.has(LEARNING_RATE):
+            executor.write(LEARNING_RATE, [rate])
+        self._step += 1
+        executor.run()
+        self._rate_step += 1
 
     def score(self, data: ArrayIterator, metric: Metrics = "accuracy") -> dict[str, float]:
         """Metrics over one pass of the data; rows that fill up the last batch do not count."""

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import Result
+
+from tofu.runtime.checkpoint import CheckpointFolder
 
 FIGURES = {
     "workers",
@@ -65,3 +68,20 @@ def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str
     result = tofu("train", *arguments)
     assert result.exit_code in (0, 2) if not says else result.exit_code == 2
     assert says in result.output
+
+
+def test_resumes_where_a_run_stopped(tofu: Tofu, tmp_path: Path) -> None:
+    arguments = ("mlp", "--epochs", "3", "--workers", "2")
+    whole = _train(tofu, *arguments)
+    folder = str(tmp_path / "run")
+    stopped = CheckpointFolder(tmp_path / "run")
+    _train(tofu, *arguments, "--checkpoint", folder)
+    stopped.paths()[-1].unlink()
+    resumed = _train(tofu, *arguments, "--checkpoint", folder, "--resume")
+    assert resumed[0] == whole[2]
+    assert resumed[-1]["metric"] == whole[-1]["metric"]
+    assert resumed[-1]["final_loss"] == whole[-1]["final_loss"]
+    result = tofu("train", *arguments, "--checkpoint", folder, "--resume")
+    assert result.exit_code == 2
+    assert "all 3 epochs are in the checkpoint" in result.output
+    assert "holds checkpoints already" in tofu("train", *arguments, "--checkpoint", folder).output

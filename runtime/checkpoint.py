@@ -1,0 +1,174 @@
+"""Checkpoints: whole tensors and where training stands, in files that are complete or not there.
+
+A file is in the safetensors format, which holds numbers and text and executes nothing. Tensors are in the
+coordinates of the whole tensor, so any number of workers can go on. A checkpoint counts as saved after its
+temporary file was written and synced, renamed, and the folder synced; the one before it stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataError
+from ..operators.kernel import Array
+from .files import Files
+
+FORMAT = 1
+KEPT = 2
+TEMPORARY = ".temporary"
+_NAME = re.compile(r"checkpoint-(\d{1,12})\.safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """`tensors` by name; `state` is whatever else there is to know, as JSON has it."""
+
+    tensors: Mapping[str, Array]
+    state: Mapping[str, Any]
+
+
+class CheckpointFolder:
+    """A folder of checkpoints, numbered; the newest two that are known to be good are kept.
+
+    Files are checked when read: one that is truncated or changed is left out with a warning, and the one
+    before it is taken.
+    """
+
+    def __init__(self, folder: Path, files: Files | None = None) -> None:
+        self.folder = folder
+        self._files = files or Files()
+        self._good: list[Path] = []
+
+    @contextmanager
+    def exclusive(self, create: bool) -> Iterator[None]:
+        """Keep other runs out of the folder, which is made if it may be.
+
+        Raises DataError where another run writes there, or there is no such folder.
+        """
+        import fcntl
+
+        if create:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        elif not self.folder.is_dir():
+            raise DataError(f"there is no checkpoint in {self.folder}: there is no such folder")
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise DataError(f"another run writes checkpoints to {self.folder}; name another folder") from None
+        try:
+            yield
+        finally:
+            os.close(handle)
+
+    def paths(self) -> list[Path]:
+        """The checkpoints in the folder, oldest first, good or not."""
+        if not self.folder.is_dir():
+            return []
+        found = [(int(match[1]), path) for path, match in self._matches()]
+        return [path for _, path in sorted(found)]
+
+    def save(self, checkpoint: Checkpoint) -> Path:
+        """Write the next checkpoint; when this returns, it is safe.
+
+        Raises DataError where it cannot be written; those saved before are as they were.
+        """
+        path = self._next()
+        temporary = path.with_name(path.name + TEMPORARY)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for stale in self.folder.glob(f"checkpoint-*{TEMPORARY}"):
+                self._files.remove(stale)
+            self._files.write(temporary, encode(checkpoint))
+            self._files.sync(temporary)
+            self._files.rename(temporary, path)
+            self._files.sync_folder(self.folder)
+        except OSError as error:
+            last = f"{self._good[-1]} is intact" if self._good else "none was saved before"
+            raise DataError(f"checkpoint {path} cannot be saved ({error}); {last}") from error
+        self._good = [*self._good, path][-KEPT:]
+        self._remove_others()
+        return path
+
+    def load(self) -> Checkpoint:
+        """The newest good checkpoint. Raises DataError where there is none."""
+        refused: list[str] = []
+        for path in reversed(self.paths()):
+            try:
+                checkpoint = read(path)
+            except DataError as error:
+                refused.append(str(error))
+                continue
+            if refused:
+                warnings.warn(f"{'; '.join(refused)}; going on from {path}", stacklevel=2)
+            self._good = [path]
+            return checkpoint
+        raise DataError("; ".join(refused) or f"there is no checkpoint in {self.folder}")
+
+    def _matches(self) -> list[tuple[Path, re.Match[str]]]:
+        return [(path, match) for path in self.folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+
+    def _next(self) -> Path:
+        last = max((int(match[1]) for _, match in self._matches()), default=0) if self.folder.is_dir() else 0
+        return self.folder / f"checkpoint-{last + 1:06d}.safetensors"
+
+    def _remove_others(self) -> None:
+        """Remove all but the kept ones. What cannot be removed now is removed after the next one."""
+        for path in self.paths():
+            if path not in self._good:
+                try:
+                    self._files.remove(path)
+                except OSError as error:
+                    warnings.warn(f"old checkpoint {path} cannot be removed ({error})", stacklevel=3)
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint as the bytes of a safetensors file."""
+    from safetensors.numpy import save
+
+    state = json.dumps(checkpoint.state, sort_keys=True)
+    metadata = {"tofu_format": str(FORMAT), "state": state, "sha256": _digest(checkpoint.tensors, state)}
+    data: bytes = save({name: _contiguous(array) for name, array in checkpoint.tensors.items()}, metadata)
+    return data
+
+
+def read(path: Path) -> Checkpoint:
+    """The checkpoint in a file. Raises DataError where it is damaged or none of this format."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
+        if (found := metadata.get("tofu_format")) != str(FORMAT):
+            raise DataError(f"checkpoint {path} has format {found}, expected {FORMAT}")
+        state = metadata["state"]
+        if _digest(tensors, state) != metadata["sha256"]:
+            raise DataError(f"checkpoint {path} is damaged: its contents do not match its checksum")
+        return Checkpoint(tensors, json.loads(state))
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"checkpoint {path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _contiguous(array: Array) -> Array:
+    return array if array.flags.c_contiguous else array.copy(order="C")
+
+
+def _digest(tensors: Mapping[str, Array], state: str) -> str:
+    """SHA-256 of everything that a checkpoint says."""
+    total = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        array = _contiguous(tensors[name])
+        total.update(repr((name, array.dtype.str, array.shape)).encode())
+        total.update(array.tobytes())
+    return total.hexdigest()

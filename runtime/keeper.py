@@ -1,0 +1,78 @@
+"""Saves a training run into a folder of checkpoints, and goes on from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..dataflow.graph import Role
+from ..dataflow.optimizer import Optimizer
+from ..errors import DataError
+from .checkpoint import Checkpoint, CheckpointFolder
+from .data import ArrayIterator
+from .executor import Executor
+from .progress import Standing
+
+KEPT_ROLES = (Role.PARAMETER, Role.STATE, Role.AUXILIARY)
+
+
+class Keeper:
+    """One run: its executor, and its settings, which a run that goes on must have too."""
+
+    def __init__(self, folder: CheckpointFolder, executor: Executor, settings: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._executor = executor
+        self._settings = json.loads(json.dumps(settings))
+        self._names = [
+            tensor.name
+            for tensor in executor.partitioned.graph.tensors
+            if tensor.alias is None and tensor.role in KEPT_ROLES
+        ]
+
+    def require_empty(self) -> None:
+        """Raise DataError where the folder has checkpoints: a new run would end in removing them."""
+        if self._folder.paths():
+            raise DataError(
+                f"{self._folder.folder} holds checkpoints already; resume from them or name another folder"
+            )
+
+    def resume(self, standing: Standing) -> None:
+        """Bring executor and standing to where the newest good checkpoint was made.
+
+        Raises DataError where there is none, or it is of another run.
+        """
+        found = self._folder.load()
+        settings = found.state["settings"]
+        for name in {**settings, **self._settings}:
+            if settings.get(name) != self._settings.get(name):
+                raise DataError(
+                    f"the checkpoint in {self._folder.folder} was made with {name} {settings.get(name)}, but "
+                    f"this run has {self._settings.get(name)}"
+                )
+        different = set(self._names) ^ set(found.tensors)
+        if different:
+            side = "only in the checkpoint" if min(different) in found.tensors else "not in the checkpoint"
+            raise DataError(f"tensor '{min(different)}' is {side}; it is of another model")
+        for name, array in found.tensors.items():
+            self._executor.write(name, array)
+        standing.restore(found.state["standing"])
+
+    def save(self, standing: Standing) -> None:
+        """Make a checkpoint of the executor's tensors. Raises DataError where it cannot be written."""
+        tensors = {name: self._executor.read(name) for name in self._names}
+        self._folder.save(Checkpoint(tensors, {"settings": self._settings, "standing": standing.to_json()}))
+
+
+def run_settings(data: ArrayIterator, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:
+    """What decides a run beside the model and the rate: batches and their order, updates, metrics."""
+    return {
+        "data": data.settings,
+        "optimizer": {
+            "operator": optimizer.operator,
+            "attributes": dict(optimizer.attributes),
+            "weight_decay": optimizer.weight_decay,
+            "rescale": optimizer.rescale,
+        },
+        "metrics": metrics,
+    }

@@ -1,0 +1,134 @@
+"""Training that stops and goes on is the training that never stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tofu.dataflow import sym
+from tofu.dataflow.graph import Graph
+from tofu.dataflow.naming import NameScope
+from tofu.dataflow.optimizer import adam
+from tofu.dataflow.partitioned import PartitionedGraph
+from tofu.errors import DataError
+from tofu.partitioner import lower, partition
+from tofu.runtime.checkpoint import CheckpointFolder
+from tofu.runtime.context import cpu
+from tofu.runtime.data import ArrayIterator
+from tofu.runtime.learning_rate import Cosine
+from tofu.runtime.module import Epoch, Module, Progress
+
+EPOCHS = 3
+
+
+def lowered(graph: Graph, workers: int) -> PartitionedGraph:
+    return lower(graph, partition(graph, workers))
+
+
+def module(workers: int) -> Module:
+    with NameScope():
+        net = sym.FullyConnected(sym.Variable("data"), num_hidden=16, name="fc1")
+        net = sym.BatchNorm(net, fix_gamma=False, name="bn1")
+        net = sym.Activation(net, act_type="relu", name="relu1")
+        net = sym.FullyConnected(net, num_hidden=4, name="fc2")
+        net = sym.SoftmaxOutput(net, name="softmax")
+    return Module(net, [cpu(i) for i in range(workers)], lower=lowered)
+
+
+def batches(seed: int = 5) -> ArrayIterator:
+    data = np.random.default_rng(1).standard_normal((90, 12)).astype(np.float32)
+    return ArrayIterator(data, data[:, :4].argmax(axis=1), 16, shuffle=True, seed=seed)
+
+
+class Run:
+    """One call of fit, with everything it reports."""
+
+    def __init__(self, workers: int, epochs: int = EPOCHS, seed: int = 5, **settings: Any) -> None:
+        self.steps: list[Progress] = []
+        self.stop_at = settings.pop("stop_at", -1)
+        with module(workers) as trained:
+            try:
+                self.epochs: list[Epoch] = trained.fit(
+                    batches(seed),
+                    batches(6),
+                    num_epoch=epochs,
+                    optimizer=adam(),
+                    learning_rate=Cosine(0.01, 18),
+                    metric=("cross-entropy", "accuracy"),
+                    on_step=self.on_step,
+                    **settings,
+                )
+            finally:
+                self.parameters = trained.parameters()
+
+    def on_step(self, step: Progress) -> None:
+        self.steps.append(step)
+        if step.step == self.stop_at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    @property
+    def losses(self) -> list[float]:
+        return [step.metrics["cross-entropy"] for step in self.steps]
+
+    @property
+    def reported(self) -> list[Any]:
+        return [(epoch.number, epoch.training, epoch.evaluation) for epoch in self.epochs]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted() -> Run:
+    return Run(4)
+
+
+def test_after_an_epoch(tmp_path: Path, uninterrupted: Run) -> None:
+    first = Run(4, epochs=1, checkpoint=tmp_path)
+    second = Run(4, checkpoint=tmp_path, resume=True)
+    assert first.losses + second.losses == uninterrupted.losses
+    assert second.reported == uninterrupted.reported
+    for name, value in uninterrupted.parameters.items():
+        np.testing.assert_array_equal(second.parameters[name], value)
+
+
+@pytest.mark.parametrize("stop_at", [1, 6, 8, 18])
+def test_interrupted_from_the_keyboard(tmp_path: Path, uninterrupted: Run, stop_at: int) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        Run(4, checkpoint=tmp_path, stop_at=stop_at)
+    assert signal.getsignal(signal.SIGINT) is before
+    second = Run(4, checkpoint=tmp_path, resume=True)
+    assert second.losses == uninterrupted.losses[stop_at:]
+    assert second.reported == uninterrupted.reported
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
+def test_over_another_number_of_workers(tmp_path: Path, uninterrupted: Run, workers: int) -> None:
+    Run(4, epochs=1, checkpoint=tmp_path)
+    saved = CheckpointFolder(tmp_path).load()
+    (path,) = CheckpointFolder(tmp_path).paths()
+    path = path.rename(tmp_path / "checkpoint-000007.safetensors")
+    with pytest.raises(DataError, match="with data"):
+        Run(workers, checkpoint=tmp_path, resume=True, seed=9)
+    same = Run(workers, epochs=1, checkpoint=tmp_path, resume=True)
+    assert not same.steps
+    for name, value in same.parameters.items():
+        assert value.tobytes() == saved.tensors[name].tobytes()
+    more = Run(workers, checkpoint=tmp_path, resume=True)
+    np.testing.assert_allclose(more.losses, uninterrupted.losses[6:], rtol=1e-4)
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no checkpoint"):
+        Run(1, checkpoint=tmp_path / "none", resume=True)
+    with pytest.raises(DataError, match="name it as checkpoint"):
+        Run(1, resume=True)
+    Run(1, epochs=1, checkpoint=tmp_path)
+    with pytest.raises(DataError, match="holds checkpoints already"):
+        Run(1, epochs=1, checkpoint=tmp_path)
+    metrics = ("cross-entropy", "accuracy")
+    with module(1) as other, pytest.raises(DataError, match="made with optimizer"):
+        other.fit(batches(), metric=metrics, checkpoint=tmp_path, resume=True)
