@@ -294,10 +294,11 @@ import importlib.util, sys
 spec = importlib.util.spec_from_file_location("toys", sys.argv[1])
 toys = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(toys)
-from tofu.partitioner import partition
+from tofu.partitioner import METHODS, partition
 from tofu.partitioner.plan_file import encode_plan
 for make in toys.GRAPHS.values():
-    print(encode_plan(partition(make(), 6)))
+    for method in METHODS:
+        print(encode_plan(partition(make(), 6, method=method)))
 """
 
 
