@@ -77,7 +77,7 @@ def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachmen
 
 @cache
 def _parsed(text: str) -> ast.Description:
-    return tdl.parse(text, "<library>")
+    return tdl.parse(text, "<library>", bounded=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,11 @@ _TOKEN = re.compile(rf"#[^\r\n]*|{_STRING}|\w+|[^\w\s]", re.DOTALL)
 _CLOSES = {")": "(", "]": "["}
 
 
-def check_text(source: Source) -> list[Diagnostic]:
+def check_text(source: Source, *, bounded: bool = True) -> list[Diagnostic]:
     """Complaints about size, characters and brackets, found before any parsing."""
     text = source.text
+    if not bounded:
+        return _check_characters(text) or _check_brackets(text)
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         message = f"a description of {len(text):,} characters is too long"
         return [Diagnostic(message, Span(0, 1), f"the limit is {MAX_BYTES // 1024} KiB")]

@@ -29,14 +29,15 @@ MAX_DEPTH = 2 * MAX_NESTING
 """Levels of the syntax tree: what brackets enclose, and the operators of a chain such as `a + b + c`."""
 
 
-def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Description:
+def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: bool = True) -> Description:
     """The description that a text holds, checked.
 
-    `origin` and `first_line` say where the text came from, for messages. Raises `DescriptionError` with every
+    `origin` and `first_line` say where the text came from, for messages. Text that the library writes, such
+    as an unrolled network, may be of any length: it is not `bounded`. Raises `DescriptionError` with every
     complaint: line, column, a caret under the place, what was expected and what was found.
     """
     source = Source(text, origin, first_line)
-    tree = _parse_tree(source, "description")
+    tree = _parse_tree(source, "description", bounded=bounded)
     builder = Builder(text)
     description = builder.description(tree)
     bodies = (reducer.body for reducer in builder.reducers.values())
@@ -46,7 +47,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1) -> Descripti
         *builder.diagnostics,
         *check(description, builder.opaques, builder.reducers, complete=not builder.diagnostics),
     ]
-    complaints = complaints or _check_canonical(description)
+    complaints = complaints or (_check_canonical(description) if bounded else [])
     if complaints:
         raise SourceError(source, complaints)
     return description
@@ -78,10 +79,10 @@ def _grammar() -> Lark:
     )
 
 
-def _parse_tree(source: Source, start: str) -> ParseTree:
+def _parse_tree(source: Source, start: str, *, bounded: bool = True) -> ParseTree:
     from lark import UnexpectedCharacters, UnexpectedToken
 
-    complaints = check_text(source)
+    complaints = check_text(source, bounded=bounded)
     if complaints:
         raise SourceError(source, complaints)
     try:

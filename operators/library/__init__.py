@@ -19,6 +19,7 @@ from . import (
     reduction,
     regions,
     reshape,
+    rnn,
     sampling,
     sequence,
     shape,
@@ -57,5 +58,6 @@ OPERATORS = (
     *sparsity.OPERATORS,
     *triangular.OPERATORS,
     *dropout.OPERATORS,
+    *rnn.OPERATORS,
     *optimizer.OPERATORS,
 )

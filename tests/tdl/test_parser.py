@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tofu import tdl
+from tofu.errors import DescriptionError
 from tofu.tdl import ast
 
 CONV1D = """
@@ -259,3 +260,11 @@ def test_importing_builds_no_grammar() -> None:
 def test_expression_alone() -> None:
     x = ast.Variable("x")
     assert tdl.parse_expression("1 - x * x") == ast.Binary("-", ast.Number(1), ast.Binary("*", x, x))
+
+
+def test_only_text_from_outside_is_bounded_in_length() -> None:
+    stages = "".join(f"    s{k + 1} = lambda i: s{k}[i] + 1\n" for k in range(1500))
+    text = f"def f(s0):\n{stages}    return lambda i: s1500[i]"
+    with pytest.raises(DescriptionError, match="too long"):
+        tdl.parse(text)
+    assert len(tdl.parse(text, bounded=False).stages) == 1500
