@@ -48,7 +48,28 @@ def adam(
     return Optimizer("adam_update", settings, weight_decay, rescale)
 
 
-OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType({"sgd": sgd, "adam": adam})
+def adamw(
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    weight_decay: float = 0.01,
+    rescale: float | None = None,
+) -> Optimizer:
+    """Adam whose weight decay is no part of the gradient; weights decay by it times the learning rate."""
+    settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+    return Optimizer("adamw_update", settings, weight_decay, rescale)
+
+
+def rmsprop(
+    gamma1: float = 0.95, epsilon: float = 1e-8, weight_decay: float = 0.0, rescale: float | None = None
+) -> Optimizer:
+    """RMSProp: steps divided by the root of a moving mean of squared gradients."""
+    return Optimizer("rmsprop_update", {"gamma1": gamma1, "epsilon": epsilon}, weight_decay, rescale)
+
+
+OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(
+    {"sgd": sgd, "adam": adam, "adamw": adamw, "rmsprop": rmsprop}
+)
 
 
 def get_optimizer(optimizer: Optimizer | str) -> Optimizer:

@@ -9,7 +9,7 @@ import pytest
 from tofu import GraphError, OperatorError, ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Phase, Role
-from tofu.dataflow.optimizer import adam, sgd
+from tofu.dataflow.optimizer import OPTIMIZERS, adam, sgd
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import gradient_graph, inference_graph, training_graph
 from tofu.dataflow.validate import validate
@@ -89,6 +89,15 @@ def test_plain_descent_has_no_state(evaluate: Evaluate) -> None:
     gradients = evaluate(gradient_graph(perceptron(), SHAPES, dtype="float64"), inputs)
     expected = inputs["fc1_weight"] - 0.1 * gradients["grad(fc1_weight)"] / 4
     np.testing.assert_allclose(results["updated(fc1_weight)"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_every_optimizer_updates_all_parameters(name: str) -> None:
+    graph = training_graph(perceptron(), SHAPES, name)
+    updated = {graph.tensors[tensor.alias].name for tensor in graph.tensors if tensor.alias is not None}
+    kept = [tensor for tensor in graph.tensors if tensor.alias is None]
+    parameters = {tensor.name for tensor in kept if tensor.role is Role.PARAMETER}
+    assert parameters <= updated
 
 
 def test_adam_against_the_formula(evaluate: Evaluate) -> None:
