@@ -6,7 +6,9 @@ kernel is prepared on scratch of its own, and those that took any are prepared a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -43,7 +45,20 @@ def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Pre
 
     Raises ExecutionError that names worker and operation where a kernel cannot be prepared.
     """
-    return _Preparation(partitioned, buffers, worker).run()
+    with _garbage_left():
+        return _Preparation(partitioned, buffers, worker).run()
+
+
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile: all that is made stays, and looking at it takes time."""
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searched:
+            gc.enable()
 
 
 def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
