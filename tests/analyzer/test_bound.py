@@ -57,14 +57,18 @@ def test_regions_are_python_integers(bind):
 
 def test_more_workers_than_the_extent(bind):
     strategy = bind(CONV1D, SHAPES).strategies[0]
-    with pytest.raises(ShapeError, match="'b' has extent 4, too small for 5 workers"):
+    message = (
+        "^conv1d: 'b' has extent 4, too small for 5 workers; split another variable or use at most 4 workers$"
+    )
+    with pytest.raises(ShapeError, match=message):
         strategy.input_regions(worker=0, workers=5)
+    assert strategy.input_regions(worker=3, workers=4)["data"][0] == (3, 4)
 
 
 @pytest.mark.parametrize("worker", [-1, 2])
 def test_a_worker_that_does_not_exist(bind, worker):
     strategy = bind(CONV1D, SHAPES).strategies[0]
-    with pytest.raises(ShapeError, match=f"worker {worker} of 2"):
+    with pytest.raises(ShapeError, match=f"^conv1d: worker {worker} of 2; workers count from 0 to 1$"):
         strategy.output_regions(worker=worker, workers=2)
 
 
@@ -193,3 +197,56 @@ def test_attributes_that_spoil_an_index(bind, attribute, message):
     with pytest.raises(DescriptionError, match=message) as caught:
         bind(text, {"a": (9,)}, step=attribute)
     assert "^" in str(caught.value)
+
+
+def test_what_a_bound_says_of_itself(bind):
+    bound = bind(CONV1D, SHAPES)
+    assert repr(bound) == "<conv1d bound to data=(4, 3, 12), filters=(3, 6, 3)>"
+    assert bound.variables == ("b", "co", "x", "ci", "dx")
+    assert bound.full_box.tolist() == [[0, 4], [0, 6], [0, 10], [0, 3], [0, 3]]
+    assert bound.split((), ()).tolist() == [bound.full_box.tolist()]
+    assert bound.kind("b") == "concat"
+    assert bound.reducer("b") is None
+    assert bound.reducer("ci") == "Sum"
+    assert bound.in_place == set()
+    assert bound.looseness == ()
+
+
+def test_refusals_point_into_the_text(bind):
+    text = "def f(a, b):\n    return lambda i: b[i] + Max(lambda k, m=1: a[i, k] * m)"
+    bound = bind(text, {"a": (3, 4), "b": (3,)})
+    found = {r.variable: (text[slice(*r.span)], r.reason) for r in bound.refusals}
+    assert found == {
+        "k": ("Max(lambda k, m=1: a[i, k] * m)", "its Max stands under '+', with which it does not commute"),
+        "m": ("Max(lambda k, m=1: a[i, k] * m)", "its Max stands under '+', with which it does not commute"),
+    }
+    single = bind("def f(a):\n    return lambda i, j: a[i, j]", {"a": (1, 4)})
+    (refusal,) = single.refusals
+    assert (refusal.variable, refusal.reason) == ("i", "it has extent 1")
+
+
+def test_accesses_are_told_apart_by_what_encloses_them(bind):
+    text = "def f(a):\n    return lambda i: a[i, 0] + Sum(lambda j: pad(a[i, j], 0) * a[i, j]) + a[i, 0]"
+    accesses = bind(text, {"a": (3, 4)}).analysis.accesses
+    assert [(access.padded, access.enclosing) for access in accesses] == [
+        (False, ("i",)),
+        (True, ("i", "j")),
+        (False, ("i", "j")),
+    ]
+    assert [text[slice(*access.span)] for access in accesses] == ["a[i, 0]", "a[i, j]", "a[i, j]"]
+
+
+def test_variables_are_listed_in_the_order_of_the_text(bind):
+    text = (
+        "def f(a, b):\n    return (lambda i, j: Sum(lambda k: a[i, k] * b[k, j]) + Sum(lambda m: a[m, 0]),"
+        " lambda j, i: Max(lambda n: b[n, j]) + i)"
+    )
+    bound = bind(text, {"a": (4, 3), "b": (3, 5)})
+    assert list(bound.extents.items()) == [("i", 4), ("j", 5), ("k", 3), ("m", 4), ("n", 3)]
+    assert bound.output_shapes == ((4, 5), (5, 4))
+    assert [(s.variable, s.needs_offset) for s in bound.strategies] == [("i", True), ("j", False)]
+    assert {r.variable: r.reason for r in bound.refusals}[
+        "k"
+    ] == "its Sum stands under '+', with which it does not commute"
+    outside = bind("def f(a):\n    return lambda i: Sum(lambda k: a[i, k]), lambda i: a[i, 0]", {"a": (4, 3)})
+    assert [r.reason for r in outside.refusals] == ["output 1 does not reduce over it"]

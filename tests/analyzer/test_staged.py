@@ -97,3 +97,57 @@ def test_errors_name_the_stage():
         bind(tdl.parse(SOFTMAX), {"x": (6,)})
     with pytest.raises(ShapeError, match="it has no tensor 'top', only x"):
         bind(tdl.parse(SOFTMAX), {"x": (6, 5), "top": (6,)})
+
+
+def test_what_a_staged_bound_says_of_itself():
+    bound = bind(tdl.parse(BLUR_TWICE), {"a": (12,), "b": (4,)})
+    assert repr(bound) == "<blur bound to a=(12,), b=(4,), 2 stages>"
+    assert bound.variables == ("i", "k")
+    assert list(bound.extents.items()) == [("i", 9), ("k", 4), ("d", 3)]
+    assert list(bound.stages) == ["once"]
+    assert bound.last.description.name == "blur"
+    assert bound.full_box.tolist() == [[0, 9], [0, 4]]
+    assert bound.refusals == ()
+    assert bound.kind("d") is None
+    assert bound.reducer("i") is None
+    assert bound.elements_of(bound.full_box[None]).dtype == np.int64
+    assert bound.tight
+    assert bound.looseness == ()
+    assert bound.split(("i",), (3,))[:, 0].tolist() == [[0, 3], [3, 6], [6, 9]]
+    assert [boxes.tolist() for boxes in bound.output_regions(bound.full_box[None])] == [[[[0, 9]]]]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tight", "loose"),
+    [
+        ("lambda i: a[i]", "lambda i: h[i]", True, []),
+        ("lambda i: a[i]", "lambda i=3: h[i]", False, []),
+        ("lambda i=6: a[2 * i]", "lambda i: h[i]", False, ["a"]),
+        ("lambda i: a[i]", "lambda i=6: h[2 * i]", False, ["h"]),
+        ("lambda i=4: a[i]", "lambda i=4: h[i] + a[i + 8]", False, []),
+        ("lambda i=4: a[i]", "lambda i=4: h[i] + a[i]", True, []),
+    ],
+)
+def test_tightness_through_stages(first, second, tight, loose):
+    bound = bind(tdl.parse(f"def f(a):\n    h = {first}\n    return {second}"), {"a": (12,)})
+    assert bound.tight is tight
+    assert [looseness.tensor for looseness in bound.looseness] == loose
+
+
+def test_tensors_read_by_several_stages_and_by_none():
+    text = """
+def f(a, b, c):
+    h = lambda i: a[i] * 2
+    return lambda i=c.shape[0]: h[i] + a[i + 2] + b[0]
+"""
+    bound = bind(tdl.parse(text), {"a": (9,), "b": (5,), "c": (4,)})
+    assert bound.reads == {"a", "b"}
+    boxes = bound.split(("i",), (2,))
+    regions = {name: boxes.tolist() for name, boxes in bound.input_regions(boxes).items()}
+    assert regions == {"a": [[[0, 4]], [[2, 6]]], "b": [[[0, 1]]] * 2, "c": [[[0, 0]]] * 2}
+    assert bound.elementwise is False
+
+
+def test_elementwise_stages_are_elementwise_together():
+    text = "def f(a, b):\n    h = lambda i: a[i] * 2\n    return lambda i: h[i] + b[i]"
+    assert bind(tdl.parse(text), {"a": (5,), "b": (5,)}).elementwise
