@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tofu import tdl
@@ -241,3 +243,25 @@ def test_reducers_of_ones_own_keep_the_kinds_of_their_numbers() -> None:
     whole, real = (analyze(tdl.parse(text.format(zero))) for zero in ("0", "0.0"))
     assert whole is not real
     assert whole is analyze(tdl.parse(text.format("0")))
+
+
+def test_axes_of_tensors_of_unknown_rank() -> None:
+    text = "def f(a, b):\n    return lambda i: a[i] / b.shape[{}]"
+    with pytest.raises(ShapeError, match=r"^f: the number of dimensions of b is not known$"):
+        specialize(tdl.parse(text.format(-1)), {}, {"a": 1})
+    assert result(text.format(2), {"a": 1}) == "lambda i: a[i] / b.shape[2]"
+    assert result(text.format(-1), {"a": 1, "b": 3}) == "lambda i: a[i] / b.shape[2]"
+
+
+def test_a_description_with_stages_is_not_analysed_as_one() -> None:
+    text = "def f(a):\n    h = lambda i: a[i]\n    return lambda i: h[i]"
+    with pytest.raises(OperatorError, match=r"^f has stages: split_stages makes one description of each$"):
+        analyze(tdl.parse(text))
+
+
+def test_errors_of_descriptions_without_text_name_the_operator() -> None:
+    parsed = tdl.parse("def f(a):\n    return lambda i: pad(a[i - 1], 0)")
+    with pytest.raises(
+        DescriptionError, match=r"^f: the extent of index variable 'i' .*; state it: lambda i="
+    ):
+        analyze(replace(parsed, source=""))

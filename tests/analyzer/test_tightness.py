@@ -84,3 +84,10 @@ def test_a_diagonal_is_not_a_box(bind):
 def test_several_boxes(bind, body, tight):
     bound = bind(f"def f(a):\n    return lambda x=3, y=2: {body}", {"a": (6, 6)})
     assert bound.tight is tight
+
+
+def test_slices_of_opaque_functions_are_read_whole(bind):
+    text = "def f(m):\n    g = Opaque()\n    return lambda b, i, j: g(m[b, :, :])[i, j] + m[b, i, j]"
+    bound = bind(text, {"m": (4, 3, 3)})
+    assert bound.tight
+    assert bound.elements_of(bound.split(("b",), (4,))).tolist() == [18] * 4

@@ -182,6 +182,15 @@ CASES: dict[str, tuple[str, Shapes]] = {
     ),
     "power of two tensors": ("lambda i: a[i] ** b[i] + power(a[i], 3)", {"a": (3,), "b": (3,)}),
     "gelu": ("lambda i: 0.5 * a[i] * (1 + tanh(0.8 * (a[i] + 0.04 * a[i] ** 3)))", {"a": (4,)}),
+    "remainders": ("lambda i: a[i] % b[i] + (a[i] + b[i]) % 7 - a[i] // b[i]", {"a": (5,), "b": (5,)}),
+    "conditions": (
+        "lambda i: where(not (a[i] > 1 and b[i] < 1) or i == 0, a[i] * b[i], a[i] ** 2 / -b[i])",
+        {"a": (5,), "b": (5,)},
+    ),
+    "padding that depends on elements": (
+        "lambda i=a.shape[0] + 3: pad(a[i - 1], b[0] * 2) * pad(a[i - 1], b[0] * 2)",
+        {"a": (3,), "b": (1,)},
+    ),
     "choices": (
         "lambda i: where(a[i] > b[i], a[i] * b[i], maximum(a[i], 0.5) - minimum(b[i], 1)) + abs(a[i] - 1)",
         {"a": (5,), "b": (5,)},
