@@ -52,7 +52,10 @@ class Case:
 
 
 def library_cases(name: str) -> Iterator[Case]:
-    """The stages of one operator of the library, of its adjoints and of its custom gradient."""
+    """The stages of one operator of the library, of its adjoints and of its custom gradient.
+
+    Without those that use opaque functions, which have no generated kernel.
+    """
     operator = get(name)
     example = operator.example
     assert example is not None, f"{name} has no example"
@@ -62,15 +65,18 @@ def library_cases(name: str) -> Iterator[Case]:
         shapes = dict(known)
         for number, shape in enumerate(stage.bind(known).output_shapes):
             shapes[f"grad_{number}"] = shapes[f"output_{number}"] = shape
+        if stage.description.opaques:
+            continue
         yield Case(name, stage, known)
-        for tensor in stage.inputs:
+        for tensor in stage.inputs if operator.differentiable else ():
             yield from (Case(name, adjoint, shapes) for adjoint in stage.adjoint(tensor))
     gradient = operator.gradient(example.attributes, example.shapes)
     for stage in gradient.stages if gradient else ():
         shapes = known | {
             f"grad_{number}": known[f"output_{number}"] for number in range(len(stages[-1].produces))
         }
-        yield Case(name, stage, shapes)
+        if not stage.description.opaques:
+            yield Case(name, stage, shapes)
         known = {**known, **zip_shapes(stage, shapes)}
 
 
