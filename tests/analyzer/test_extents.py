@@ -63,8 +63,9 @@ def test_an_extent_that_cannot_be_inferred(bind, output, message):
 
 def test_a_shared_index_with_two_extents(bind):
     text = "def dot(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"
-    with pytest.raises(ShapeError, match=r"'k' has extent 3 by axis 1 of a, but 4 by axis 0 of b"):
+    with pytest.raises(ShapeError, match=r"'k' has extent 3 by axis 1 of a, but 4 by axis 0 of b") as caught:
         bind(text, {"a": (2, 3), "b": (4, 5)})
+    assert "dot:2:" in str(caught.value)
 
 
 def test_two_stated_extents_must_agree(bind):

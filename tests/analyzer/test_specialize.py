@@ -65,6 +65,7 @@ def pool(data, *, kernel, stride=(1, 2), scale=1):
         ("maximum(2, 3) + minimum(2, 3) * a[i]", "3 + 2 * a[i]"),
         ("maximum(a[i], 2)", "maximum(a[i], 2)"),
         ("a[i + ceil(5 / 2)]", "a[i + 3]"),
+        ("a[i + (floor(5 / 2) + 1)]", "a[i + 3]"),
         ("a[i + trunc(-5 / 2)]", "a[i + -2]"),
         ("a[i + round(7 / 4)]", "a[i + 2]"),
         ("a[i + floor(-5 / 2)]", "a[i + -3]"),

@@ -145,6 +145,7 @@ def f(a, b, c):
     boxes = bound.split(("i",), (2,))
     regions = {name: boxes.tolist() for name, boxes in bound.input_regions(boxes).items()}
     assert regions == {"a": [[[0, 4]], [[2, 6]]], "b": [[[0, 1]]] * 2, "c": [[[0, 0]]] * 2}
+    assert {part.dtype for part in bound.input_regions(boxes).values()} == {np.dtype(np.int64)}
     assert bound.elementwise is False
 
 

@@ -98,6 +98,31 @@ def test_simplifications(text: str, simple: str) -> None:
     assert len(format_expression(expression(form))) <= len(text)
 
 
+@pytest.mark.parametrize(
+    ("dividend", "divisor", "highest"),
+    [
+        (X, N, Number(0)),
+        (Binary("*", N, Y), N, Number(2)),
+        (Binary("+", X, N), N, Number(1)),
+        (Y, Number(2), Number(1)),
+        (Binary("+", Binary("*", Number(3), X), Y), Number(3), Binary("-", N, Number(1))),
+        (X, Number(2), Binary("//", Binary("-", N, Number(1)), Number(2))),
+        (Variable("unknown"), N, None),
+    ],
+)
+def test_highest_quotients(dividend: Expression, divisor: Expression, highest: Expression | None) -> None:
+    found = RANGES.highest_quotient(RANGES.polynomial(dividend), RANGES.polynomial(divisor))
+    assert found == (None if highest is None else RANGES.polynomial(highest))
+
+
+def test_constants_and_what_has_no_bound() -> None:
+    assert RANGES.polynomial(X).constant is None
+    assert RANGES.polynomial(Binary("-", X, X)).constant == 0
+    assert RANGES.polynomial(Number(-3)).constant == -3
+    assert RANGES.bound(RANGES.polynomial(Binary("*", X, Y)), upper=True) is None
+    assert RANGES.bound(RANGES.polynomial(Binary("%", X, Unary("-", N))), upper=True) is None
+
+
 SOLVABLE = ["x", "y", "x + y", "2 * x + y", "3 * x + y", "4 - x"]
 SOLVABLE += ["x // 2", "x // 2 % 2", "x % 3", "(x + y) % 2", "2"]
 INVERSIONS = st.lists(st.sampled_from(SOLVABLE), min_size=1, max_size=3)

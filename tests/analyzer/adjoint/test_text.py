@@ -98,6 +98,10 @@ GOLDEN = {
         "def square_grad_x(grad_0, x):",
         "    return lambda i=x.shape[0]: 2 * grad_0[i] * x[i]",
     ],
+    ("def repeated(t):\n    return lambda x=12: t[x % 3]", "t"): [
+        "def repeated_grad_t(grad_0, t):",
+        "    return lambda x=t.shape[0]: Sum(lambda t2=4: where(x < 3, pad(grad_0[3 * t2 + x], 0), 0))",
+    ],
     ("def others(t, u):\n    return lambda i: where(u[i] > 0, 0, t[i]) / -u[i]", "t"): [
         "def others_grad_t(grad_0, t, u):",
         "    return lambda i=t.shape[0]: where(u[i] <= 0, -grad_0[i] / u[i], 0)",
