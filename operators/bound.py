@@ -63,7 +63,7 @@ class BoundOperator(Bound):
             if name in self.reads
         }
         inputs = {
-            name: arrays[name][tuple(slice(*interval) for interval in region)].astype(dtype, copy=False)
+            name: arrays[name][(..., *(slice(*interval) for interval in region))].astype(dtype, copy=False)
             for name, region in regions.items()
         }
         box = {name: (0, extent) for name, extent in self.extents.items()}

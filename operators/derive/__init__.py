@@ -75,4 +75,4 @@ def _taken(array: Array, variables: tuple[str, ...], piece: Piece, call: KernelC
         if (part := piece.taken.get(name)) is not None:
             first = part.start - call.box[name][0]
             slices[dimension] = slice(first, first + part.step * (part.count - 1) + 1, part.step)
-    return array[tuple(slices)]
+    return array[(..., *slices)]

@@ -101,7 +101,7 @@ def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Ste
         target.append(slice(first - low, last - low))
     for border in borders(copy, target):
         steps.add(_fill, (value,), fixed(border), inplace=False)
-    steps.add(_refresh, (fixed(array[tuple(source)]),), fixed(copy[tuple(target)]), inplace=False)
+    steps.add(_refresh, (fixed(array[(..., *source)]),), fixed(copy[(..., *target)]), inplace=False)
     return copy
 
 

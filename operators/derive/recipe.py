@@ -129,6 +129,7 @@ def _memory(array: Array) -> tuple[Array, int]:
     if isinstance(base, np.ndarray) and base.ndim == 1 and base.flags.c_contiguous:
         return base, address - address_of(base)
     lower, upper = bounds(array)
-    ascending = array[tuple(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides)]
+    # the ellipsis keeps an array without dimensions a view, where () alone would copy its element
+    ascending = array[(..., *(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides))]
     first = np.lib.stride_tricks.as_strided(ascending, (min(array.size, 1),), (array.itemsize,))
     return np.lib.stride_tricks.as_strided(first.view(np.uint8), (upper - lower,), (1,)), address - lower
