@@ -14,7 +14,7 @@ from ..analyzer.shapes import checked_shapes
 from ..errors import ShapeError
 from .by_parts import Functions, compute_by_parts, has_parts
 from .derive import derive
-from .kernel import Array, KernelCall
+from .kernel import Array, KernelCall, view_of
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -63,7 +63,7 @@ class BoundOperator(Bound):
             if name in self.reads
         }
         inputs = {
-            name: arrays[name][(..., *(slice(*interval) for interval in region))].astype(dtype, copy=False)
+            name: view_of(arrays[name], (slice(*interval) for interval in region)).astype(dtype, copy=False)
             for name, region in regions.items()
         }
         box = {name: (0, extent) for name, extent in self.extents.items()}

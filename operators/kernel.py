@@ -8,9 +8,9 @@ Preparation happens once per plan, the returned function runs every iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..analyzer.region import Interval, Region
 from .workspace import Array, Workspace
@@ -18,7 +18,7 @@ from .workspace import Array, Workspace
 if TYPE_CHECKING:
     from .bound import BoundOperator
 
-__all__ = ["Array", "Kernel", "KernelCall"]
+__all__ = ["Array", "Kernel", "KernelCall", "view_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +41,13 @@ class KernelCall:
 
 
 Kernel = Callable[[KernelCall], Callable[[], None]]
+
+
+def view_of(array: Array, place: Iterable[slice]) -> Array:
+    """The part of an array that slices select, always as a view.
+
+    Without the ellipsis an array that has no dimensions would give a copy of its element.
+    """
+    index: tuple[Any, ...] = (Ellipsis, *place)
+    view: Array = array[index]
+    return view

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analyzer.region import Interval
-from ..kernel import Array, KernelCall
+from ..kernel import Array, KernelCall, view_of
 from .layout import CallLayout, layout_of, template_call
 from .pieces import Piece, pieces
 from .program import Program
@@ -75,4 +75,4 @@ def _taken(array: Array, variables: tuple[str, ...], piece: Piece, call: KernelC
         if (part := piece.taken.get(name)) is not None:
             first = part.start - call.box[name][0]
             slices[dimension] = slice(first, first + part.step * (part.count - 1) + 1, part.step)
-    return array[(..., *slices)]
+    return view_of(array, slices)

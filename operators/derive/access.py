@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...analyzer.region import Region
 from ...errors import DataError
 from ..borders import borders
-from ..kernel import Array, KernelCall
+from ..kernel import Array, KernelCall, view_of
 from .affine import Affine
 from .blocks import volume
 from .ir import Constant, Load, Scalar
@@ -101,7 +101,7 @@ def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Ste
         target.append(slice(first - low, last - low))
     for border in borders(copy, target):
         steps.add(_fill, (value,), fixed(border), inplace=False)
-    steps.add(_refresh, (fixed(array[(..., *source)]),), fixed(copy[(..., *target)]), inplace=False)
+    steps.add(_refresh, (fixed(view_of(array, source)),), fixed(view_of(copy, target)), inplace=False)
     return copy
 
 

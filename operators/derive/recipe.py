@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...analyzer.region import Shape
-from ..kernel import Array
+from ..kernel import Array, view_of
 from ..workspace import aligned
 from .layout import address_of, bounds
 from .steps import DType, Operand, Register, Scalar, Steps, Value, assign_memory
@@ -129,7 +129,6 @@ def _memory(array: Array) -> tuple[Array, int]:
     if isinstance(base, np.ndarray) and base.ndim == 1 and base.flags.c_contiguous:
         return base, address - address_of(base)
     lower, upper = bounds(array)
-    # the ellipsis keeps an array without dimensions a view, where () alone would copy its element
-    ascending = array[(..., *(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides))]
+    ascending = view_of(array, (slice(None, None, -1 if stride < 0 else 1) for stride in array.strides))
     first = np.lib.stride_tricks.as_strided(ascending, (min(array.size, 1),), (array.itemsize,))
     return np.lib.stride_tricks.as_strided(first.view(np.uint8), (upper - lower,), (1,)), address - lower

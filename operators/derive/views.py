@@ -8,7 +8,7 @@ import numpy as np
 
 from ...analyzer.region import Interval
 from ...errors import OperatorError
-from ..kernel import Array
+from ..kernel import Array, view_of
 from .affine import Affine
 
 Ranges = Mapping[str, Interval]
@@ -38,7 +38,7 @@ def strided(
         start.append(slice(offset, offset + 1))
     if 0 in shape:
         return np.empty(shape, array.dtype)
-    return np.lib.stride_tricks.as_strided(array[(..., *start)], shape, strides)
+    return np.lib.stride_tricks.as_strided(view_of(array, start), shape, strides)
 
 
 def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval) -> None:
@@ -68,4 +68,4 @@ def narrow(array: Array, axes: Mapping[str, int], ranges: Ranges, base: Ranges) 
             first, stop = ranges[name]
             origin = base[name][0]
             slices[axis] = slice(first - origin, stop - origin)
-    return array[(..., *slices)]
+    return view_of(array, slices)
