@@ -128,6 +128,7 @@ class Fuzz:
                 text = damaged_tokens(self.random, self.corpus)
             case _:
                 text = damaged_bytes(self.random, self.corpus)
+        description = None
         with self.guarded("parse", text), self.watch.watching():
             try:
                 description = tdl.parse(text)
@@ -137,7 +138,7 @@ class Fuzz:
             self.counts["accepted"] += 1
             printed = tdl.format(description)
             assert tdl.parse(printed) == description, printed
-        if self.counts["accepted"] % self.analyse_every == 0:
+        if description is not None and self.counts["accepted"] % self.analyse_every == 0:
             with self.guarded("analysis", text):
                 self.analyse(description)
 
