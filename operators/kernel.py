@@ -28,8 +28,8 @@ class KernelCall:
     `inputs[name]` holds the elements of `regions[name]`; tensors that the description never reads are
     absent. `outputs[k]` receives the elements of output `k` for the box: for a partial box of a reduction
     the partial result. Inputs and outputs are strided views; an output may be the same memory as an input
-    that is read at the output's own index alone (`bound.in_place`), and only then. All temporary memory comes from `workspace`; its
-    contents are undefined whenever the kernel runs.
+    that is read at the output's own index alone (`bound.in_place`), and only then. All temporary memory
+    comes from `workspace`; its contents are undefined whenever the kernel runs.
     """
 
     bound: BoundOperator
