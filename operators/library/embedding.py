@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...errors import OperatorError
 from .. import kernels
 from ..attributes import Attributes, choice, ignored, integer, number
 from ..definition import Attachment, ByRank, Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import joined, names
+from .texts import names
 
 EMBEDDING = "def Embedding(data, weight):\n    return lambda *i, j: weight[data[*i], j]"
 
@@ -27,11 +28,14 @@ def _embedding_hints(
 
 
 def _take(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """Indices that leave the table are moved to its edge."""
-    row = joined(names("j", ranks["a"] - 1))
+    """Rows along the first axis; indices that leave the table are moved to its edge."""
+    axis = attributes["axis"]
+    if axis != 0:
+        raise OperatorError(f"take: axis={axis} is not supported; transpose, and take along axis 0")
+    row = "".join(f", {name}" for name in names("j", ranks["a"] - 1))
     return variant(
         "def take(a, indices):\n"
-        f"    return lambda *i, {row}: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1), {row}]",
+        f"    return lambda *i{row}: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1){row}]",
         kernels=_gradient_of("a"),
     )
 
