@@ -201,6 +201,11 @@ def test_a_star_of_one_tensor_says_what_is_left_of_another() -> None:
     assert result(text, {"a": 3, "b": 1}) == "lambda i0, i1: Sum(lambda k0: a[i0, i1, k0] * b[k0])"
 
 
+def test_stars_index_results_of_opaque_functions() -> None:
+    text = "def f(a):\n    g = Opaque()\n    return lambda n, *i: g(a[n, :, :])[*i] + a[n, *i]"
+    assert result(text, {"a": 3}) == "lambda n, i0, i1: g(a[n, :, :])[i0, i1] + a[n, i0, i1]"
+
+
 def test_errors_about_ranks_name_the_operator() -> None:
     text = "def f(a):\n    half = lambda *i: a[*i] / 2\n    return lambda i: half[i]"
     with pytest.raises(ShapeError, match=r"^f: half has 2 dimensions, but is read with 1 index$"):
@@ -251,6 +256,7 @@ def test_axes_of_tensors_of_unknown_rank() -> None:
     with pytest.raises(ShapeError, match=r"^f: the number of dimensions of b is not known$"):
         specialize(tdl.parse(text.format(-1)), {}, {"a": 1})
     assert result(text.format(2), {"a": 1}) == "lambda i: a[i] / b.shape[2]"
+    assert result(text.format(0), {"a": 1}) == "lambda i: a[i] / b.shape[0]"
     assert result(text.format(-1), {"a": 1, "b": 3}) == "lambda i: a[i] / b.shape[2]"
 
 

@@ -19,6 +19,7 @@ import pytest
         "lambda x=36: a[x % 12]",
         "lambda x: a[x] * a[0]",
         "lambda x=1, y=4: a[9 * x + y]",
+        "lambda x=12: a[(x + 5) % 12]",
         "lambda x=6: a[x] + a[x + 6]",
         "lambda x=3: a[x] + pad(a[x + 12], 0)",
         "lambda x=3: a[x] + pad(a[x + 20], 0)",

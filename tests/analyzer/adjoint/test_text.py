@@ -102,6 +102,10 @@ GOLDEN = {
         "def repeated_grad_t(grad_0, t):",
         "    return lambda x=t.shape[0]: Sum(lambda t2=4: where(x < 3, pad(grad_0[3 * t2 + x], 0), 0))",
     ],
+    ("def parabola(t, u):\n    return lambda i: (u[i] - t[i]) * t[i] / 2", "t"): [
+        "def parabola_grad_t(grad_0, t, u):",
+        "    return lambda i=t.shape[0]: grad_0[i] * (u[i] - 2 * t[i]) / 2",
+    ],
     ("def others(t, u):\n    return lambda i: where(u[i] > 0, 0, t[i]) / -u[i]", "t"): [
         "def others_grad_t(grad_0, t, u):",
         "    return lambda i=t.shape[0]: where(u[i] <= 0, -grad_0[i] / u[i], 0)",
@@ -199,9 +203,12 @@ def test_opaque_functions_have_no_adjoint() -> None:
         adjoint(parse(text), "t")
 
 
-def test_a_function_without_derivative_is_named() -> None:
-    text = "def operator(t):\n    return lambda i: digamma(t[i])"
-    with pytest.raises(OperatorError, match=r"digamma"):
+@pytest.mark.parametrize(
+    "body", ["digamma(t[i])", "exp(2 * digamma(t[i]))", "Sum(lambda k=1: digamma(t[i]))"]
+)
+def test_a_function_without_derivative_is_named(body: str) -> None:
+    text = f"def operator(t):\n    return lambda i: {body}"
+    with pytest.raises(OperatorError, match=r"(?s)^operator has no .* derivative of digamma\n.*\^{13}\n"):
         adjoint(parse(text), "t")
 
 
