@@ -9,7 +9,7 @@ import click
 
 from ..operators import registry
 from ..operators.operator import Operator
-from .describe import named_operator
+from .describe import given_or_example, named_operator
 from .options import AttributeOption, Shape, ShapeOption, json_option
 
 REFUTED = 1
@@ -53,8 +53,9 @@ def command(
 ) -> None:
     """Prove, try or refute the regions, strategies and kernels of operators, gradients included.
 
-    OPERATOR is a library operator by its MXNet name, or a file `name.tdl`. Without --shape and --set the
-    operator's small example is audited. The exit status is 1 if anything is refuted.
+    OPERATOR is a library operator by its MXNet name, a file `name.tdl`, or `file.py:function` for a function
+    under @tofu.op. Without --shape and --set the operator's small example is audited. The exit status is 1 if
+    anything is refuted.
     """
     from ..operators.audit import audit
     from ..operators.audit.catalogue import Catalogue
@@ -67,7 +68,8 @@ def command(
     audits = []
     for name in names:
         operator: Operator = named_operator(name)
-        report = audit(operator, shapes=dict(shapes), attributes=dict(attributes), workers=workers)
+        given_shapes, given_attributes = given_or_example(operator, dict(shapes), dict(attributes))
+        report = audit(operator, shapes=given_shapes, attributes=given_attributes, workers=workers)
         audits.append(report)
         if not as_json:
             click.echo(repr(report)[1:-1] if everything and not report.refuted else str(report))

@@ -10,6 +10,7 @@ import click
 from ..errors import TofuError
 from ..operators import registry
 from ..operators.operator import Operator
+from . import python_file
 from .options import AttributeOption, Shape, ShapeOption, json_option
 
 
@@ -30,19 +31,15 @@ def command(
 ) -> None:
     """Show OPERATOR's description, its strategies, and the regions that each worker reads.
 
-    OPERATOR is a library operator by its MXNet name, or a file `name.tdl`. Without --shape and --set a small
-    example is shown.
+    OPERATOR is a library operator by its MXNet name, a file `name.tdl`, or `file.py:function` for a function
+    under @tofu.op. Without --shape and --set a small example is shown.
     """
+    from ..operators.audit.subjects import complete_shapes
     from ..reports import strategies
 
     found = named_operator(operator)
-    given_shapes, given_attributes = dict(shapes), dict(attributes)
-    if not given_shapes and not given_attributes and found.example is not None:
-        given_shapes, given_attributes = dict(found.example.shapes), dict(found.example.attributes)
-    needed = " ".join(f"--shape {name}=..." for name in found.arguments(given_attributes))
-    if needed and not given_shapes:
-        raise TofuError(f"{found.name} needs shapes: {needed}")
-    known = _complete(found, given_shapes, given_attributes)
+    given_shapes, given_attributes = given_or_example(found, dict(shapes), dict(attributes))
+    known = complete_shapes(found, given_shapes, given_attributes)
     stages = []
     for stage in found.stages(given_attributes, known):
         bound = stage.bind(known)
@@ -55,10 +52,18 @@ def command(
 
 
 def named_operator(name: str) -> Operator:
-    """A library operator by its name, or the one in a file `name.tdl`.
+    """A library operator by its name, the one in a file `name.tdl`, or that of `file.py:function`.
 
-    Raises OperatorError, DescriptionError.
+    Raises OperatorError, DescriptionError, and TofuError for a Python file that fails.
     """
+    in_python = python_file.split(name)
+    if in_python is not None:
+        found = python_file.read(*in_python)
+        if not isinstance(found, Operator):
+            raise TofuError(
+                f"{name} is a {type(found).__name__}; expected an operator, a function under @tofu.op"
+            )
+        return found
     if not name.endswith(".tdl"):
         return registry.get(name)
     from ..operators.surface import load
@@ -66,26 +71,16 @@ def named_operator(name: str) -> Operator:
     return load(name)
 
 
-def _complete(
+def given_or_example(
     operator: Operator, shapes: dict[str, Shape], attributes: dict[str, object]
-) -> dict[str, Shape]:
-    """The shapes of all tensors that the operator takes, inferred from those given."""
-    names = (*operator.arguments(attributes), *operator.auxiliary)
-    seeds: dict[str, Shape] = dict.fromkeys(operator.seeds, (1,))
-    shapes = {name: shape for name, shape in shapes.items() if name not in seeds}
-    unknown = [name for name in shapes if name not in names]
-    if unknown:
-        raise TofuError(f"{operator.name} has no tensor {unknown[0]!r}; it takes {', '.join(names)}")
-    inferred = operator.infer(attributes, {name: shapes.get(name) for name in names})
-    known = seeds
-    for name in names:
-        shape = inferred.get(name)
-        if shape is None or None in shape:
-            raise TofuError(
-                f"the shape of {name} does not follow from the others; give it: --shape {name}=..."
-            )
-        known[name] = tuple(extent for extent in shape if extent is not None)
-    return known
+) -> tuple[dict[str, Shape], dict[str, object]]:
+    """Shapes and attributes as given, or those of the operator's example if none are. Raises TofuError."""
+    if not shapes and not attributes and operator.example is not None:
+        return dict(operator.example.shapes), dict(operator.example.attributes)
+    needed = " ".join(f"--shape {name}=..." for name in operator.arguments(attributes))
+    if needed and not shapes:
+        raise TofuError(f"{operator.name} needs shapes: {needed}")
+    return shapes, attributes
 
 
 def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]]) -> None:

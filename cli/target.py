@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from .. import models
 from ..dataflow import sym
 from ..errors import TofuError
 from ..models import Model
+from . import python_file
 from .options import Shape
 
 
@@ -18,9 +18,9 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
     A function in a Python file is called without arguments and returns a Model or a Symbol; graph files and
     symbols need `shapes` for their inputs. Raises TofuError saying what was expected.
     """
-    path, colon, function = target.rpartition(":")
-    if colon and path.endswith(".py"):
-        found = _call(Path(path), function)
+    in_python = python_file.split(target)
+    if in_python is not None:
+        found = _call(*in_python)
     elif target.endswith(".json"):
         found = sym.load(target)
     else:
@@ -41,13 +41,13 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
     return Model(target, found, shapes)
 
 
-def _call(path: Path, function: str) -> object:
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    if specification is None or specification.loader is None or not path.is_file():
-        raise TofuError(f"there is no Python file {path}")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    build = getattr(module, function, None)
+def _call(path: Path, name: str) -> object:
+    build = python_file.read(path, name)
     if not callable(build):
-        raise TofuError(f"{path} has no function {function!r}")
-    return build()
+        raise TofuError(f"{path}:{name} is a {type(build).__name__}; expected a function that makes a model")
+    try:
+        return build()
+    except TofuError:
+        raise
+    except Exception as error:
+        raise TofuError(python_file.failure(path, error)) from error

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..analyzer.region import Interval, Region, Shape
 from ..errors import DataError, OperatorError
 from ..tdl import ast, combiner
+from ..tdl.opaque import call_opaque
 from ..tdl.traverse import children, custom_reducers, rebuild, transform, walk
 from .derive import derive
 from .kernel import Array, KernelCall
@@ -168,7 +169,7 @@ class _Parts:
             taken = self.inputs[argument.tensor][index].view()
             taken.flags.writeable = False
             slices.append(taken)
-        result = np.asarray(self.functions[node.function](*slices))
+        result = call_opaque(self.name, node.function, self.functions[node.function], slices)
         if result.ndim != len(node.indices):
             raise DataError(
                 f"{self.name}: '{node.function}' gives an array of shape {result.shape}, but its result is "

@@ -39,6 +39,7 @@ from .ast import (
     Variable,
 )
 from .functions import FUNCTIONS
+from .opaque import call_opaque
 
 Array = npt.NDArray[Any]
 Scalar = int | float
@@ -222,7 +223,8 @@ class _Run:
                 self.array(part.tensor)[_numpy_index(s)]
                 for part, s in zip(node.arguments, slices, strict=True)
             ]
-            self.opaque_results[key] = np.asarray(self.opaque[node.function](*parts))
+            function = self.opaque[node.function]
+            self.opaque_results[key] = call_opaque(self.operator, node.function, function, parts)
         result = self.opaque_results[key]
         index = self.index(node.indices, at)
         if len(index) != result.ndim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,6 +18,7 @@ from .elements import Array, Subject
 
 _RANGES = ((-4, 5, 1.0), (1, 5, 1.0), (-7, 8, 8.0), (1, 8, 8.0))
 """Numerators from, up to, and their divisor: the first for which every result is finite is taken."""
+_Draw = Callable[[Shape, np.random.Generator], Array]
 _FIRST_INDICES = (0, 1)
 """Indices may count from 0, or from 1 where they are lengths."""
 
@@ -50,12 +52,14 @@ def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
     limits = index_limits(subject)
     failure: Exception | None = None
     fallback = None
-    for drawn_from, first in product(_RANGES, _FIRST_INDICES if limits else (0,)):
+    draws: tuple[_Draw, ...] = (_definite,) if subject.description.opaques else ()
+    draws += tuple(partial(_between, *drawn_from) for drawn_from in _RANGES)
+    for draw, first in product(draws, _FIRST_INDICES if limits else (0,)):
         rng = np.random.default_rng(len(subject.variables))
         tensors = {
             name: rng.integers(first, first + max(limits[name], 1), shape) * 1.0
             if name in limits
-            else _drawn(name, shape, rng, drawn_from, domain)
+            else _drawn(name, shape, rng, draw, domain)
             for name, shape in subject.shapes.items()
         }
         indices = {name: np.unique(tensors[name]) for name in limits}
@@ -63,7 +67,7 @@ def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
             reference = subject.interpret(tensors)
         except OperatorError:
             return Sample(tensors, None, indices)
-        except (DataError, ShapeError, np.linalg.LinAlgError) as error:
+        except (DataError, ShapeError) as error:
             failure = error
             continue
         found = Sample(tensors, reference, indices)
@@ -72,19 +76,47 @@ def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
         fallback = fallback or found
     if fallback is not None:
         return fallback
-    raise DataError(f"{subject.description.name}: no data was found to try it on: {failure}")
+    raise DataError(
+        f"{subject.description.name}: no data was found to try it on; {failure}; "
+        f"say how to make some: data={{{next(iter(subject.shapes))!r}: lambda uniform: ...}}"
+    )
 
 
-def _drawn(
-    name: str, shape: Shape, rng: np.random.Generator, drawn_from: tuple[int, int, float], domain: Domain
-) -> Array:
+def _drawn(name: str, shape: Shape, rng: np.random.Generator, draw: _Draw, domain: Domain) -> Array:
     """Random values for a tensor."""
     if name in domain.whole:
         return rng.integers(*domain.whole[name], shape) * 1.0
     if name in domain.made:
-        return domain.made[name](rng.integers(2, 15, shape) / 16)
-    lower, upper, divisor = drawn_from
+        return _made(name, domain.made[name], rng.integers(2, 15, shape) / 16)
+    return draw(shape, rng)
+
+
+def _between(lower: int, upper: int, divisor: float, shape: Shape, rng: np.random.Generator) -> Array:
     return rng.integers(lower, upper, shape) / divisor
+
+
+def _definite(shape: Shape, rng: np.random.Generator) -> Array:
+    """Positive definite matrices, which opaque functions of matrices take, if the shape is of square ones."""
+    numbers = _between(*_RANGES[0], shape, rng)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        return numbers
+    gram: Array = numbers @ numbers.swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])
+    return gram
+
+
+def _made(name: str, make: Callable[[Array], Array], uniform: Array) -> Array:
+    """What a user's function makes of random numbers; it need not know what to do with every shape."""
+    try:
+        made = np.asarray(make(uniform), np.float64)
+    except Exception as error:
+        raise DataError(
+            f"data[{name!r}] raises {type(error).__name__} for an array of shape {uniform.shape}: {error}"
+        ) from error
+    if made.shape != uniform.shape:
+        raise DataError(
+            f"data[{name!r}] makes an array of shape {made.shape} of one of shape {uniform.shape}"
+        )
+    return made
 
 
 def poisons(tensor: str, given: Sample) -> Iterator[Any]:

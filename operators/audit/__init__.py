@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...analyzer.audit.finding import Check, Finding, Verdict
-from ...analyzer.audit.samples import ANYTHING, Domain
+from ...analyzer.audit.samples import Domain
 from ...analyzer.audit.strategies import Case, Select, audit_strategies, offered
 from ...analyzer.region import Shape
 from ...errors import OperatorError
 from ...tdl import ast
 from ..bound import BoundOperator
+from ..kernel import Array
 from ..operator import Operator
 from ..surface import operator_of
 from .kernels import KernelAudit
@@ -32,6 +33,7 @@ def audit(
     attributes: Mapping[str, object] | None = None,
     workers: Sequence[int] = (2, 3),
     select: Select = offered,
+    data: Mapping[str, Callable[[Array], Array]] | None = None,
     **named: object,
 ) -> Audit:
     """Prove, try or refute every claim about an operator: its regions, its strategies, its kernels.
@@ -42,7 +44,9 @@ def audit(
 
     `shapes` are small shapes to start with; a library operator has an example. Attributes follow by name,
     or in `attributes` (Convolution has one called `kernel`). `workers` are the counts that are tried.
-    `select` replaces the strategies that are audited. Raises OperatorError, ShapeError.
+    `select` replaces the strategies that are audited. `data` is for operators that are not defined for all
+    numbers: by tensor, a function from an array of numbers between 0 and 1 to one that will do. Raises
+    OperatorError, ShapeError, DataError.
     """
     if isinstance(operator, ast.Description):
         operator = operator_of(operator)
@@ -64,10 +68,14 @@ def audit(
         raise OperatorError(f"{operator.name} needs shapes to be tried on: shapes={{{needed}}}")
     counts = tuple(sorted(set(workers)))
     known = complete_shapes(operator, given, values)
+    unknown = [name for name in data or {} if name not in known]
+    if unknown:
+        raise OperatorError(f"{operator.name} takes no tensor {unknown[0]!r}, only {', '.join(known)}")
+    domain = _domain(operator, data or {})
     if kernel is None:
-        findings = _own(operator, known, values, counts, select)
+        findings = _own(operator, known, values, counts, select, domain)
     else:
-        findings = _foreign(operator, kernel, known, values, counts, select)
+        findings = _foreign(operator, kernel, known, values, counts, select, domain)
     return Audit(operator.name, tuple(findings))
 
 
@@ -77,6 +85,7 @@ def _own(
     attributes: Mapping[str, object],
     workers: tuple[int, ...],
     select: Select,
+    domain: Domain,
 ) -> Iterator[Finding]:
     """Every stage with the kernel it has."""
     for part in stages(operator, shapes, attributes):
@@ -84,15 +93,15 @@ def _own(
             yield Finding(part.name, Check.GRADIENT, Verdict.NOT_APPLICABLE, part.reason)
             continue
         stage, known = part
-        case = Case(stage.name, stage.bind, stage.bind(known), workers, select, _domain(operator))
+        case = Case(stage.name, stage.bind, stage.bind(known), workers, select, domain)
         yield from audit_strategies(case)
         yield from KernelAudit(case, ContractRunner()).findings()
 
 
-def _domain(operator: Operator) -> Domain:
+def _domain(operator: Operator, data: Mapping[str, Callable[[Array], Array]]) -> Domain:
     """On which data the operator is defined."""
     example = operator.example
-    return ANYTHING if example is None else Domain(example.whole, example.domain)
+    return Domain(made=data) if example is None else Domain(example.whole, {**example.domain, **data})
 
 
 def _foreign(
@@ -102,6 +111,7 @@ def _foreign(
     attributes: Mapping[str, object],
     workers: tuple[int, ...],
     select: Select,
+    domain: Domain,
 ) -> Iterator[Finding]:
     """The operator as a whole with a kernel of the user's."""
 
@@ -117,6 +127,6 @@ def _foreign(
                 f"audit a function of arrays, or an operator of one stage"
             )
         runner = ContractRunner(kernel)
-    case = Case(operator.name, bind, subject, workers, select, _domain(operator))
+    case = Case(operator.name, bind, subject, workers, select, domain)
     yield from audit_strategies(case)
     yield from KernelAudit(case, runner).findings()

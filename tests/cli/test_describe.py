@@ -66,3 +66,44 @@ def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str
     result = tofu("describe", *arguments)
     assert result.exit_code == 2
     assert says in result.output
+
+
+def test_python_file(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import tofu\n\n@tofu.op\ndef shift(a):\n    return lambda i: a[i + 2]\n",
+        encoding="utf-8",
+    )
+    assert "[2:6]" in tofu("describe", f"{path}:shift", "--shape", "a=10").output
+    result = tofu("audit", f"{path}:shift", "--shape", "a=10")
+    assert result.exit_code == 0
+    assert "proven" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("shift", "needs shapes: --shape a=..."),
+        ("shift2", "defines no 'shift2'; did you mean 'shift'?"),
+        ("other", "is a int; expected an operator"),
+    ],
+)
+def test_python_file_without_the_operator(tofu: Tofu, tmp_path: Path, name: str, said: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import tofu\n\n@tofu.op\ndef shift(a):\n    return lambda i: a[i]\n\nother = 1\n", encoding="utf-8"
+    )
+    result = tofu("describe", f"{path}:{name}")
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("x = (", ":1: '(' was never closed"), ("\nx = 1 / 0", ":2 raises ZeroDivisionError")]
+)
+def test_python_file_that_fails(tofu: Tofu, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    result = tofu("describe", f"{path}:x")
+    assert result.exit_code == 2
+    assert said in result.output

@@ -167,3 +167,68 @@ def test_contract_kernels_compute_one_stage() -> None:
 def test_isl_is_imported_by_audits_alone() -> None:
     code = "import sys, tofu; tofu.audit, tofu.testing; assert 'islpy' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+CHOLESKY = """def batch_cholesky(m):
+    Cholesky = Opaque()
+    return lambda b, i, j: Cholesky(m[b, :, :])[i, j]
+"""
+
+
+def permuted(matrices: Any) -> Any:
+    """Defined for permutations of columns alone."""
+    if not (np.sort(matrices, axis=-1)[..., :-1] == 0).all():
+        raise ValueError("no permutation")
+    return matrices
+
+
+def identity(uniform: Any) -> Any:
+    return 0 * uniform + np.eye(uniform.shape[-1])
+
+
+def test_opaque_function_is_audited_on_positive_definite_matrices() -> None:
+    report = tofu.audit(
+        tofu.parse(CHOLESKY, opaque={"Cholesky": np.linalg.cholesky}), shapes={"m": (4, 3, 3)}
+    )
+    assert not report.refuted
+    assert checks(report)[Check.WHOLE, Verdict.TRIED] == 1
+    assert checks(report)[Check.REPLAY, Verdict.TRIED] == 1
+
+
+def test_opaque_function_is_audited_on_data_that_it_takes() -> None:
+    operator = tofu.parse(CHOLESKY, opaque={"Cholesky": permuted})
+    with pytest.raises(
+        tofu.DataError,
+        match=r"raises ValueError for .3, 3.: no permutation; say how to make some: data=\{'m'",
+    ):
+        tofu.audit(operator, shapes={"m": (4, 3, 3)})
+    report = tofu.audit(operator, shapes={"m": (4, 3, 3)}, data={"m": identity})
+    assert not report.refuted
+    assert checks(report)[Check.REPLAY, Verdict.TRIED] == 1
+
+
+def test_kernel_of_an_opaque_function_without_inside_is_replayed() -> None:
+    def audited(kernel: Any) -> Audit:
+        return tofu.audit(tofu.parse(CHOLESKY), kernel, {"m": (4, 3, 3)})
+
+    assert not audited(np.linalg.cholesky).refuted
+    (finding,) = audited(lambda m: np.linalg.cholesky(m.mean(axis=0, keepdims=True) + 0 * m)).refuted
+    assert finding.check is Check.REPLAY
+    assert finding.counterexample is not None
+    assert finding.counterexample.shapes == {"m": (2, 1, 1)}
+    for broken in (lambda m: m[0], lambda m: m / None):
+        (finding,) = audited(broken).refuted
+        assert finding.check is Check.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"x": identity}, "takes no tensor 'x', only m"),
+        ({"m": lambda uniform: uniform[0]}, r"makes an array of shape \(3, 3\) of one of shape \(4, 3, 3\)"),
+        ({"m": lambda uniform: uniform / None}, "raises TypeError for an array of shape"),
+    ],
+)
+def test_wrong_data_is_refused(data: Any, said: str) -> None:
+    with pytest.raises(tofu.TofuError, match=said):
+        tofu.audit(tofu.parse(CHOLESKY), np.linalg.cholesky, {"m": (4, 3, 3)}, data=data)

@@ -1,0 +1,50 @@
+"""`file.py:name` on the command line: what a user's Python file calls so."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+
+from ..errors import TofuError
+
+
+def split(target: str) -> tuple[Path, str] | None:
+    """The file and the name in it, of a target written `file.py:name`."""
+    path, colon, name = target.rpartition(":")
+    return (Path(path), name) if colon and path.endswith(".py") else None
+
+
+def read(path: Path, name: str) -> object:
+    """Run the file and give what it calls `name`. Raises TofuError naming the line where the file fails."""
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if specification is None or specification.loader is None or not path.is_file():
+        raise TofuError(f"there is no Python file {path}")
+    module = importlib.util.module_from_spec(specification)
+    sys.path.insert(0, str(path.parent))
+    try:
+        specification.loader.exec_module(module)
+    except TofuError:
+        raise
+    except Exception as error:
+        raise TofuError(failure(path, error)) from error
+    finally:
+        sys.path.remove(str(path.parent))
+    found = vars(module)
+    if name not in found:
+        close = difflib.get_close_matches(name, found, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise TofuError(f"{path} defines no {name!r}{hint}")
+    return found[name]
+
+
+def failure(path: Path, error: Exception) -> str:
+    """Where in the file an exception came from, and what it says."""
+    if isinstance(error, SyntaxError):
+        return f"{path}:{error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+    place = f"{path}:{lines[-1]}" if lines else str(path)
+    return f"{place} raises {type(error).__name__}: {error}"
