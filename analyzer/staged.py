@@ -104,7 +104,10 @@ class StagedBound:
         Clipped to the tensor; all zeros where nothing is read.
         """
         needed = self._needed(boxes)
-        return {name: needed[name] for name in self.shapes}
+        return {
+            name: needed[name] if name in needed else np.zeros((len(boxes), len(shape), 2), np.int64)
+            for name, shape in self.shapes.items()
+        }
 
     def output_regions(self, boxes: Boxes) -> tuple[Boxes, ...]:
         """What boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
@@ -146,11 +149,11 @@ class StagedBound:
         """Whether the regions of the whole iteration space are known to hold only elements that are read."""
         needed = self._needed(self.full_box[None])
         for name, bound in self.stages.items():
-            if not np.array_equal(needed[name][0], region.whole(bound.output_shapes[0])):
+            if name in needed and not np.array_equal(needed[name][0], region.whole(bound.output_shapes[0])):
                 return False
         for bound in (*self.stages.values(), self.last):
             for tensor, boxes in bound.input_regions(bound.full_box[None]).items():
-                if tensor in bound.reads and not np.array_equal(boxes, needed[tensor]):
+                if tensor in bound.reads and not np.array_equal(boxes, needed.get(tensor, boxes)):
                     return False
         return not self.looseness
 
@@ -164,9 +167,11 @@ class StagedBound:
         return self.last.interpret({n: known[n] for n in self.last.shapes if n in known}, opaque)
 
     def _needed(self, boxes: Boxes) -> dict[str, Boxes]:
-        """What boxes of the last stage need of every tensor; each one is mentioned by some stage after it."""
+        """What boxes of the last stage need of every tensor, intermediate ones included."""
         needed = self.last.input_regions(boxes)
         for name, bound in reversed(self.stages.items()):
+            if name not in needed:
+                continue
             inner = _producing(bound, needed[name])
             for tensor, read in bound.input_regions(inner).items():
                 needed[tensor] = region.hull(needed[tensor], read) if tensor in needed else read
@@ -176,7 +181,8 @@ class StagedBound:
         """Every stage that boxes of the last one need, with its boxes."""
         needed = self._needed(boxes)
         for name, bound in self.stages.items():
-            yield bound, _producing(bound, needed[name])
+            if name in needed:
+                yield bound, _producing(bound, needed[name])
         yield self.last, boxes
 
 

@@ -120,7 +120,7 @@ def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Samp
 
 def combine(result: Array, part: Array, place: Region, strategy: Strategy, first: bool) -> bool:
     """Put a worker's part into the result; False where it does not fit."""
-    target = result[_slices(place)]
+    target = result[..., *_slices(place)]
     if target.shape != part.shape:
         return False
     if strategy.kind == "concat" or first or strategy.reducer is None:

@@ -191,7 +191,7 @@ def takes_call(kernel: Callable[..., Any]) -> bool:
 
 def _frame(tensor: Array, region: Region, around: Poisons | None, name: str) -> Array:
     """A tensor's region inside a larger array."""
-    part = tensor[tuple(slice(*interval) for interval in region)]
+    part = tensor[..., *(slice(*interval) for interval in region)]
     frame = np.pad(part, MARGIN) if part.ndim else part.copy()
     if around is None or not part.ndim:
         return frame
@@ -208,8 +208,8 @@ def _guarded(shape: list[int]) -> Array:
 
 
 def _inner(frame: Array) -> Array:
-    """The view without margins."""
-    return frame[(slice(MARGIN, -MARGIN),) * frame.ndim]
+    """The view without margins, of arrays without dimensions too."""
+    return frame[..., *(slice(MARGIN, -MARGIN),) * frame.ndim]
 
 
 def _trespass(before: Mapping[str, Array], after: Mapping[str, Array], outputs: list[Array]) -> str:
@@ -218,7 +218,7 @@ def _trespass(before: Mapping[str, Array], after: Mapping[str, Array], outputs: 
             return f"changes its input {name}"
     for position, output in enumerate(outputs):
         margins = np.ones(output.shape, np.bool_)
-        margins[(slice(MARGIN, -MARGIN),) * output.ndim] = False
+        _inner(margins)[...] = False
         if not bool(np.asarray(output[margins] == GUARD).all()):
             return f"writes beside its output {position}"
     return ""

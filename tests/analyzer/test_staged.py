@@ -7,6 +7,7 @@ import pytest
 
 from tofu import tdl
 from tofu.analyzer.bound import Bound
+from tofu.analyzer.specialize import specialize
 from tofu.analyzer.staged import StagedBound, bind
 from tofu.errors import ShapeError
 
@@ -152,3 +153,18 @@ def f(a, b, c):
 def test_elementwise_stages_are_elementwise_together():
     text = "def f(a, b):\n    h = lambda i: a[i] * 2\n    return lambda i: h[i] + b[i]"
     assert bind(tdl.parse(text), {"a": (5,), "b": (5,)}).elementwise
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["a[i] if 2 > n else stage[()]", "stage[()] if n > 2 else a[i]", "a[i] * (1 if n == 1 else stage[()])"],
+)
+def test_a_stage_that_attributes_switch_off_reads_nothing(last: str):
+    text = f"def f(a, b, *, n=1):\n    stage = lambda: Sum(lambda k: b[k])\n    return lambda i: {last}"
+    bound = bind(specialize(tdl.parse(text), {"n": 1}, {"a": 1, "b": 1}), {"a": (4,), "b": (3,)})
+    assert isinstance(bound, StagedBound)
+    (strategy,) = bound.strategies
+    assert strategy.input_regions(worker=1, workers=2) == {"a": ((2, 4),), "b": ((0, 0),)}
+    assert bound.flops_of(bound.full_box[None]) is not None
+    assert bound.elements_of(bound.full_box[None]).tolist() == [8]
+    assert bound.tight

@@ -232,3 +232,14 @@ def test_kernel_of_an_opaque_function_without_inside_is_replayed() -> None:
 def test_wrong_data_is_refused(data: Any, said: str) -> None:
     with pytest.raises(tofu.TofuError, match=said):
         tofu.audit(tofu.parse(CHOLESKY), np.linalg.cholesky, {"m": (4, 3, 3)}, data=data)
+
+
+def test_tensors_without_dimensions() -> None:
+    scale = tofu.parse("def scale(a, s):\n    return lambda i: a[i] * s[()]")
+    report = tofu.audit(scale, shapes={"a": (4,), "s": ()})
+    assert not report.refuted
+    assert set(report.grades) == {"scale", "scale_grad_a", "scale_grad_s"}
+    total = tofu.parse("def total(a):\n    return lambda: Sum(lambda i: a[i])")
+    assert not tofu.audit(total, lambda a: a.sum(), {"a": (4,)}).refuted
+    refuted = tofu.audit(total, lambda a: a.mean(), {"a": (4,)}).refuted
+    assert {finding.check for finding in refuted} == {Check.WHOLE, Check.REPLAY}
