@@ -7,7 +7,7 @@ identity: the same description gives the same stage, the same shapes give the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -74,9 +74,15 @@ class Stage:
         if stages is None:
             descriptions = adjoint(self.description, tensor)
             kernel = self.adjoint_kernels.get(tensor) if len(descriptions) == 1 else None
-            stages = tuple(derived(description, kernel) for description in descriptions)
+            stages = tuple(self._with_functions(derived(found, kernel)) for found in descriptions)
             self._adjoints[tensor] = stages
         return stages
+
+    def _with_functions(self, adjoint_stage: Stage) -> Stage:
+        """An adjoint that calls this stage's opaque functions, with what is behind them."""
+        called = adjoint_stage.description.opaques
+        functions = {name: self.opaques[name] for name in called if name in self.opaques}
+        return replace(adjoint_stage, opaques=functions) if functions else adjoint_stage
 
 
 @cache

@@ -6,9 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
-from ...tdl.ast import Binary, Binder, Call, Element, Expression, Extent, Number, Pad, Variable
+from ...tdl.ast import (
+    Binary,
+    Binder,
+    Call,
+    Description,
+    Element,
+    Expression,
+    Extent,
+    Index,
+    Number,
+    OpaqueElement,
+    Pad,
+    Variable,
+)
 from ...tdl.traverse import Node, transform, walk
 from .algebra import ZERO, Product, choose, conjunction, product
+from .derivative import no_adjoint
 from .extents import Extents
 from .inversion import Inversion, in_range, invert, substitute
 from .polynomial import Polynomial, Ranges, expression
@@ -52,7 +66,7 @@ def contribution(extents: Extents, site: Site) -> Contribution:
         Ranges(sizes, extents.canonical),
         lambda base: f"{base}#fresh{next(numbers)}",
     )
-    body = _Body(site, found, positions).product()
+    body = _Body(extents.description, site, found, positions).product()
     stated = {binder.name: binder for binder in site.reduction_variables}
     free = [stated.get(name, Binder(name)) for name in names if name not in found.values]
     named_after: dict[str, str] = {}
@@ -71,6 +85,7 @@ class _Body:
     factor of it: the head gradient always is. Where it is not, comparisons guard the term.
     """
 
+    description: Description
     site: Site
     found: Inversion
     positions: tuple[str, ...]
@@ -83,6 +98,7 @@ class _Body:
         for name, conditions in escaping.items():
             if not self._has_vanishing_factor(plain, name):
                 guards.extend(conditions)
+        self._refuse_calls(factor, frozenset(escaping))
         padded = self._solved(factor, frozenset(escaping))
         if _may_blow_up(padded):
             guards.extend(condition for conditions in escaping.values() for condition in conditions)
@@ -90,6 +106,13 @@ class _Body:
         if not guards:
             return product(padded)
         return self._guarded(product(padded), tuple(dict.fromkeys(guards)), frozenset(escaping))
+
+    def _refuse_calls(self, factor: Expression, escaping: frozenset[str]) -> None:
+        """A call of an opaque function cannot be padded. Raises OperatorError where it would have to be."""
+        for node in walk(factor):
+            if isinstance(node, OpaqueElement) and _names(node) & escaping:
+                reason = f"'{node.function}' would be called, or its result be read, out of range"
+                raise no_adjoint(self.description, node.span, reason)
 
     def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
         """Guards around the head gradient where that is padded too, else around all."""
@@ -152,12 +175,11 @@ class _Body:
 
     def _solved_access(self, element: Element, escaping: frozenset[str]) -> Element | Pad:
         ranges = self.found.ranges
-        indices: list[Expression] = []
+        indices: list[Index] = []
         doubtful = False
         for axis, index in enumerate(element.indices):
-            assert isinstance(index, Expression)
-            names = {node.name for node in walk(index) if isinstance(node, Variable)}
-            if not names & self.found.values.keys():
+            names = _names(index)
+            if not isinstance(index, Expression) or not names & self.found.values.keys():
                 indices.append(index)
                 continue
             value = ranges.polynomial(substitute(index, self.found.values))
@@ -166,6 +188,10 @@ class _Body:
             doubtful |= bool(names & escaping) and bool(in_range(value, limit, ranges))
         solved = replace(element, indices=tuple(indices))
         return Pad(solved, ZERO) if doubtful else solved
+
+
+def _names(node: Node) -> set[str]:
+    return {part.name for part in walk(node) if isinstance(part, Variable)}
 
 
 def _may_blow_up(node: Expression) -> bool:

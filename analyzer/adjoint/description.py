@@ -24,6 +24,7 @@ from ...tdl.ast import (
     Expression,
     Extent,
     Lambda,
+    OpaqueElement,
     Reduce,
     Reducer,
     Star,
@@ -120,7 +121,10 @@ def _lambda(
 def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> Description:
     used = {node.tensor for node in walk(gradient) if isinstance(node, Element | Extent)}
     tensors = tuple(TensorParameter(parameter) for parameter in parameters if parameter in used)
-    text = format(Description(name, tensors, (), (), (), (gradient,)))
+    opaques = tuple(
+        dict.fromkeys(node.function for node in walk(gradient) if isinstance(node, OpaqueElement))
+    )
+    text = format(Description(name, tensors, (), opaques, (), (gradient,)))
     try:
         return parse(text, origin=name)
     except DescriptionError as error:

@@ -37,7 +37,9 @@ def state_extents(value: Lambda, extents: Extents) -> Lambda:
 
 def rename(value: Lambda, named_after: Mapping[str, str], forward: Description) -> Lambda:
     """Give every variable a name that a person would: the forward's where it can keep it."""
-    taken = _RESERVED | {node.tensor for node in walk(value) if isinstance(node, Element | Extent)}
+    taken = _RESERVED.union(forward.opaques) | {
+        node.tensor for node in walk(value) if isinstance(node, Element | Extent)
+    }
     taken |= {str(reducer) for reducer in custom_reducers(value)}
     known = {node.name for node in walk(forward) if isinstance(node, Binder)} | taken
     letters = chain((letter for letter in "ijklmn" if letter not in known), (f"i{n}" for n in count()))

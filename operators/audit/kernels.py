@@ -42,8 +42,12 @@ class KernelAudit:
 
     def findings(self) -> Iterator[Finding]:
         """A, B, and C for every strategy; nothing else of a kernel that does not run as a whole."""
+        unknown = self.case.given.reference is None
+        if unknown and not self.runner.foreign:
+            yield from (self._not_applicable(check, OPAQUE) for check in _CLAIMS)
+            return
         runs = self._runs()
-        if self.case.given.reference is None and runs:
+        if unknown and runs:
             yield self._not_applicable(Check.WHOLE, OPAQUE)
         else:
             yield self._finding(Check.WHOLE, self.whole, "equals the interpreter")

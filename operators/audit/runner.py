@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -66,7 +66,10 @@ class Result:
 
 
 class Runner(Protocol):
-    """One kind of kernel."""
+    """One kind of kernel. A `foreign` one is the user's: it computes what the description leaves open."""
+
+    @property
+    def foreign(self) -> bool: ...
 
     def run(
         self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
@@ -85,6 +88,11 @@ class ContractRunner:
     """Runs a kernel of Tofu's contract; without one, whatever the operator itself is computed by."""
 
     kernel: Kernel | None = None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether there is one."""
+        return self.kernel is not None
 
     def run(
         self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
@@ -134,6 +142,7 @@ class FunctionRunner:
 
     function: Callable[..., Any]
     rebind: Rebind
+    foreign: ClassVar[bool] = True
 
     def run(
         self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None

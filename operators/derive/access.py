@@ -65,6 +65,9 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
     view: Array | None = None
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
         wanted = tuple(index.interval(box) for index in indices)
+        if array.size == 0 and any(first >= stop for first, stop in box.values()):
+            # another variable has no values: what the indices alone would reach is never read
+            array, region = np.zeros([high - low for low, high in wanted], array.dtype), wanted
         lower = tuple(interval[0] for interval in region)
         pairs = list(zip(wanted, region, strict=True))
         if load.padding is None or all(low >= first and high <= last for (low, high), (first, last) in pairs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,12 @@ from .ir import Apply, Constant, Iota, Node
 
 Integers = npt.NDArray[np.int64]
 BOOL = np.dtype(np.bool_)
+_PARTLY_EXACT: Mapping[str, Callable[[Array], Array]] = {
+    "**": lambda exponent: exponent < 0,
+    "//": lambda divisor: divisor == 0,
+    "%": lambda divisor: divisor == 0,
+}
+"""For which second arguments an operation has no result among the integers."""
 
 
 def frozen(array: Array) -> Array:
@@ -52,10 +58,11 @@ def _evaluate(function: str, values: list[Array]) -> Array:
         values = [value.astype(np.int64) if value.dtype == BOOL else value for value in values]
     if entry.kind is Kind.FLOAT:
         values = [value.astype(np.float64) for value in values]
-    if function == "**" and any(np.any(np.less(value, 0)) for value in values[1:]):
+    if function in _PARTLY_EXACT and any(np.any(_PARTLY_EXACT[function](value)) for value in values[1:]):
         values = [value.astype(np.float64) for value in values]
     if isinstance(entry.run, np.ufunc):
-        result: Array = np.asarray(entry.run(*values))
+        with np.errstate(all="ignore"):
+            result: Array = np.asarray(entry.run(*values))
         return result
     result = np.empty(np.broadcast_shapes(*(value.shape for value in values)), np.float64)
     entry.run(*values, out=result)

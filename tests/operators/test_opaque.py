@@ -121,3 +121,19 @@ def test_nothing_to_work_on(shape: tuple[int, ...]) -> None:
         bound.compute({"batch_mat": np.zeros(shape)}),
     ):
         assert result.shape == shape
+
+
+def test_adjoints_keep_opaque_functions_of_other_tensors() -> None:
+    text = "def f(a, m):\n    g = Opaque()\n    return lambda b, i: a[b] * g(m[b, :])[i]"
+    operator = tofu.parse(text, opaque={"g": np.sort})
+    report = tofu.audit(operator, shapes={"a": (3,), "m": (3, 4)})
+    assert not report.refuted
+    assert "f_grad_a" in report.grades
+    shifted = tofu.parse(
+        "def f(a, m):\n    g = Opaque()\n    return lambda i: a[i + 1] * g(m[:])[i]", opaque={"g": np.sort}
+    )
+    reasons = {
+        finding.operator: finding.reason
+        for finding in tofu.audit(shifted, shapes={"a": (5,), "m": (4,)}).findings
+    }
+    assert "'g' would be called, or its result be read, out of range" in reasons["f_grad_a"]

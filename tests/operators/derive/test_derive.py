@@ -37,6 +37,10 @@ EXACT: dict[str, tuple[str, Shapes]] = {
         "def f(a):\n    return (lambda i: Sum(lambda j: a[i, j]), lambda j: Max(lambda i: a[i, j]))",
         {"a": (3, 4)},
     ),
+    "nothing to sum": (
+        "def f(a, b):\n    return lambda i=2: Sum(lambda j, k=2: a[j + k] * b[j, i])",
+        {"a": (0,), "b": (0, 2)},
+    ),
     "matmul": (
         "def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])",
         {"a": (6, 5), "b": (5, 7)},
@@ -170,3 +174,12 @@ def test_floats_are_close(case: str, dtype: str, tolerance: float, check_kernel:
     text, shapes = ROUNDED[case]
     tensors = {name: array / 3 for name, array in tensors_of(shapes).items()}
     check_kernel(derived(tdl.parse(text)).bind(shapes), derive, tensors, dtype=dtype, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("value", ["i % (-j)", "2 * i // j", "(2 * i - 3) % j", "i ** (-j)"])
+def test_index_values_without_an_integer_result(value: str) -> None:
+    description = tdl.parse(f"def f(a):\n    return lambda i, j=3: a[i] * 0 + {value}")
+    bound = derived(description).bind({"a": (4,)})
+    tensors = {"a": np.ones(4)}
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(bound.compute(tensors)[0], bound.interpret(tensors)[0])
