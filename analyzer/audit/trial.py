@@ -120,7 +120,8 @@ def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Samp
 
 def combine(result: Array, part: Array, place: Region, strategy: Strategy, first: bool) -> bool:
     """Put a worker's part into the result; False where it does not fit."""
-    target = result[..., *_slices(place)]
+    here: tuple[Any, ...] = (..., *_slices(place))  # the dots keep a tensor without dimensions an array
+    target: Array = result[here]
     if target.shape != part.shape:
         return False
     if strategy.kind == "concat" or first or strategy.reducer is None:

@@ -20,7 +20,7 @@ from ...analyzer.region import Boxes, Region, Shape, to_region
 from ...analyzer.strategy import Strategy
 from ...errors import TofuError
 from ..bound import BoundOperator
-from ..kernel import Array, Kernel, KernelCall
+from ..kernel import Array, Kernel, KernelCall, view_of
 
 Poison = Callable[[Any], Any]
 Poisons = Mapping[str, Poison]
@@ -200,7 +200,7 @@ def takes_call(kernel: Callable[..., Any]) -> bool:
 
 def _frame(tensor: Array, region: Region, around: Poisons | None, name: str) -> Array:
     """A tensor's region inside a larger array."""
-    part = tensor[..., *(slice(*interval) for interval in region)]
+    part = view_of(tensor, [slice(*interval) for interval in region])
     frame = np.pad(part, MARGIN) if part.ndim else part.copy()
     if around is None or not part.ndim:
         return frame
@@ -218,7 +218,7 @@ def _guarded(shape: list[int]) -> Array:
 
 def _inner(frame: Array) -> Array:
     """The view without margins, of arrays without dimensions too."""
-    return frame[..., *(slice(MARGIN, -MARGIN),) * frame.ndim]
+    return view_of(frame, [slice(MARGIN, -MARGIN)] * frame.ndim)
 
 
 def _trespass(before: Mapping[str, Array], after: Mapping[str, Array], outputs: list[Array]) -> str:

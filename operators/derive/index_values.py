@@ -16,7 +16,7 @@ from .ir import Apply, Constant, Iota, Node
 Integers = npt.NDArray[np.int64]
 BOOL = np.dtype(np.bool_)
 _PARTLY_EXACT: Mapping[str, Callable[[Array], Array]] = {
-    "**": lambda exponent: exponent < 0,
+    "**": lambda exponent: np.less(exponent, 0),
     "//": lambda divisor: divisor == 0,
     "%": lambda divisor: divisor == 0,
 }
