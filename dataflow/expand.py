@@ -10,11 +10,11 @@ from ..errors import GraphError
 from ..operators.operator import Gradient, Operator
 from ..operators.stage import Stage
 from .builder import GraphBuilder
-from .compose import TIE
 from .graph import Phase, Role
 from .node import Entry, Node
 from .shapes import Table
 from .symbol import Symbol, auxiliary_variables
+from .ties import find_ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class _Expander:
         self.variables: dict[str, int] = {}
         self.recipes: dict[tuple[object, ...], _Recipe] = {}
         self.updated: dict[str, str] = {}
+        self.ties = find_ties(symbol.nodes, data)
 
     def run(self) -> Expansion:
         auxiliary = auxiliary_variables(self.symbol.nodes)
@@ -116,7 +117,7 @@ class _Expander:
         recipe = self.recipe(node, operator, shapes)
         seeds = self.seeds(node, recipe)
         tensors |= seeds
-        tie = node.text.get(TIE)
+        tie = self.ties.get(node)
         steps = []
         for stage in recipe.stages:
             last = stage is recipe.stages[-1]
