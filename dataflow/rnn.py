@@ -6,9 +6,9 @@ corresponding operations one strategy (Tofu, section 5.1, coarsening of unrolled
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ..errors import GraphError
 from . import compose
@@ -21,9 +21,44 @@ class Cell(Protocol):
     @property
     def prefix(self) -> str: ...
 
+    @property
+    def state_count(self) -> int: ...
+
     def begin_state(self) -> list[Symbol]: ...
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]: ...
+
+
+def _parameters(prefix: str, i2h_bias: str | None = None) -> tuple[Symbol, ...]:
+    """Weight and bias of the products with inputs and with the last output."""
+    return (
+        compose.variable(f"{prefix}i2h_weight"),
+        compose.variable(f"{prefix}i2h_bias", init=i2h_bias),
+        compose.variable(f"{prefix}h2h_weight"),
+        compose.variable(f"{prefix}h2h_bias"),
+    )
+
+
+def _zero_states(cell: Cell, width: int) -> list[Symbol]:
+    return [
+        compose.apply("_zeros", shape=(0, width), name=f"{cell.prefix}begin_state_{index}")
+        for index in range(cell.state_count)
+    ]
+
+
+def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
+    """`node(operator, role, *operands, **attributes)` at a time step, tied to its copies at the others."""
+
+    def node(operator: str, role: str, *operands: Symbol, **attributes: object) -> Symbol:
+        return compose.apply(
+            operator,
+            *operands,
+            name=f"{prefix}t{time}_{role}",
+            attr={compose.TIE: f"{prefix}{role}"},
+            **attributes,
+        )
+
+    return node
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +72,20 @@ class LSTMCell:
     num_hidden: int
     prefix: str = "lstm_"
     forget_bias: float = 1.0
+    state_count: ClassVar[int] = 2
     parameters: tuple[Symbol, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         bias = compose.initializer_text("lstmbias", forget_bias=self.forget_bias)
-        made = (
-            compose.variable(f"{self.prefix}i2h_weight"),
-            compose.variable(f"{self.prefix}i2h_bias", init=bias),
-            compose.variable(f"{self.prefix}h2h_weight"),
-            compose.variable(f"{self.prefix}h2h_bias"),
-        )
-        object.__setattr__(self, "parameters", made)
+        object.__setattr__(self, "parameters", _parameters(self.prefix, bias))
 
     def begin_state(self) -> list[Symbol]:
         """Zeros; the batch is inferred."""
-        return [
-            compose.apply("_zeros", shape=(0, self.num_hidden), name=f"{self.prefix}begin_state_{index}")
-            for index in range(2)
-        ]
+        return _zero_states(self, self.num_hidden)
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
-
-        def node(operator: str, role: str, *operands: Symbol, **attributes: object) -> Symbol:
-            return compose.apply(
-                operator,
-                *operands,
-                name=f"{self.prefix}t{time}_{role}",
-                attr={compose.TIE: f"{self.prefix}{role}"},
-                **attributes,
-            )
-
+        node = _node_maker(self.prefix, time)
         output, memory = states
         i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
         width = 4 * self.num_hidden
@@ -96,13 +114,65 @@ class LSTMCell:
         return unroll(self, length, inputs, begin_state, layout, merge_outputs)
 
 
+@dataclass(frozen=True, slots=True)
+class GRUCell:
+    """A gated recurrent unit. Gates come in the order reset, update, candidate.
+
+    Parameters are `{prefix}i2h_weight` [3 * hidden, features], `{prefix}h2h_weight` [3 * hidden, hidden] and
+    their biases [3 * hidden]; the state is the output, [batch, hidden]. The reset gate scales what the
+    candidate takes from the last output after its product with the weight.
+    """
+
+    num_hidden: int
+    prefix: str = "gru_"
+    state_count: ClassVar[int] = 1
+    parameters: tuple[Symbol, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", _parameters(self.prefix))
+
+    def begin_state(self) -> list[Symbol]:
+        """Zeros; the batch is inferred."""
+        return _zero_states(self, self.num_hidden)
+
+    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
+        node = _node_maker(self.prefix, time)
+        (output,) = states
+        i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
+        width = 3 * self.num_hidden
+        i2h = node("FullyConnected", "i2h", inputs, i2h_weight, i2h_bias, num_hidden=width)
+        h2h = node("FullyConnected", "h2h", output, h2h_weight, h2h_bias, num_hidden=width)
+        new = node("SliceChannel", "i2h_slice", i2h, num_outputs=3)
+        old = node("SliceChannel", "h2h_slice", h2h, num_outputs=3)
+        reset = node("Activation", "r", node("elemwise_add", "r_sum", new[0], old[0]), act_type="sigmoid")
+        update = node("Activation", "z", node("elemwise_add", "z_sum", new[1], old[1]), act_type="sigmoid")
+        recalled = node("elemwise_mul", "recalled", reset, old[2])
+        candidate = node("Activation", "c", node("elemwise_add", "c_sum", new[2], recalled), act_type="tanh")
+        change = node("elemwise_sub", "change", output, candidate)
+        kept = node("elemwise_mul", "kept", update, change)
+        output = node("elemwise_add", "out", candidate, kept)
+        return output, [output]
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool = False,
+    ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
+        """See `unroll`."""
+        return unroll(self, length, inputs, begin_state, layout, merge_outputs)
+
+
 @dataclass(slots=True)
 class SequentialRNNCell:
     """Cells stacked: the outputs of one are the inputs of the next."""
 
-    cells: list[LSTMCell] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
 
-    def add(self, cell: LSTMCell) -> None:
+    def add(self, cell: Cell) -> None:
         if any(other.prefix == cell.prefix for other in self.cells):
             raise GraphError(
                 f"two cells of the stack have the prefix {cell.prefix!r}; give each its own prefix="
@@ -128,7 +198,7 @@ class SequentialRNNCell:
         last: list[Symbol] = []
         result: list[Symbol] | Symbol = []
         for position, cell in enumerate(self.cells):
-            own, states = states[:2], states[2:]
+            own, states = states[: cell.state_count], states[cell.state_count :]
             merge = merge_outputs and position == len(self.cells) - 1
             result, final = unroll(cell, length, outputs, own, layout, merge)
             outputs = result

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 from tofu import GraphError
 from tofu.dataflow import sym
 from tofu.dataflow.compose import TIE
-from tofu.dataflow.rnn import LSTMCell, SequentialRNNCell
+from tofu.dataflow.rnn import GRUCell, LSTMCell, SequentialRNNCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import inference_graph
 
@@ -72,6 +75,42 @@ def test_inputs_per_step_time_major_and_a_single_step() -> None:
     one, _ = LSTMCell(4, prefix="c_").unroll(1, sym.Variable("x"))
     assert isinstance(one, list)
     assert one[0].infer_shape(x=(3, 1, 5))[1] == [(3, 4)]
+
+
+def test_a_gated_recurrent_unit(evaluate: Callable[..., dict]) -> None:
+    outputs, states = GRUCell(4, prefix="gru_").unroll(3, sym.Variable("data"), merge_outputs=True)
+    assert isinstance(outputs, Symbol)
+    assert [state.name for state in states] == ["gru_t2_out"]
+    graph = inference_graph(outputs, {"data": (2, 3, 5)}, dtype="float64")
+    generator = np.random.default_rng(3)
+    fed = {t.name: generator.standard_normal(t.shape) for t in graph.tensors if t.role.persistent}
+    assert {name: value.shape for name, value in fed.items()} == {
+        "data": (2, 3, 5),
+        "gru_i2h_weight": (12, 5),
+        "gru_i2h_bias": (12,),
+        "gru_h2h_weight": (12, 4),
+        "gru_h2h_bias": (12,),
+    }
+    state = np.zeros((2, 4))
+    expected = []
+    for time in range(3):
+        new = np.split(fed["data"][:, time] @ fed["gru_i2h_weight"].T + fed["gru_i2h_bias"], 3, axis=1)
+        old = np.split(state @ fed["gru_h2h_weight"].T + fed["gru_h2h_bias"], 3, axis=1)
+        reset, update = (1 / (1 + np.exp(-(new[gate] + old[gate]))) for gate in (0, 1))
+        state = (1 - update) * np.tanh(new[2] + reset * old[2]) + update * state
+        expected.append(state)
+    found = evaluate(graph, fed)["gru_outputs_output"]
+    np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=1e-12)
+
+
+def test_a_stack_of_different_cells() -> None:
+    stack = SequentialRNNCell()
+    stack.add(LSTMCell(4, prefix="a_"))
+    stack.add(GRUCell(6, prefix="b_"))
+    outputs, states = stack.unroll(2, sym.Variable("x"), merge_outputs=True)
+    assert isinstance(outputs, Symbol)
+    assert outputs.infer_shape(x=(3, 2, 5))[1] == [(3, 2, 6)]
+    assert [state.name for state in states] == ["a_t1_out", "a_t1_state", "b_t1_out"]
 
 
 def test_misuse() -> None:
