@@ -1,25 +1,40 @@
-"""Recurrent networks: Tofu's large RNN benchmark and a character language model."""
+"""Recurrent networks: Tofu's large RNN benchmark and character language models."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..dataflow import sym
-from ..dataflow.rnn import LSTMCell, SequentialRNNCell
+from ..dataflow.rnn import Cell, GRUCell, LSTMCell, SequentialRNNCell
 from ..dataflow.symbol import Symbol
+
+MakeCell = Callable[[int, int], Cell]
+"""The cell of a layer, from the layer's number and its width."""
+
+
+def lstm(layer: int, hidden: int) -> Cell:
+    return LSTMCell(hidden, prefix=f"lstm_l{layer}_")
+
+
+def gru(layer: int, hidden: int) -> Cell:
+    return GRUCell(hidden, prefix=f"gru_l{layer}_")
 
 
 def rnn(layers: int, hidden: int, steps: int, classes: int) -> Symbol:
     """LSTM layers over data [batch, time, feature]; the last output is classified (Tofu, section 7.1)."""
-    outputs, _ = _stack(layers, hidden).unroll(steps, sym.Variable("data"))
+    outputs, _ = _stack(lstm, layers, hidden).unroll(steps, sym.Variable("data"))
     last = sym.FullyConnected(outputs[-1], num_hidden=classes, name="pred")
     return sym.SoftmaxOutput(last, name="softmax")
 
 
-def language_model(layers: int, hidden: int, steps: int, embedding: int, vocabulary: int) -> Symbol:
+def language_model(
+    cell: MakeCell, layers: int, hidden: int, steps: int, embedding: int, vocabulary: int
+) -> Symbol:
     """Predicts the next character at every step; data and softmax_label are [batch, time], the output is
     [batch * time, vocabulary].
     """
     embedded = sym.Embedding(sym.Variable("data"), input_dim=vocabulary, output_dim=embedding, name="embed")
-    outputs, _ = _stack(layers, hidden).unroll(steps, embedded, merge_outputs=True)
+    outputs, _ = _stack(cell, layers, hidden).unroll(steps, embedded, merge_outputs=True)
     assert isinstance(outputs, Symbol)
     rows = sym.Reshape(outputs, shape=(-1, hidden), name="rows")
     scores = sym.FullyConnected(rows, num_hidden=vocabulary, name="pred")
@@ -27,8 +42,8 @@ def language_model(layers: int, hidden: int, steps: int, embedding: int, vocabul
     return sym.SoftmaxOutput(scores, label, name="softmax")
 
 
-def _stack(layers: int, hidden: int) -> SequentialRNNCell:
+def _stack(cell: MakeCell, layers: int, hidden: int) -> SequentialRNNCell:
     stack = SequentialRNNCell()
     for layer in range(layers):
-        stack.add(LSTMCell(hidden, prefix=f"lstm_l{layer}_"))
+        stack.add(cell(layer, hidden))
     return stack

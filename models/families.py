@@ -1,0 +1,293 @@
+"""The families of the zoo: how each name is read, what it builds by default, and where it was published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..dataflow.symbol import Symbol
+from ..errors import GraphError
+from . import convolutional, inception, perceptron, recurrent, resnet, transformer
+from .model import Model
+
+IMAGENET = (3, 224, 224)
+CIFAR = (3, 32, 32)
+MNIST = (1, 28, 28)
+HEAD_FEATURES = 64
+Image = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Models whose names match `pattern`; its groups are the builder's first arguments, as text.
+
+    `build(*groups, name=, batch=, **options)` makes the model. `examples` are names worth listing, `source`
+    says where it was published.
+    """
+
+    pattern: str
+    examples: tuple[str, ...]
+    build: Callable[..., Model]
+    source: str
+
+
+def _mlp(
+    *,
+    name: str,
+    batch: int = 64,
+    image: Image = MNIST,
+    classes: int = 10,
+    hidden: tuple[int, ...] = (128, 64),
+) -> Model:
+    return _classifier(name, perceptron.mlp(hidden, classes), batch, image)
+
+
+def _lenet(*, name: str, batch: int = 64, image: Image = MNIST, classes: int = 10) -> Model:
+    return _classifier(name, perceptron.lenet(classes), batch, image)
+
+
+def _alexnet(
+    *,
+    name: str,
+    batch: int = 128,
+    image: Image = IMAGENET,
+    classes: int = 1000,
+    hidden: int = 4096,
+    width: float = 1,
+) -> Model:
+    return _classifier(name, convolutional.alexnet(classes, hidden, width), batch, image)
+
+
+def _vgg(
+    depth: str,
+    *,
+    name: str,
+    batch: int = 32,
+    image: Image = IMAGENET,
+    classes: int = 1000,
+    hidden: int = 4096,
+    width: float = 1,
+) -> Model:
+    return _classifier(name, convolutional.vgg(int(depth), classes, hidden, width), batch, image)
+
+
+def _inception(
+    *, name: str, batch: int = 32, image: Image = (3, 299, 299), classes: int = 1000, width: float = 1
+) -> Model:
+    return _classifier(name, inception.network(classes, width), batch, image)
+
+
+def _resnet(depth: str, *, name: str, batch: int = 32, image: Image = IMAGENET, classes: int = 1000) -> Model:
+    symbol = resnet.network(resnet.imagenet(int(depth)), image, classes)
+    return _classifier(name, symbol, batch, image)
+
+
+def _wide_resnet(
+    depth: str, width: str, *, name: str, batch: int = 32, image: Image = IMAGENET, classes: int = 1000
+) -> Model:
+    symbol = resnet.network(resnet.imagenet(int(depth), int(width)), image, classes)
+    return _classifier(name, symbol, batch, image)
+
+
+def _small_wide_resnet(
+    depth: str, width: str, *, name: str, batch: int = 32, image: Image = CIFAR, classes: int = 10
+) -> Model:
+    if int(depth) < 10 or (int(depth) - 4) % 6:
+        raise GraphError(
+            f"{name}: a depth of {depth} fits neither ImageNet (50, 101, 152) "
+            "nor small images (6n + 4: 10, 16, 22, ...)"
+        )
+    symbol = resnet.network(resnet.small(int(depth), int(width)), image, classes)
+    return _classifier(name, symbol, batch, image)
+
+
+def _rnn(
+    layers: str,
+    hidden: str,
+    kilo: str,
+    *,
+    name: str,
+    batch: int = 512,
+    steps: int = 20,
+    features: int = 256,
+    classes: int = 256,
+) -> Model:
+    units = int(hidden) * (1024 if kilo else 1)
+    symbol = recurrent.rnn(int(layers), units, steps, classes)
+    return Model(name, symbol, {"data": (batch, steps, features)}, {"softmax_label": (batch,)})
+
+
+def _lstm(
+    *,
+    name: str,
+    batch: int = 32,
+    layers: int = 2,
+    hidden: int = 128,
+    steps: int = 32,
+    embedding: int = 32,
+    vocabulary: int = 96,
+) -> Model:
+    symbol = recurrent.language_model(recurrent.lstm, layers, hidden, steps, embedding, vocabulary)
+    return _sequence(name, symbol, batch, steps)
+
+
+def _gru(
+    *,
+    name: str,
+    batch: int = 32,
+    layers: int = 2,
+    hidden: int = 128,
+    steps: int = 32,
+    embedding: int = 32,
+    vocabulary: int = 96,
+) -> Model:
+    symbol = recurrent.language_model(recurrent.gru, layers, hidden, steps, embedding, vocabulary)
+    return _sequence(name, symbol, batch, steps)
+
+
+def _encoder(
+    layers: str,
+    width: str,
+    *,
+    name: str,
+    batch: int = 32,
+    steps: int = 512,
+    vocabulary: int = 30522,
+    heads: int | None = None,
+    dropout: float = 0.1,
+) -> Model:
+    architecture = _architecture(layers, width, heads, dropout)
+    return _sequence(name, transformer.encoder(architecture, vocabulary, steps), batch, steps)
+
+
+def _decoder(
+    layers: str,
+    width: str,
+    *,
+    name: str,
+    batch: int = 32,
+    steps: int = 128,
+    memory: int = 128,
+    vocabulary: int = 37000,
+    heads: int | None = None,
+    dropout: float = 0.1,
+) -> Model:
+    architecture = _architecture(layers, width, heads, dropout, activation="relu")
+    symbol = transformer.decoder(architecture, vocabulary, steps)
+    return _sequence(name, symbol, batch, steps, memory=(batch, memory, architecture.width))
+
+
+def _translator(
+    layers: str,
+    width: str,
+    *,
+    name: str,
+    batch: int = 32,
+    steps: int = 128,
+    vocabulary: int = 37000,
+    heads: int | None = None,
+    dropout: float = 0.1,
+) -> Model:
+    architecture = _architecture(layers, width, heads, dropout, activation="relu")
+    symbol = transformer.translator(architecture, vocabulary, steps)
+    return _sequence(name, symbol, batch, steps, source=(batch, steps))
+
+
+def _gpt(
+    layers: str,
+    width: str,
+    *,
+    name: str,
+    batch: int = 8,
+    steps: int = 1024,
+    vocabulary: int = 50257,
+    heads: int | None = None,
+    dropout: float = 0.1,
+) -> Model:
+    architecture = _architecture(layers, width, heads, dropout, normal_first=True)
+    return _sequence(name, transformer.gpt(architecture, vocabulary, steps), batch, steps)
+
+
+def _architecture(
+    layers: str,
+    width: str,
+    heads: int | None,
+    dropout: float,
+    *,
+    activation: str = "gelu",
+    normal_first: bool = False,
+) -> transformer.Architecture:
+    """Heads of 64 features unless their number is given."""
+    wide = int(width)
+    count = max(1, wide // HEAD_FEATURES) if heads is None else heads
+    return transformer.Architecture(int(layers), wide, count, activation, normal_first, dropout)
+
+
+def _sequence(name: str, symbol: Symbol, batch: int, steps: int, **data: tuple[int, ...]) -> Model:
+    return Model(name, symbol, {"data": (batch, steps), **data}, {"softmax_label": (batch, steps)})
+
+
+def _classifier(name: str, symbol: Symbol, batch: int, image: Image) -> Model:
+    return Model(name, symbol, {"data": (batch, *image)}, {"softmax_label": (batch,)})
+
+
+RESNET = "He et al., Identity Mappings in Deep Residual Networks, 2016"
+WIDE_RESNET = "Zagoruyko and Komodakis, Wide Residual Networks, 2016"
+TOFU = "Wang, Huang and Li, Supporting Very Large Models, 2019"
+ATTENTION = "Vaswani et al., Attention Is All You Need, 2017"
+SIZE = r"-([1-9]\d{0,2})-([1-9]\d{0,4})"
+
+FAMILIES = (
+    Family("mlp", ("mlp",), _mlp, "MXNet's tutorials"),
+    Family("lenet", ("lenet",), _lenet, "LeCun et al., Gradient-Based Learning, 1998; as in MXNet"),
+    Family("alexnet", ("alexnet",), _alexnet, "Krizhevsky et al., ImageNet Classification, 2012"),
+    Family(
+        "vgg-(11|13|16|19)",
+        tuple(f"vgg-{d}" for d in (11, 13, 16, 19)),
+        _vgg,
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, 2015",
+    ),
+    Family(
+        "resnet-(18|34|50|101|152)", tuple(f"resnet-{d}" for d in (18, 34, 50, 101, 152)), _resnet, RESNET
+    ),
+    Family(
+        "inception-v3",
+        ("inception-v3",),
+        _inception,
+        "Szegedy et al., Rethinking the Inception Architecture, 2016",
+    ),
+    Family(
+        r"wresnet-(50|101|152)-([1-9]\d{0,2})",
+        tuple(f"wresnet-{d}-{w}" for d in (50, 101, 152) for w in (4, 6, 8, 10)),
+        _wide_resnet,
+        TOFU,
+    ),
+    Family(
+        r"wresnet-([1-9]\d{0,2})-([1-9]\d{0,2})",
+        ("wresnet-10-2", "wresnet-16-4", "wresnet-28-10"),
+        _small_wide_resnet,
+        WIDE_RESNET,
+    ),
+    Family(
+        r"rnn-([1-9]\d{0,2})-([1-9]\d{0,5})([kK]?)",
+        tuple(f"rnn-{layers}-{h}k" for layers in (6, 8, 10) for h in (4, 6, 8)),
+        _rnn,
+        TOFU,
+    ),
+    Family("lstm", ("lstm",), _lstm, "Hochreiter and Schmidhuber, Long Short-Term Memory, 1997"),
+    Family("gru", ("gru",), _gru, "Cho et al., Learning Phrase Representations, 2014"),
+    Family(
+        f"transformer-encoder{SIZE}",
+        ("transformer-encoder-12-768", "transformer-encoder-24-1024"),
+        _encoder,
+        "Devlin et al., BERT, 2019",
+    ),
+    Family(f"transformer-decoder{SIZE}", ("transformer-decoder-6-512",), _decoder, ATTENTION),
+    Family(f"transformer{SIZE}", ("transformer-6-512",), _translator, ATTENTION),
+    Family(
+        f"gpt{SIZE}",
+        ("gpt-12-768", "gpt-24-1024", "gpt-36-1280", "gpt-48-1600"),
+        _gpt,
+        "Radford et al., Language Models are Unsupervised Multitask Learners, 2019",
+    ),
+)
