@@ -1,28 +1,33 @@
-"""Convolution windows as rows of a matrix (im2col), channels last.
+"""Convolution windows as matrices, gathered block by block with channels first.
 
-A window of an image whose channels lie innermost is a few long runs of memory, so gathering it costs
-little, and its rows times the filters is one matrix product at nearly the speed of BLAS.
+Rows of images that lie side by side serve several windows: once the taps of all spatial dimensions but the
+first are gathered, the matrix for a tap of the first is a part of what the lines make, some lines further
+on, and is not copied. Lines whose rows differ modulo the stride lie apart, in *phases*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from ...analyzer.region import Interval
 from ..borders import borders
 from ..kernel import Array
 from ..workspace import Workspace
 
-BLOCK_ELEMENTS = 1 << 19
-"""Elements of the matrix of gathered windows: larger ones leave the cache, smaller ones starve BLAS."""
+BLOCK_ELEMENTS = 1 << 18
+"""Elements gathered at a time: more leave the cache, fewer starve BLAS."""
 
 Sizes = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Windows:
     """Where windows lie: output place `o` and tap `t` meet row `o * stride + t * dilate - before`.
 
@@ -36,102 +41,169 @@ class Windows:
     before: Sizes
 
     @property
-    def span(self) -> Sizes:
-        """Rows from the first that a window touches to the last."""
-        return tuple(
-            (places - 1) * stride + (taps - 1) * dilate + 1
-            for places, taps, stride, dilate in zip(
-                self.places, self.taps, self.stride, self.dilate, strict=True
-            )
-        )
-
-    def inside(self, rows: Sizes) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """The part of the span that an image with `rows` rows has: slices of the span and of the image."""
-        of_span, of_image = [], []
-        for span, before, count in zip(self.span, self.before, rows, strict=True):
-            first, last = max(before, 0), max(min(before + count, span), max(before, 0))
-            of_span.append(slice(first, last))
-            of_image.append(slice(first - before, last - before))
-        return tuple(of_span), tuple(of_image)
-
-
-class Patches:
-    """The windows of images `[image, channel, *rows]`, gathered block by block."""
-
-    def __init__(self, images: Array, windows: Windows, workspace: Workspace) -> None:
-        self.windows = windows
-        self.count, self.channels = images.shape[:2]
-        self.padded = workspace.array((self.count, *windows.span, self.channels), images.dtype)
-        of_span, of_image = windows.inside(images.shape[2:])
-        inside = (slice(0, self.count), *of_span)
-        self._target = self.padded[inside]
-        self._borders = borders(self.padded, inside)
-        self._source = np.moveaxis(images[(slice(None), slice(None), *of_image)], 1, -1)
-        self._view = window_view(self.padded, windows)
-        self._width = prod(windows.taps) * self.channels
-        self._blocks = list(row_blocks(self.count, windows.places, self._width))
-        rows = max(block.rows for block in self._blocks)
-        self._memory = None if self._direct else workspace.array((rows * self._width,), images.dtype)
+    def line(self) -> int:
+        """Places that lie side by side: those of all dimensions but the first."""
+        return prod(self.places[1:])
 
     @property
-    def _direct(self) -> bool:
-        """Whether every block's windows already are a matrix in memory."""
-        return all(self._view[block.index].flags.c_contiguous for block in self._blocks)
+    def side_taps(self) -> int:
+        """Taps of all dimensions but the first."""
+        return prod(self.taps[1:])
+
+    @cached_property
+    def phases(self) -> tuple[int, ...]:
+        """The rows modulo the stride, along the first dimension, that taps meet."""
+        reaches = range(0, self.taps[0] * self.dilate[0], self.dilate[0])
+        return tuple(sorted({reach % self.stride[0] for reach in reaches}))
 
     @property
-    def largest(self) -> int:
-        """Rows of the largest block."""
-        return max(block.rows for block in self._blocks)
+    def overhang(self) -> int:
+        """Lines beyond the number of places."""
+        return (self.taps[0] - 1) * self.dilate[0] // self.stride[0]
 
-    def refresh(self) -> None:
-        """Read the images anew, with zeros around them."""
-        for border in self._borders:
-            border.fill(0)
-        np.copyto(self._target, self._source)
+    def first(self, tap: int) -> tuple[int, int]:
+        """The phase of a tap of the first dimension, and the line where its matrix begins."""
+        line, row = divmod(tap * self.dilate[0], self.stride[0])
+        return self.phases.index(row), line
 
-    def blocks(self) -> Iterator[tuple[Block, Array]]:
-        """Each block and its matrix `[image and place, tap and channel]`, valid until the next one."""
-        for block in self._blocks:
-            source = self._view[block.index]
-            if self._memory is None:
-                yield block, source.reshape(block.rows, self._width)
-                continue
-            matrix = self._memory[: block.rows * self._width]
-            np.copyto(matrix.reshape(source.shape), source)
-            yield block, matrix.reshape(block.rows, self._width)
+    def starts(self) -> Iterator[tuple[tuple[int, ...], Sizes]]:
+        """For every phase and side tap, its index and the row in each dimension that place 0 meets."""
+        reaches = (range(0, n * d, d) for n, d in zip(self.taps[1:], self.dilate[1:], strict=True))
+        for place in product(enumerate(self.phases), *map(enumerate, reaches)):
+            index, shifts = zip(*place, strict=True)
+            yield index, tuple(shift - before for shift, before in zip(shifts, self.before, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some images and some of their first spatial dimension's places: `index` into `[image, *place]`."""
+    """Some images and some of the first dimension's places."""
 
-    index: tuple[slice, slice]
-    shape: Sizes
+    images: Interval
+    places: Interval
 
     @property
-    def rows(self) -> int:
-        return prod(self.shape)
+    def count(self) -> int:
+        """How many images."""
+        return self.images[1] - self.images[0]
+
+    @property
+    def lines(self) -> int:
+        """How many of the first dimension's places."""
+        return self.places[1] - self.places[0]
+
+    def places_in(self, windows: Windows) -> int:
+        """Places of all dimensions, in all images."""
+        return self.count * self.lines * windows.line
+
+    def of(self, array: Array) -> Array:
+        """The block's part of `[image, channel, *place]`."""
+        return array[slice(*self.images), :, slice(*self.places)]
+
+    def of_flat(self, array: Array, line: int) -> Array:
+        """The block's part of `[image, channel, place]`, `line` places for each of the first dimension."""
+        first, stop = self.places
+        return array[slice(*self.images), :, first * line : stop * line]
 
 
-def row_blocks(images: int, places: Sizes, width: int) -> Iterator[Block]:
-    """Blocks of at most `BLOCK_ELEMENTS` elements, `width` per place, or of one row of places."""
-    first, rest = places[0], places[1:]
-    row = prod(rest) * width
-    many = max(1, min(images, BLOCK_ELEMENTS // (first * row)))
-    rows = first if many > 1 else max(1, min(first, BLOCK_ELEMENTS // row))
-    for image in range(0, images, many):
-        for place in range(0, first, rows):
-            stop, last = min(image + many, images), min(place + rows, first)
-            yield Block((slice(image, stop), slice(place, last)), (stop - image, last - place, *rest))
+class Patches:
+    """The windows of images `[image, channel, *row]`. `largest` is a block as large as any."""
+
+    def __init__(self, images: Array, windows: Windows, workspace: Workspace, share: float = 1) -> None:
+        """A block may have `share` times `BLOCK_ELEMENTS` elements, or has one line of places."""
+        self.windows = windows
+        self._images = images
+        self._rows = images.shape[1] * windows.side_taps
+        self._starts = list(windows.starts())
+        self.plain = flat(images, windows.places) if self._is_plain() else None
+        self.blocks = tuple(self._cut(int(share * BLOCK_ELEMENTS)))
+        self.largest = max(self.blocks, key=lambda block: prod(self._shape(block)))
+        need = 0 if self.plain is not None else prod(self._shape(self.largest))
+        self._memory = workspace.array((need,), images.dtype)
+
+    def gathered(self) -> Iterator[tuple[Block, list[Array]]]:
+        """Each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
+
+        Valid until the next block. What lies outside the images is zero.
+        """
+        edge = None
+        for block in self.blocks:
+            if self.plain is not None:
+                yield block, [block.of_flat(self.plain, self.windows.line)]
+                continue
+            shape = self._shape(block)
+            memory = self._memory[: prod(shape)].reshape(shape)
+            self._copy(block, memory, clear=(block.count, block.places) != edge)
+            edge = (block.count, block.places)
+            matrices = memory.reshape(block.count, len(self.windows.phases), self._rows, -1)
+            yield block, [self._matrix(matrices, tap, block.lines) for tap in range(self.windows.taps[0])]
+
+    def _matrix(self, matrices: Array, tap: int, lines: int) -> Array:
+        phase, first = self.windows.first(tap)
+        line = self.windows.line
+        matrix: Array = matrices[:, phase, :, first * line : (first + lines) * line]
+        return matrix
+
+    def _copy(self, block: Block, memory: Array, clear: bool) -> None:
+        """Fill a block. What was cleared stays so from block to block, where their edges are alike."""
+        windows, images = self.windows, self._images[slice(*block.images)]
+        whole = slice(None)
+        for index, starts in self._starts:
+            place: tuple[Any, ...] = (whole, *index)
+            target: Array = memory[place]
+            first = (starts[0] + block.places[0] * windows.stride[0], *starts[1:])
+            inside, source = [], []
+            for size, extent, start, stride in zip(
+                target.shape[2:], images.shape[2:], first, windows.stride, strict=True
+            ):
+                lower, upper = _inside(size, extent, start, stride)
+                inside.append(slice(lower, upper))
+                row = start + lower * stride
+                source.append(slice(row, row + max(upper - lower, 0) * stride, stride))
+            if clear:
+                for border in borders(target, (slice(0, len(target)), slice(0, target.shape[1]), *inside)):
+                    border.fill(0)
+            np.copyto(target[(whole, whole, *inside)], images[(whole, whole, *source)])
+
+    def _is_plain(self) -> bool:
+        """Whether windows are single elements, so that the images themselves are the matrices."""
+        windows = self.windows
+        same = windows.places == self._images.shape[2:] and not any(windows.before)
+        return same and prod(windows.taps) == 1 and set(windows.stride) == {1}
+
+    def _shape(self, block: Block) -> Sizes:
+        """`[image, phase, *side tap, channel, line, *place]`."""
+        windows = self.windows
+        taps = (len(windows.phases), *windows.taps[1:])
+        lines = (block.lines + windows.overhang, *windows.places[1:])
+        return (block.count, *taps, self._images.shape[1], *lines)
+
+    def _cut(self, elements: int) -> Iterator[Block]:
+        """Whole images if one fits, else some lines; the lines slowest, so that edges seldom change."""
+        windows, images = self.windows, len(self._images)
+        line = len(windows.phases) * self._rows * windows.line
+        fit = elements // (line * (windows.places[0] + windows.overhang))
+        lines = windows.places[0] if fit else max(1, elements // line - windows.overhang)
+        for places in even_cuts(windows.places[0], lines):
+            for part in even_cuts(images, max(1, fit)):
+                yield Block(part, places)
 
 
-def window_view(padded: Array, windows: Windows) -> Array:
-    """A view `[image, *place, *tap, channel]` of channels-last images that hold the whole span."""
-    image, *rows, channel = padded.strides
-    steps = [size * step for size, step in zip(rows, windows.stride, strict=True)]
-    reaches = [size * step for size, step in zip(rows, windows.dilate, strict=True)]
-    return np.lib.stride_tricks.as_strided(
-        padded,
-        (padded.shape[0], *windows.places, *windows.taps, padded.shape[-1]),
-        (image, *steps, *reaches, channel),
-    )
+def even_cuts(total: int, size: int) -> list[Interval]:
+    """Intervals of about the same length, at most `size`, that make up `total`."""
+    count = -(-total // size)
+    return [(total * part // count, total * (part + 1) // count) for part in range(count)]
+
+
+def flat(array: Array, places: Sizes) -> Array | None:
+    """`[image, channel, place]` of the same memory, or None where places are not adjacent."""
+    if not array[0, 0].flags.c_contiguous or array.strides[1] < prod(places) * array.itemsize:
+        return None
+    strides = (*array.strides[:2], array.itemsize)
+    return np.lib.stride_tricks.as_strided(array, (*array.shape[:2], prod(places)), strides)
+
+
+def _inside(size: int, extent: int, start: int, stride: int) -> Interval:
+    """Which of `size` places meet rows from 0 to `extent`, if the first meets row `start`."""
+    lower = min(max(-(start // stride), 0), size)
+    upper = min(max(-((start - extent) // stride), lower), size)
+    return lower, upper

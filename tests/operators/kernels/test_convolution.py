@@ -15,6 +15,8 @@ from tofu.operators.kernels import (
     Convolution,
     ConvolutionDataGradient,
     ConvolutionWeightGradient,
+    convolution,
+    joined,
     patches,
 )
 from tofu.operators.stage import derived
@@ -28,6 +30,8 @@ CASES = [
     ((7, 6), (3, 2), (2, 1), (1, 2), (1, 0), 1),
     ((6, 6), (3, 3), (2, 2), (1, 1), (1, 1), 2),
     ((5, 4), (3, 3), (1, 1), (1, 1), (2, 3), 2),
+    ((9, 8), (3, 2), (2, 3), (2, 2), (2, 1), 1),
+    ((9,), (2,), (4,), (6,), (1,), 1),
     ((4, 3, 4), (2, 3, 3), (1, 1, 2), (1, 1, 1), (0, 1, 1), 1),
 ]
 
@@ -54,11 +58,15 @@ def tensors_of(shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("which", ["forward", "data", "weight"])
+@pytest.mark.parametrize("way", ["COPY", "ADD"], ids=["joined", "apart"])
 @pytest.mark.parametrize("block_elements", [patches.BLOCK_ELEMENTS, 60], ids=["one block", "many blocks"])
 def test_kernel_equals_description(
-    block_elements: int, which: str, case: Any, check_kernel: Any, monkeypatch: pytest.MonkeyPatch
+    block_elements: int, way: str, which: str, case: Any, check_kernel: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Either way, with what it touches taken to be free."""
     monkeypatch.setattr(patches, "BLOCK_ELEMENTS", block_elements)
+    monkeypatch.setattr(convolution, way, 0)
+    monkeypatch.setattr(joined, "images_together", lambda *_: 1000 if way == "COPY" else 1)
     space, kernel, stride, dilate, pad, groups = case
     stage = derived(tdl.parse(convolution_text(*case)))
     shapes = {"data": (2, 2 * groups, *space), "weight": (2 * groups, 2, *kernel)}

@@ -1,0 +1,85 @@
+"""Convolution as one matrix product for all taps and several images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+
+import numpy as np
+
+from ..kernel import Array
+from ..workspace import Workspace
+from . import patches
+from .matrices import Weights, WeightTotal
+from .patches import Block, Patches, Windows
+
+Run = Callable[[], None]
+
+JOINED_BLOCKS = 4
+"""Blocks that the matrix of all taps may be as large as: larger products make up for leaving the cache."""
+
+
+def images_together(images: int, elements: int) -> int:
+    """How many images with so many elements each are joined."""
+    return min(images, max(1, JOINED_BLOCKS * patches.BLOCK_ELEMENTS // elements))
+
+
+def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
+    """The convolution; nothing is empty."""
+    columns = _Columns(data, windows, workspace)
+    weights = Weights(filters, workspace)
+    results = workspace.array((columns.most * len(filters),), out.dtype)
+
+    def run() -> None:
+        weights.refresh()
+        for block, matrix in columns.blocks():
+            result = results[: len(filters) * matrix.shape[1]].reshape(len(filters), -1)
+            np.matmul(weights.joined, matrix, out=result)
+            target = block.of(out).swapaxes(0, 1)
+            np.copyto(target, result.reshape(target.shape))
+
+    return run
+
+
+def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
+    """The gradient of the filters; nothing is empty."""
+    columns = _Columns(data, windows, workspace)
+    filters, channels = out.shape[:2]
+    heads = workspace.array((columns.most * filters,), gradient.dtype)
+    axes = (0, 2, *range(3, out.ndim), 1)
+    total = WeightTotal(out, (filters, prod(windows.taps) * channels), axes, workspace)
+
+    def run() -> None:
+        target = total.matrices
+        for block, matrix in columns.blocks():
+            source = block.of(gradient).swapaxes(0, 1)
+            head = heads[: source.size].reshape(source.shape)
+            np.copyto(head, source)
+            np.matmul(head.reshape(filters, -1), matrix.T, out=target)
+            if target is total.term:
+                total.add_term()
+            target = total.term
+        total.store()
+
+    return run
+
+
+class _Columns:
+    """The windows of a block as one matrix `[tap and channel, image and place]`; `most` places at a time."""
+
+    def __init__(self, data: Array, windows: Windows, workspace: Workspace) -> None:
+        share = JOINED_BLOCKS * len(windows.phases) / windows.taps[0]
+        self._patches = Patches(data, windows, workspace, share)
+        self._rows = prod(windows.taps) * data.shape[1]
+        self.most = self._patches.largest.places_in(windows)
+        self._memory = workspace.array((self._rows * self.most,), data.dtype)
+
+    def blocks(self) -> Iterator[tuple[Block, Array]]:
+        """Each block and its matrix, valid until the next one."""
+        for block, taps in self._patches.gathered():
+            count, rows, places = taps[0].shape
+            matrix = self._memory[: self._rows * count * places]
+            stacked = matrix.reshape(len(taps), rows, count, places)
+            for target, source in zip(stacked, taps, strict=True):
+                np.copyto(target, source.swapaxes(0, 1))
+            yield block, matrix.reshape(self._rows, count * places)
