@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 @pytest.fixture(scope="session")
 def forward() -> Callable[..., dict[str, Array]]:
-    """`forward(operator, attributes, tensors)`: the tensors and everything that the stages produce."""
+    """`forward(operator, attributes, tensors, training=True)`: tensors and all that the stages produce."""
     return run_forward
 
 
@@ -37,11 +37,14 @@ def example_values(operator: Operator, seed: int = 0) -> dict[str, Array]:
 
 
 def run_forward(
-    operator: Operator, attributes: Mapping[str, object], tensors: Mapping[str, Array]
+    operator: Operator,
+    attributes: Mapping[str, object],
+    tensors: Mapping[str, Array],
+    training: bool = True,
 ) -> dict[str, Array]:
     values = dict(tensors)
     shapes = {name: array.shape for name, array in tensors.items()}
-    for stage in operator.stages(attributes, shapes):
+    for stage in operator.stages(attributes, shapes, training):
         bound = stage.bind({name: values[name].shape for name in stage.inputs})
         values.update(zip(stage.produces, bound.compute(values), strict=True))
     return values
