@@ -1,0 +1,328 @@
+"""How many small faults planted in the analyzer its tests notice.
+
+    python -m benchmarks.mutation --sample 600 --seed 1 --save build/mutation.json
+
+mutmut writes the mutants; this command draws a sample of them, uniformly and the same for the same seed, and
+tries each in a forked process: the mutant's code replaces the function's, then the tests that reach its lines
+run, quickest first, until one fails. A test that takes ten times its usual processor time kills as well.
+What `--save` names is read first: mutants it calls killed are not tried again, so that after tests were
+added only survivors are. Needs the extras `mutation` and `audit`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import hashlib
+import importlib
+import inspect
+import json
+import os
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from functools import cached_property
+from pathlib import Path
+from time import process_time
+from types import FunctionType
+from typing import Any
+
+import coverage
+import hypothesis
+import libcst
+import pytest
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.file_mutation import Mutation, create_mutations, deep_replace
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ["tests/analyzer", "tests/operators/audit"]
+KILLED = ("failed", "too slow")
+
+
+@dataclass(frozen=True, eq=False)
+class Mutant:
+    """One change to one function: its file, its name in it and its lines, the lines changed."""
+
+    path: str
+    function: str
+    body: frozenset[int]
+    number: int
+    lines: frozenset[int]
+    module: libcst.Module
+    mutation: Mutation
+
+    @cached_property
+    def key(self) -> str:
+        """Names the mutant; stays the same while its function does."""
+        nodes = (self.mutation.original_node, self.mutation.mutated_node)
+        change = "\n".join(self.module.code_for_node(node) for node in nodes)
+        return f"{self.path}:{self.function}:{self.number}:{hashlib.sha256(change.encode()).hexdigest()[:8]}"
+
+    @cached_property
+    def code(self) -> str:
+        """The whole file, changed."""
+        return deep_replace(self.module, self.mutation.original_node, self.mutation.mutated_node).code
+
+    @property
+    def change(self) -> str:
+        """The lines that differ."""
+        before, after = self.module.code.splitlines(), self.code.splitlines()
+        return "\n".join(list(unified_diff(before, after, n=0, lineterm=""))[3:])
+
+    def rank(self, seed: int) -> str:
+        """A random number that depends on the seed and the mutant alone: the lowest make the sample."""
+        return hashlib.sha256(f"{seed} {self.key}".encode()).hexdigest()
+
+    def install(self) -> None:
+        """Give the function this mutant's code, wherever it was imported to."""
+        module = importlib.import_module("tofu." + self.path.removesuffix(".py").replace("/", "."))
+        mutated = dict(vars(module))
+        exec(compile(self.code, self.path, "exec"), mutated)
+        function, replacement = _function(vars(module), self.function), _function(mutated, self.function)
+        function.__code__ = replacement.__code__
+        function.__defaults__ = replacement.__defaults__
+        function.__kwdefaults__ = replacement.__kwdefaults__
+
+
+def _function(namespace: Mapping[str, Any], name: str) -> FunctionType:
+    owner, _, method = name.rpartition(".")
+    found = inspect.getattr_static(namespace[owner], method) if owner else namespace[method]
+    return found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
+
+
+def mutants(path: Path) -> Iterator[Mutant]:
+    """All that mutmut changes in the functions of one file; it leaves decorated ones alone."""
+    name, source = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+    module, mutations, _, _ = create_mutations(name, source)
+    places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    names = dict(_functions(module))
+    numbers: dict[str, int] = defaultdict(int)
+    for mutation in mutations:
+        function = mutation.contained_by_top_level_function
+        if function not in names:
+            continue
+        numbers[names[function]] += 1
+        yield Mutant(
+            name,
+            names[function],
+            _lines(places[function.body]),
+            numbers[names[function]],
+            _lines(places[mutation.original_node]),
+            module,
+            mutation,
+        )
+
+
+def _functions(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, str]]:
+    for statement in module.body:
+        if isinstance(statement, libcst.ClassDef):
+            for inner in statement.body.body:
+                if isinstance(inner, libcst.FunctionDef):
+                    yield inner, f"{statement.name.value}.{inner.name.value}"
+        elif isinstance(statement, libcst.FunctionDef):
+            yield statement, statement.name.value
+
+
+def _lines(place: Any) -> frozenset[int]:
+    return frozenset(range(place.start.line, place.end.line + 1))
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What one test needs: processor seconds, and the lines of each file it runs."""
+
+    seconds: float
+    lines: Mapping[str, frozenset[int]]
+
+
+class Trials:
+    """A plugin of pytest: instead of running the tests, tries every mutant against those that reach it."""
+
+    def __init__(self, sample: Sequence[Mutant], seconds: float, done: Callable[[Mutant, str, str], None]):
+        self.sample = sample
+        self.seconds = seconds
+        self.done = done
+        self.answer: int | None = None
+        self.caches: list[Any] = []
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        self.caches = _caches()
+        answer = json.loads(self._forked(lambda: self._reach(items.values()))[0])
+        reach = {
+            name: Reach(seconds, {path: frozenset(lines) for path, lines in files.items()})
+            for name, (seconds, files) in answer.items()
+        }
+        for mutant in self.sample:
+            names = self._chosen(mutant, reach)
+            killer, ended = self._forked(lambda m=mutant, n=names: self._attempt(m, n, items, reach))
+            outcome = "too slow" if ended == signal.SIGPROF else "failed" if ended else "survived"
+            self.done(mutant, outcome if names else "not reached", killer)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._end(report.nodeid, 1)
+
+    def _chosen(self, mutant: Mutant, reach: Mapping[str, Reach]) -> list[str]:
+        """Tests of the lines changed, else of the function; the quickest, up to `seconds` in sum."""
+        for lines in (mutant.lines, mutant.body):
+            reached = [name for name in reach if lines & reach[name].lines.get(mutant.path, frozenset())]
+            if reached:
+                break
+        chosen, total = [], 0.0
+        for name in sorted(reached, key=lambda name: reach[name].seconds):
+            total += reach[name].seconds
+            if total <= self.seconds or not chosen:
+                chosen.append(name)
+        return chosen
+
+    def _forget(self) -> None:
+        for cache in self.caches:
+            cache.cache_clear()
+
+    def _attempt(
+        self,
+        mutant: Mutant,
+        names: Sequence[str],
+        items: Mapping[str, pytest.Item],
+        reach: Mapping[str, Reach],
+    ) -> str:
+        self._forget()
+        mutant.install()
+        for name in names:
+            os.write(self.answer, f"\n{name}".encode())
+            signal.setitimer(signal.ITIMER_PROF, 1 + 10 * reach[name].seconds)
+            _run(items[name])
+        return ""
+
+    def _reach(self, items: Sequence[pytest.Item]) -> str:
+        tracer = coverage.Coverage(data_file=None, include=[f"{ROOT}/analyzer/*"])
+        tracer.start()
+        seconds = {}
+        for item in items:
+            self._forget()
+            tracer.switch_context(item.nodeid)
+            start = process_time()
+            _run(item)
+            seconds[item.nodeid] = process_time() - start
+        tracer.stop()
+        lines: dict[str, dict[str, list[int]]] = {name: defaultdict(list) for name in seconds}
+        data = tracer.get_data()
+        for file in data.measured_files():
+            path = Path(file).relative_to(ROOT).as_posix()
+            for line, names in data.contexts_by_lineno(file).items():
+                for name in filter(None, names):
+                    lines[name][path].append(line)
+        return json.dumps({name: (seconds[name], lines[name]) for name in seconds})
+
+    def _forked(self, work: Callable[[], str]) -> tuple[str, int]:
+        """The last line that `work` says in a process of its own, and how that ended: 0 is well."""
+        reading, self.answer = os.pipe()
+        child = os.fork()
+        if not child:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nothing, stream)
+            try:
+                self._end(work(), 0)
+            except BaseException as error:
+                self._end(f"{type(error).__name__}: {error}"[:200], 1)
+        os.close(self.answer)
+        with open(reading, encoding="utf-8") as answers:
+            said = answers.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return said.rpartition("\n")[2], abs(status)
+
+    def _end(self, answer: str, status: int) -> None:
+        if self.answer is None:
+            raise RuntimeError(f"{answer} failed before any mutant was tried")
+        data = f"\n{answer}".encode()
+        while data:
+            data = data[os.write(self.answer, data) :]
+        os._exit(status)
+
+
+def _run(item: pytest.Item) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def _caches() -> list[Any]:
+    """The caches of Tofu's functions, which answer one test what another one, or no mutant, computed."""
+    caches = (known for known in gc.get_objects() if isinstance(known, functools._lru_cache_wrapper))
+    return [cache for cache in caches if cache.__module__.startswith("tofu")]
+
+
+def interval(killed: int, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a rate."""
+    z, rate = 1.96, killed / count
+    middle = rate + z * z / (2 * count)
+    reach = z * (rate * (1 - rate) / count + z * z / (4 * count * count)) ** 0.5
+    return (middle - reach) / (1 + z * z / count), (middle + reach) / (1 + z * z / count)
+
+
+def report(sample: Sequence[Mutant], outcomes: Mapping[str, Sequence[str]]) -> None:
+    """Every survivor with its change, then the kill rate of each file and of all."""
+    rows: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for mutant in sorted(sample, key=lambda mutant: mutant.key):
+        outcome = outcomes[mutant.key][0]
+        for row in (rows[mutant.path], rows["~ all"]):
+            row[0] += outcome in KILLED
+            row[1] += 1
+        if outcome not in KILLED:
+            print(f"\n{outcome}: {mutant.key}\n{mutant.change}")
+    print("\n| file | mutants | killed | rate |\n|---|---|---|---|")
+    for path, (killed, count) in sorted(rows.items()):
+        print(f"| {path.removeprefix('~ ')} | {count} | {killed} | {killed / count:.0%} |")
+    low, high = interval(*rows["~ all"])
+    slow = sum(outcomes[mutant.key][0] == "too slow" for mutant in sample)
+    print(f"\n95% interval of the kill rate: {low:.1%} to {high:.1%}; {slow} of the killed were too slow")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Plant faults in the analyzer; see which its tests notice.")
+    parser.add_argument("--sample", type=int, default=600, help="how many mutants; 0 is all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests, at most, for one mutant")
+    parser.add_argument("--save", type=Path, help="read outcomes from this file, and write them there")
+    parser.add_argument("tests", nargs="*", default=TESTS, help="where the tests are")
+    arguments = parser.parse_args()
+
+    known = [mutant for path in sorted((ROOT / "analyzer").rglob("*.py")) for mutant in mutants(path)]
+    sample = sorted(known, key=lambda mutant: mutant.rank(arguments.seed))[: arguments.sample or None]
+    outcomes: dict[str, Sequence[str]] = {}
+    if arguments.save and arguments.save.is_file():
+        outcomes = json.loads(arguments.save.read_text("utf-8"))
+    left = [mutant for mutant in sample if outcomes.get(mutant.key, ("",))[0] not in KILLED]
+    print(f"{len(known)} mutants, {len(sample)} in the sample, {len(left)} to try", flush=True)
+
+    def done(mutant: Mutant, outcome: str, killer: str) -> None:
+        outcomes[mutant.key] = (outcome, killer)
+        if outcome not in KILLED:
+            print(f"{outcome}: {mutant.key}", flush=True)
+        if arguments.save:
+            arguments.save.write_text(json.dumps(outcomes, indent=1), "utf-8")
+
+    always = ["explicit", "generate"]
+    hypothesis.settings.register_profile(
+        "mutation",
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase[phase] for phase in always],
+    )
+    hypothesis.settings.load_profile("mutation")
+    if left:
+        options = ["-p", "no:cacheprovider", "-s", f"--rootdir={ROOT}"]
+        code = pytest.main([*options, *arguments.tests], [Trials(left, arguments.seconds, done)])
+        if code:
+            sys.exit(int(code))
+    report(sample, outcomes)
+
+
+if __name__ == "__main__":
+    main()
