@@ -70,6 +70,7 @@ def command(
         "lower_bound_bytes": found.lower_bound_bytes,
         "search_seconds": found.search_seconds,
         "peak_bytes_per_worker": max(memory.arena_bytes),
+        "live_bytes_per_worker": max(memory.lower_bound_bytes),
         "single_device_peak_bytes": max(single.arena_bytes),
     }
     if as_json:

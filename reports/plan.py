@@ -10,6 +10,7 @@ from ..dataflow.graph import Graph
 from ..partitioner import Plan, contributors
 from ..runtime.memory import MemoryPlan
 from .console import wide_console
+from .memory import page
 from .units import format_bytes
 
 LARGEST = 10
@@ -25,7 +26,7 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     )
     console.print(_steps(plan))
     console.print(_contributors(graph, plan))
-    console.print(_memory(facts, memory))
+    console.print(page(memory, facts["single_device_peak_bytes"]))
     console.print(
         f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven); "
         f"searched in {plan.search_seconds:.2f} s",
@@ -50,15 +51,4 @@ def _contributors(graph: Graph, plan: Plan) -> Table:
         split = ", ".join(variable or "-" for variable in plan.strategies[entry.operation])
         moves, share = f"{entry.kind} {entry.tensor}", f"{entry.bytes / plan.cost_bytes:.1%}"
         table.add_row(entry.operation, split, moves, format_bytes(entry.bytes), share)
-    return table
-
-
-def _memory(facts: dict[str, Any], memory: MemoryPlan) -> Table:
-    single = facts["single_device_peak_bytes"]
-    table = Table(
-        "worker", "peak", "of one device's", title="Memory without kernel workspaces", title_justify="left"
-    )
-    for worker, count in enumerate(memory.arena_bytes):
-        table.add_row(str(worker), format_bytes(count), f"{count / max(single, 1):.1%}")
-    table.add_row("one device", format_bytes(single), "100%", style="bold")
     return table

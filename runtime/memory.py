@@ -7,7 +7,7 @@ dies there where it reads that element by element. Arena sizes are known before 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,15 +46,21 @@ class LiveTensor:
 class MemoryPlan:
     """Where every buffer lies.
 
-    `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `lower_bound_bytes[worker]` is the largest
-    sum of live bytes at any tick: no plan with these lifetimes needs less. `largest[worker]` are the largest
-    buffers live at that tick.
+    `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `live_bytes[worker]` is the sum of live
+    bytes at every tick. `largest[worker]` are the largest buffers live where that sum is largest,
+    `peak_kinds[worker]` the bytes there by kind of buffer.
     """
 
     offsets: tuple[tuple[int, ...], ...]
     arena_bytes: tuple[int, ...]
-    lower_bound_bytes: tuple[int, ...]
+    live_bytes: tuple[Ticks, ...]
     largest: tuple[tuple[LiveTensor, ...], ...]
+    peak_kinds: tuple[Mapping[BufferKind, int], ...]
+
+    @property
+    def lower_bound_bytes(self) -> tuple[int, ...]:
+        """By worker the largest sum of live bytes: no plan with these lifetimes needs less."""
+        return tuple(int(live.max(initial=0)) for live in self.live_bytes)
 
 
 def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
@@ -64,11 +70,12 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     """
     lifetimes = buffer_lifetimes(partitioned)
     hosts = in_place_hosts(partitioned, lifetimes)
-    placed: dict[tuple[bytes, ...], tuple[tuple[int, ...], int, int, int]] = {}
+    placed: dict[tuple[bytes, ...], tuple[tuple[int, ...], int, Ticks]] = {}
     offsets: list[tuple[int, ...]] = []
     arenas: list[int] = []
-    bounds: list[int] = []
+    sums: list[Ticks] = []
     largest: list[tuple[LiveTensor, ...]] = []
+    kinds: list[Mapping[BufferKind, int]] = []
     for worker, program in enumerate(partitioned.programs):
         sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)
         births, deaths = lifetimes.births[worker], lifetimes.deaths[worker]
@@ -76,17 +83,19 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
         key = (sizes.tobytes(), births.tobytes(), deaths.tobytes(), host.tobytes())
         if key not in placed:
             placed[key] = _plan_worker(sizes, births, deaths, hosts[worker])
-        worker_offsets, arena, bound, peak = placed[key]
+        worker_offsets, arena, live_bytes = placed[key]
         offsets.append(worker_offsets)
         arenas.append(arena)
-        bounds.append(bound)
+        sums.append(live_bytes)
+        peak = live_bytes.argmax()
         live = np.flatnonzero((births <= peak) & (peak <= deaths))
         by_birth = live[np.argsort(births[live], kind="stable")].tolist()
         newest = {hosts[worker][index]: program.buffers[index] for index in by_birth}
         buffers = sorted(newest.values(), key=lambda b: (-b.nbytes, b.index))[:LARGEST_COUNT]
         tensors = partitioned.graph.tensors
         largest.append(tuple(LiveTensor(tensors[b.tensor].name, b.kind, b.nbytes) for b in buffers))
-    return MemoryPlan(tuple(offsets), tuple(arenas), tuple(bounds), tuple(largest))
+        kinds.append({kind: sum(b.nbytes for b in newest.values() if b.kind is kind) for kind in BufferKind})
+    return MemoryPlan(tuple(offsets), tuple(arenas), tuple(sums), tuple(largest), tuple(kinds))
 
 
 def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
@@ -178,8 +187,8 @@ def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: i
 
 def _plan_worker(
     sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Sequence[int]
-) -> tuple[tuple[int, ...], int, int, int]:
-    """Offsets, arena bytes, lower bound in bytes and the tick of the peak of one worker."""
+) -> tuple[tuple[int, ...], int, Ticks]:
+    """Offsets, arena bytes, and live bytes by tick of one worker."""
     merged_births, merged_deaths = births.copy(), deaths.copy()
     np.minimum.at(merged_births, hosts, births)
     np.maximum.at(merged_deaths, hosts, deaths)
@@ -187,9 +196,8 @@ def _plan_worker(
     owners = np.flatnonzero((np.asarray(hosts) == np.arange(len(sizes))) & (births <= deaths) & (sizes > 0))
     offsets = np.zeros(len(sizes), np.int64)
     if not len(owners):
-        return tuple(offsets.tolist()), 0, 0, 0
+        return tuple(offsets.tolist()), 0, np.zeros(1, np.int64)
     aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     offsets[owners], arena = place(aligned, births[owners], deaths[owners])
     live = live_sizes(sizes[owners], births[owners], deaths[owners])
-    peak = int(live.argmax())
-    return tuple(offsets[np.asarray(hosts)].tolist()), arena, int(live[peak]), peak
+    return tuple(offsets[np.asarray(hosts)].tolist()), arena, live
