@@ -46,7 +46,7 @@ FUNCTION_ROUNDINGS = 8
 """Units of rounding that a library function such as `exp` may be off by."""
 REARRANGEMENT_ROUNDINGS = 8
 """Roundings by which a kernel may exceed the number of terms of a sum, such as a factor applied per term."""
-MONOTONE = frozenset({"exp", "expm1", "log", "log1p", "relu", "sigmoid", "softrelu", "sqrt", "tanh", "sinh"})
+MONOTONE = frozenset({"exp", "expm1", "log", "log1p", "relu", "sigmoid", "softplus", "sqrt", "tanh", "sinh"})
 
 
 @dataclass(frozen=True, slots=True)
