@@ -104,7 +104,7 @@ def _fresh(star: str, number: int, taken: set[str]) -> Iterator[str]:
 def _binders(binders: tuple[ast.Binder, ...], names: Mapping[str, tuple[str, ...]]) -> Iterator[ast.Binder]:
     for binder in binders:
         if binder.star:
-            yield from (ast.Binder(name, binder.extent, span=binder.span) for name in names[binder.name])
+            yield from (ast.Binder(name, span=binder.span) for name in names[binder.name])
         else:
             yield binder
 
