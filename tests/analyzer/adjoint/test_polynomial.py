@@ -13,6 +13,7 @@ from tofu.analyzer.adjoint.inversion import Inversion, invert
 from tofu.analyzer.adjoint.polynomial import Polynomial, Ranges, expression
 from tofu.tdl import format_expression, parse_expression
 from tofu.tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+from tofu.tdl.traverse import transform
 
 N = Extent("t", 0)
 X, Y = Variable("x"), Variable("y")
@@ -96,6 +97,46 @@ def test_simplifications(text: str, simple: str) -> None:
     form = RANGES.polynomial(parse_expression(text))
     assert form == expected
     assert len(format_expression(expression(form))) <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("x // 0", "x // 0"),
+        ("(x + 1) % 0", "(x + 1) % 0"),
+        ("x // 1", "x"),
+        ("7 // 2", "3"),
+        ("-7 // 2", "-4"),
+        ("-7 % 4", "1"),
+        ("x // n", "0"),
+        ("x % n", "x"),
+        ("(x + n) // n", "1"),
+        ("(x + n) % n", "x"),
+        ("(n * y + x) // n", "y"),
+        ("(n * y + x) % n", "x"),
+        ("(4 * y + x % 4) // 4", "y"),
+        ("(x - 1) // n", "(x - 1) // t.shape[0]"),
+        ("(x - 1) % n", "(x - 1) % t.shape[0]"),
+        ("y // 3", "0"),
+        ("y % 3", "y"),
+        ("y // 2 // 2", "0"),
+        ("2 * y // 2 % 4", "y"),
+        ("x % 3 % 3", "x % 3"),
+        ("x % 3 // 3", "0"),
+        ("x % 3 % 2", "x % 3 % 2"),
+        ("x // 2 // n", "0"),
+        ("(x + n) // 2 // 3", "(x + t.shape[0]) // 6"),
+        ("x // -2 // 3", "x // -2 // 3"),
+        ("x // 2 // -3", "x // 2 // -3"),
+        ("(x + y) // 2 // y", "(x + y) // 2 // y"),
+        ("(x + y) // (x + y)", "1"),
+        ("(x + y) // (x - y)", "(x + y) // (x - y)"),
+        ("n * x // (n * y)", "x * t.shape[0] // (y * t.shape[0])"),
+    ],
+)
+def test_quotients_and_remainders(text: str, normal: str) -> None:
+    named = transform(parse_expression(text), lambda node: N if node == Variable("n") else node)
+    assert format_expression(expression(RANGES.polynomial(named))) == normal
 
 
 @pytest.mark.parametrize(

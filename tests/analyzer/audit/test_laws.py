@@ -6,8 +6,9 @@ import pytest
 
 from tofu import tdl
 from tofu.analyzer.audit.laws import concat_law, reduce_law, used_as_value
-from tofu.tdl.ast import Reducer
+from tofu.tdl.ast import Reduce, Reducer
 
+SUMS = "Sum is associative and commutative"
 HOLDS = {
     "Sum(lambda j: A[i, j])": Reducer.SUM,
     "Max(lambda j: A[i, j])": Reducer.MAX,
@@ -41,6 +42,33 @@ def test_laws_carry_a_reducer_to_the_top(body: str) -> None:
     assert "associative and commutative" in law
 
 
+@pytest.mark.parametrize(
+    ("body", "law"),
+    [
+        ("Sum(lambda j: A[i, j])", SUMS),
+        ("-Sum(lambda j: A[i, j])", f"{SUMS}; -(a + b) = -a + -b"),
+        ("2 * Sum(lambda j: A[i, j])", f"{SUMS}; (a + b) * c = a * c + b * c"),
+        ("Sum(lambda j: A[i, j]) / 2", f"{SUMS}; (a + b) / c = a / c + b / c"),
+        ("Sum(lambda k=2: Sum(lambda j: A[i, j] * k))", f"{SUMS}; Sums exchange"),
+        (
+            "Sum(lambda j: A[i, j]) - Sum(lambda j: A[i, j] ** 2)",
+            f"{SUMS}; (a + b) - (c + d) = (a - c) + (b - d)",
+        ),
+    ],
+)
+def test_laws_are_named_from_the_reduction_up(body: str, law: str) -> None:
+    assert reduce_law(description(body), "j", Reducer.SUM) == law
+
+
+def test_custom_reducers_promise_what_is_not_proven() -> None:
+    text = (
+        "def op(A):\n    Both = Reducer(lambda a, b: a + b, 0)\n    return lambda i: Both(lambda j: A[i, j])"
+    )
+    parsed = tdl.parse(text)
+    assert isinstance(parsed.outputs[0].body, Reduce)
+    assert reduce_law(parsed, "j", parsed.outputs[0].body.reducer) is None
+
+
 @pytest.mark.parametrize("body", FAILS)
 def test_no_law_where_parts_do_not_combine(body: str) -> None:
     assert reduce_law(description(body), "j", FAILS[body]) is None
@@ -58,3 +86,4 @@ def test_variables_used_as_values() -> None:
     assert used_as_value(description(text), "i")
     assert used_as_value(description(text), "j")
     assert not used_as_value(description("Sum(lambda j: A[i, j])"), "j")
+    assert not used_as_value(description("-pad(A[i, 0], 1) * where(A[i, 1] > 0, 1, 2)"), "i")
