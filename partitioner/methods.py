@@ -58,10 +58,7 @@ def partition(graph: Graph, workers: int, method: str = "recursive") -> Plan:
         operation.name: solution.strategies[number]
         for operation, number in zip(graph.operations, network.operation_class, strict=True)
     }
-    totals = [
-        count_bytes(graph, layouts, strategies, solution.factors, steps)
-        for steps in range(len(solution.factors) + 1)
-    ]
+    totals = count_bytes(graph, layouts, strategies, solution.factors)
     assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
     return Plan(
         fingerprint=fingerprint(graph),

@@ -85,10 +85,7 @@ class Plan:
             )
 
     def _check_costs(self, graph: Graph) -> None:
-        totals = [
-            count_bytes(graph, self.layouts, self.strategies, self.factors, steps)
-            for steps in range(len(self.factors) + 1)
-        ]
+        totals = count_bytes(graph, self.layouts, self.strategies, self.factors)
         recounted = tuple(after - before for before, after in pairwise(totals))
         if recounted != self.step_cost_bytes or totals[-1] != self.cost_bytes:
             raise PlanError(

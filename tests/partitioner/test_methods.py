@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tofu.partitioner import METHODS, lower, partition
+from tofu.partitioner.plan import contributors
 from tofu.partitioner.recount import count_bytes
 
 TOY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -19,7 +22,9 @@ def test_plans_verify_and_lower(graph, method, workers):
     assert plan.method == method
     plan.verify(graph)
     assert lower(graph, plan).planned_bytes == plan.cost_bytes
-    assert plan.cost_bytes == count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
+    totals = count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
+    assert [after - before for before, after in pairwise(totals)] == list(plan.step_cost_bytes)
+    assert totals[-1] == plan.cost_bytes == sum(entry.bytes for entry in contributors(graph, plan))
 
 
 @TOY
