@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 
 from tofu import GraphError, models
@@ -33,13 +35,74 @@ def test_rnns_have_the_published_weights(size: tuple[int, int], gib: float) -> N
     assert model.weight_state_bytes / GIB == pytest.approx(gib, rel=0.05)
 
 
+PUBLISHED = {
+    "alexnet": 62_378_344,
+    "vgg-11": 132_863_336,
+    "vgg-13": 133_047_848,
+    "vgg-16": 138_357_544,
+    "vgg-19": 143_667_240,
+    "inception-v3": 23_834_568,
+    "gpt-12-768": 124_439_808,
+    "gpt-24-1024": 354_823_168,
+    "gpt-36-1280": 774_030_080,
+    "gpt-48-1600": 1_557_611_200,
+}
+"""AlexNet with its two halves merged into one; Inception-v3 without its auxiliary classifier."""
+
+
+@pytest.mark.parametrize(("name", "weights"), PUBLISHED.items())
+def test_published_parameter_counts(name: str, weights: int) -> None:
+    assert models.get(name, batch=1).weight_count == weights
+
+
 @pytest.mark.parametrize(
-    ("name", "weights"),
-    [("mlp", 109_386), ("lenet", 431_080), ("resnet-18", 11_689_512), ("resnet-50", 25_557_032)],
+    ("depth", "published"),
+    [(18, 11_689_512), (34, 21_797_672), (50, 25_557_032), (101, 44_549_160), (152, 60_192_808)],
 )
-def test_known_parameter_counts(name: str, weights: int) -> None:
-    """For resnet the published post-activation networks, whose normalisation differs by a few thousand."""
-    assert models.get(name, batch=2).weight_count == pytest.approx(weights, rel=1e-3)
+def test_residual_networks_differ_from_the_published_as_their_form_does(depth: int, published: int) -> None:
+    """The published ones normalise after their convolutions, also in shortcuts, these before and the data.
+
+    Scales and offsets telescope along the units. The first basic unit has a projection here and none there.
+    """
+    bottleneck = depth >= 50
+    outputs = [256, 512, 1024, 2048] if bottleneck else [64, 128, 256, 512]
+    projected = outputs if bottleneck else outputs[1:]
+    units = 64 - outputs[-1]
+    normalised = 3 + units + outputs[-1] - sum(projected)
+    projection = 0 if bottleneck else 64 * 64
+    assert models.get(f"resnet-{depth}", batch=1).weight_count == published + 2 * normalised + projection
+
+
+def blocks(name: str, *prefixes: str) -> int:
+    """The parameters of those layers alone."""
+    parameters = models.get(name, batch=1).parameters
+    return sum(prod(shape) for name, shape in parameters.items() if name.startswith(prefixes))
+
+
+def test_transformers_have_the_published_layers() -> None:
+    """BERT's, base and large; those of the first transformer, whose decoder layers have 4,204,032 each."""
+    assert blocks("transformer-encoder-12-768", "layer") == 85_054_464
+    assert blocks("transformer-encoder-24-1024", "layer") == 302_309_376
+    assert blocks("transformer-decoder-6-512", "decoder") == 6 * 4_204_032
+    assert blocks("transformer-6-512", "encoder", "decoder") == 6 * (3_152_384 + 4_204_032)
+
+
+def test_bert_has_all_but_the_segments() -> None:
+    """108,891,648 without its pooler, of which two segments take 2 * 768."""
+    assert models.get("transformer-encoder-12-768").weight_count == 108_891_648 - 2 * 768
+
+
+@pytest.mark.parametrize(("name", "gates"), [("lstm", 4), ("gru", 3)])
+def test_language_models_have_the_weights_of_their_gates(name: str, gates: int) -> None:
+    model = models.get(name, batch=2, layers=2, hidden=512, embedding=512, vocabulary=10_000, steps=4)
+    cell = gates * 512 * (512 + 512 + 2)
+    assert model.weight_count == 10_000 * 512 + 2 * cell + 10_000 * (512 + 1)
+
+
+@pytest.mark.parametrize(("name", "weights"), [("mlp", 109_386), ("lenet", 431_080)])
+def test_small_networks(name: str, weights: int) -> None:
+    """As counted from the graphs of MXNet's tutorials."""
+    assert models.get(name, batch=2).weight_count == weights
 
 
 def test_defaults() -> None:
@@ -48,6 +111,11 @@ def test_defaults() -> None:
     assert models.get("rnn-2-64").parameters["lstm_l1_i2h_weight"] == (256, 64)
     assert models.get("rnn-2-1k").parameters == models.get("rnn-2-1024").parameters
     assert models.get("mlp").batch == 64
+    assert models.get("alexnet").batch == 128
+    assert models.get("inception-v3").data == {"data": (32, 3, 299, 299)}
+    assert models.get("gpt-12-768").shapes == {"data": (8, 1024), "softmax_label": (8, 1024)}
+    assert models.get("transformer-decoder-6-512").data == {"data": (32, 128), "memory": (32, 128, 512)}
+    assert models.get("transformer-6-512").data == {"data": (32, 128), "source": (32, 128)}
 
 
 def test_a_wide_network_on_small_images() -> None:
@@ -80,8 +148,7 @@ def test_the_same_name_gives_the_same_symbol() -> None:
 
 def test_every_listed_name_is_known() -> None:
     for name in models.names():
-        if not name.startswith(("wresnet-1", "rnn")):
-            assert models.get(name, batch=1).name == name
+        assert models.get(name, batch=1).name == name
     assert "wresnet-152-10" in models.names()
     assert "rnn-10-8k" in models.names()
 
@@ -93,6 +160,9 @@ def test_every_listed_name_is_known() -> None:
         ("resnet-51", "did you mean resnet-50 or"),
         ("wresnet-51-4", "6n . 4"),
         ("zzz", "there are mlp, lenet"),
+        ("vgg-12", "did you mean vgg-"),
+        ("gpt-12", "did you mean gpt-12-768"),
+        ("gpt-12-0", "did you mean gpt-"),
     ],
 )
 def test_an_unknown_model(name: str, message: str) -> None:
@@ -101,6 +171,8 @@ def test_an_unknown_model(name: str, message: str) -> None:
 
 
 def test_bad_options() -> None:
+    with pytest.raises(GraphError, match="a width of 64 cannot be divided among heads=3"):
+        models.get("gpt-2-64", heads=3)
     with pytest.raises(GraphError, match="has no option 'colour'; it has batch, image, classes"):
         models.get("lenet", colour=3)
     for batch in (0, -1, 2.5, True):
