@@ -17,17 +17,17 @@ Run = Callable[[], None]
 def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """The convolution; nothing is empty."""
     patches = Patches(data, windows, workspace)
-    weights = Weights(filters, workspace)
+    weights = Weights.apart(filters, workspace)
     results = Images(out, windows, patches.largest, workspace)
     terms = workspace.array((patches.largest.places_in(windows) * len(filters),), out.dtype)
 
     def run() -> None:
         weights.refresh()
         for block, (first, *rest) in patches.gathered():
-            total = np.matmul(weights.apart[0], first, out=results.matrices(block))
+            total = np.matmul(weights.matrices[0], first, out=results.matrices(block))
             term = terms[: total.size].reshape(total.shape)
             for tap, matrices in enumerate(rest, 1):
-                np.add(total, np.matmul(weights.apart[tap], matrices, out=term), out=total)
+                np.add(total, np.matmul(weights.matrices[tap], matrices, out=term), out=total)
             results.store(block, total)
 
     return run
@@ -37,19 +37,15 @@ def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, 
     """The gradient of the filters; nothing is empty."""
     patches = Patches(data, windows, workspace)
     heads = Images(gradient, windows, patches.largest, workspace)
-    filters, channels = out.shape[:2]
-    axes = (2, 0, *range(3, out.ndim), 1)
-    total = WeightTotal(out, (windows.taps[0], filters, windows.side_taps * channels), axes, workspace)
+    total = WeightTotal.apart(out, workspace)
 
     def run() -> None:
-        target = total.matrices
+        total.restart()
         for block, taps in patches.gathered():
             for image, head in enumerate(heads.load(block)):
                 for tap, matrices in enumerate(taps):
-                    np.matmul(head, matrices[image].T, out=target[tap])
-                if target is total.term:
-                    total.add_term()
-                target = total.term
+                    np.matmul(head, matrices[image].T, out=total.target[tap])
+                total.add()
         total.store()
 
     return run

@@ -27,14 +27,14 @@ def images_together(images: int, elements: int) -> int:
 def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """The convolution; nothing is empty."""
     columns = _Columns(data, windows, workspace)
-    weights = Weights(filters, workspace)
+    weights = Weights.joined(filters, workspace)
     results = workspace.array((columns.most * len(filters),), out.dtype)
 
     def run() -> None:
         weights.refresh()
         for block, matrix in columns.blocks():
             result = results[: len(filters) * matrix.shape[1]].reshape(len(filters), -1)
-            np.matmul(weights.joined, matrix, out=result)
+            np.matmul(weights.matrices, matrix, out=result)
             target = block.of(out).swapaxes(0, 1)
             np.copyto(target, result.reshape(target.shape))
 
@@ -44,42 +44,40 @@ def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace
 def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """The gradient of the filters; nothing is empty."""
     columns = _Columns(data, windows, workspace)
-    filters, channels = out.shape[:2]
-    heads = workspace.array((columns.most * filters,), gradient.dtype)
-    axes = (0, 2, *range(3, out.ndim), 1)
-    total = WeightTotal(out, (filters, prod(windows.taps) * channels), axes, workspace)
+    heads = workspace.array((columns.most * len(out),), gradient.dtype)
+    total = WeightTotal.joined(out, workspace)
 
     def run() -> None:
-        target = total.matrices
+        total.restart()
         for block, matrix in columns.blocks():
             source = block.of(gradient).swapaxes(0, 1)
             head = heads[: source.size].reshape(source.shape)
             np.copyto(head, source)
-            np.matmul(head.reshape(filters, -1), matrix.T, out=target)
-            if target is total.term:
-                total.add_term()
-            target = total.term
+            np.matmul(head.reshape(len(out), -1), matrix.T, out=total.target)
+            total.add()
         total.store()
 
     return run
 
 
 class _Columns:
-    """The windows of a block as one matrix `[tap and channel, image and place]`; `most` places at a time."""
+    """The windows of a block as one matrix `[channel and tap, image and place]`; `most` places at a time."""
 
     def __init__(self, data: Array, windows: Windows, workspace: Workspace) -> None:
         share = JOINED_BLOCKS * len(windows.phases) / windows.taps[0]
         self._patches = Patches(data, windows, workspace, share)
-        self._rows = prod(windows.taps) * data.shape[1]
+        self._taps = windows.taps[0], windows.side_taps
+        self._rows = data.shape[1] * prod(windows.taps)
         self.most = self._patches.largest.places_in(windows)
         self._memory = workspace.array((self._rows * self.most,), data.dtype)
 
     def blocks(self) -> Iterator[tuple[Block, Array]]:
         """Each block and its matrix, valid until the next one."""
         for block, taps in self._patches.gathered():
-            count, rows, places = taps[0].shape
+            count, _, places = taps[0].shape
             matrix = self._memory[: self._rows * count * places]
-            stacked = matrix.reshape(len(taps), rows, count, places)
-            for target, source in zip(stacked, taps, strict=True):
-                np.copyto(target, source.swapaxes(0, 1))
+            stacked = matrix.reshape(-1, *self._taps, count, places)
+            for tap, gathered in enumerate(taps):
+                source = gathered.reshape(count, self._taps[1], -1, places)
+                np.copyto(stacked[:, tap], source.transpose(2, 1, 0, 3))
             yield block, matrix.reshape(self._rows, count * places)

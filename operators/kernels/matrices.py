@@ -10,45 +10,86 @@ from .patches import Block, Sizes, Windows, flat
 
 
 class Weights:
-    """Filters `[filter, channel, *tap]` as matrices, in the order of gathered windows.
+    """Filters `[filter, channel, *tap]` as `matrices`, copied by `refresh` unless they lie so already.
 
-    `apart`: `[first tap, filter, side tap and channel]`; `joined`: `[filter, tap and channel]`. Whichever
-    of filters and channels is denser in memory stays so, since copying along the other is slow.
+    Whichever of filters and channels is denser in memory stays so: copying along the other is slow.
     """
 
-    def __init__(self, filters: Array, workspace: Workspace) -> None:
-        count, _, taps, *side = filters.shape
-        axes = range(3, 3 + len(side))
-        if abs(filters.strides[0]) < abs(filters.strides[1]):
-            self._source = filters.transpose(2, *axes, 1, 0)
-            self._memory = workspace.array(self._source.shape, filters.dtype)
-            self.apart: Array = self._memory.reshape(taps, -1, count).swapaxes(1, 2)
-            self.joined: Array = self._memory.reshape(-1, count).T
-        else:
-            self._source = filters.transpose(0, 2, *axes, 1)
-            self._memory = workspace.array(self._source.shape, filters.dtype)
-            self.apart = self._memory.reshape(count, taps, -1).swapaxes(0, 1)
-            self.joined = self._memory.reshape(count, -1)
+    def __init__(self, source: Array, memory: Array | None, matrices: Array) -> None:
+        self._source = source
+        self._memory = memory
+        self.matrices = matrices
+
+    @classmethod
+    def apart(cls, filters: Array, workspace: Workspace) -> Weights:
+        """`[first tap, filter, side tap and channel]`."""
+        count, _, taps = filters.shape[:3]
+        side = range(3, filters.ndim)
+        if _filters_inside(filters):
+            source = filters.transpose(2, *side, 1, 0)
+            memory = workspace.array(source.shape, filters.dtype)
+            return cls(source, memory, memory.reshape(taps, -1, count).swapaxes(1, 2))
+        source = filters.transpose(2, 0, *side, 1)
+        memory = workspace.array(source.shape, filters.dtype)
+        return cls(source, memory, memory.reshape(taps, count, -1))
+
+    @classmethod
+    def joined(cls, filters: Array, workspace: Workspace) -> Weights:
+        """`[filter, channel and tap]`."""
+        if (matrix := _as_rows(filters)) is not None:
+            return cls(filters, None, matrix)
+        if _filters_inside(filters):
+            source = np.moveaxis(filters, 0, -1)
+            memory = workspace.array(source.shape, filters.dtype)
+            return cls(source, memory, memory.reshape(-1, len(filters)).T)
+        memory = workspace.array(filters.shape, filters.dtype)
+        return cls(filters, memory, memory.reshape(len(filters), -1))
 
     def refresh(self) -> None:
         """Read the filters anew."""
-        np.copyto(self._memory, self._source)
+        if self._memory is not None:
+            np.copyto(self._memory, self._source)
 
 
 class WeightTotal:
-    """The gradient of filters: products added up in memory of their own, then stored."""
+    """The gradient of filters `[filter, channel, *tap]`: a sum of products, in memory of its own or in `out`.
 
-    def __init__(self, out: Array, shape: Sizes, axes: Sizes, workspace: Workspace) -> None:
-        """`shape` is that of the matrices; `axes` says which axes of `out` they consist of, in order."""
-        self._target = out.transpose(axes)
-        self.matrices = workspace.array(shape, out.dtype)
-        self.term = workspace.array(shape, out.dtype)
+    `target` is where the next product belongs; `add` it when it is there, and `store` the sum of all.
+    """
 
-    def add_term(self) -> None:
-        np.add(self.matrices, self.term, out=self.matrices)
+    def __init__(self, out: Array, total: Array | None, shape: Sizes, workspace: Workspace) -> None:
+        """`out` has its axes in the order of the products, which have `shape`; `total` is its own memory."""
+        self._out = out
+        self._stored = total is not None
+        self._total = workspace.array(shape, out.dtype) if total is None else total
+        self._term = workspace.array(shape, out.dtype)
+        self.target = self._total
+
+    @classmethod
+    def apart(cls, out: Array, workspace: Workspace) -> WeightTotal:
+        """Of products `[first tap, filter, side tap and channel]`."""
+        ordered = out.transpose(2, 0, *range(3, out.ndim), 1)
+        return cls(ordered, None, (*ordered.shape[:2], ordered[0, 0].size), workspace)
+
+    @classmethod
+    def joined(cls, out: Array, workspace: Workspace) -> WeightTotal:
+        """Of products `[filter, channel and tap]`."""
+        return cls(out, _as_rows(out), (len(out), out[0].size), workspace)
+
+    def restart(self) -> None:
+        """Begin a sum."""
+        self.target = self._total
+
+    def add(self) -> None:
+        """Count the product that was written to `target`."""
+        if self.target is self._term:
+            np.add(self._total, self._term, out=self._total)
+        self.target = self._term
 
     def store(self) -> None:
-        np.copyto(self._target, self.matrices.reshape(self._target.shape))
+        """Write the sum to the output."""
+        if not self._stored:
+            np.copyto(self._out, self._total.reshape(self._out.shape))
 
 
 class Images:
@@ -84,3 +125,15 @@ class Images:
     def _size(self, block: Block) -> int:
         filters: int = self._array.shape[1]
         return filters * block.places_in(self._windows)
+
+
+def _filters_inside(filters: Array) -> bool:
+    return abs(filters.strides[0]) < abs(filters.strides[1])
+
+
+def _as_rows(filters: Array) -> Array | None:
+    """`[filter, channel and tap]` of the same memory, or None where a filter is not in one piece."""
+    if not filters[0].flags.c_contiguous or filters.strides[0] < filters[0].nbytes:
+        return None
+    shape, strides = (len(filters), filters[0].size), (filters.strides[0], filters.itemsize)
+    return np.lib.stride_tricks.as_strided(filters, shape, strides)
