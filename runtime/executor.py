@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from ..dataflow.graph import Tensor
 from ..dataflow.partitioned import PartitionedGraph
-from ..errors import DataError, ShapeError
+from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from .memory import plan_memory
 from .numpy_engine import NumpyEngine
 from .schedule import schedule
+from .timing import StepSeconds
 
 WATCHDOG_SECONDS = 600.0
 
@@ -23,7 +24,8 @@ class Executor:
     """A partitioned graph in memory, ready to run.
 
     `memory` is the memory plan. `threads` and `watchdog_seconds` (how long no worker may make progress
-    before the run is given up) are the engine's. Use it as a context manager, or call `close`.
+    before the run is given up) are the engine's. `timed` makes it measure every instruction. Use it as a
+    context manager, or call `close`.
     """
 
     def __init__(
@@ -32,18 +34,21 @@ class Executor:
         *,
         threads: int | None = None,
         watchdog_seconds: float = WATCHDOG_SECONDS,
+        timed: bool = False,
     ) -> None:
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
         self._tensors = {tensor.name: tensor for tensor in partitioned.graph.tensors}
         self._lasting = {tensor.index for tensor in partitioned.graph.tensors if tensor.role.persistent}
         self._lasting.update(partitioned.graph.outputs)
+        self._seconds = StepSeconds(partitioned) if timed else None
         self._engine = NumpyEngine(
             partitioned,
             self.memory,
             schedule(partitioned, self.memory),
             threads=threads,
             watchdog_seconds=watchdog_seconds,
+            seconds=self._seconds,
         )
 
     @property
@@ -62,6 +67,16 @@ class Executor:
         return max(
             map(sum, zip(self.memory.arena_bytes, self._engine.workspace_bytes, strict=True)), default=0
         )
+
+    @property
+    def operator_seconds(self) -> dict[str, float]:
+        """Processor seconds of the last iteration by operator, all workers together, largest first.
+
+        Raises ExecutionError unless the executor was made with `timed=True`.
+        """
+        if self._seconds is None:
+            raise ExecutionError("this executor does not measure instructions; make it with timed=True")
+        return self._seconds.by_operator()
 
     @property
     def failed(self) -> bool:

@@ -33,6 +33,7 @@ ITEM_BYTES = 8
 @dataclass(frozen=True)
 class FakeDescription:
     tensor_names: tuple[str, ...]
+    name: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,9 @@ def _total(call: KernelCall) -> Callable[[], None]:
     return lambda: out.__setitem__(..., a.sum() * factors)
 
 
-ADD = FakeBound(FakeDescription(("a", "b")), ("i",), frozenset({"a", "b"}), _add)
-SHIFT = FakeBound(FakeDescription(("a",)), ("i",), frozenset(), _shift)
-TOTAL = FakeBound(FakeDescription(("a",)), ("i", "k"), frozenset(), _total)
+ADD = FakeBound(FakeDescription(("a", "b"), "add"), ("i",), frozenset({"a", "b"}), _add)
+SHIFT = FakeBound(FakeDescription(("a",), "shift"), ("i",), frozenset(), _shift)
+TOTAL = FakeBound(FakeDescription(("a",), "total"), ("i", "k"), frozenset(), _total)
 
 
 def whole_result(bound: FakeBound, inputs: Sequence[Any], length: int) -> Any:

@@ -1,0 +1,41 @@
+"""Where the processor time of an iteration goes, instruction by instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import thread_time
+
+from ..dataflow.partitioned import Compute, PartitionedGraph
+from .collectives import Step
+
+
+class StepSeconds:
+    """Processor seconds that every instruction of every worker took in the last iteration."""
+
+    def __init__(self, partitioned: PartitionedGraph) -> None:
+        self._partitioned = partitioned
+        self._seconds = [[0.0] * len(program.instructions) for program in partitioned.programs]
+
+    def timed(self, worker: int, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """A worker's steps, each measured by the clock of the thread that runs it."""
+        return tuple(self._timed(self._seconds[worker], index, step) for index, step in enumerate(steps))
+
+    def by_operator(self) -> dict[str, float]:
+        """Seconds of all workers by the operator's name, or `MultiFetch` and `Reduce`; largest first."""
+        totals: dict[str, float] = {}
+        for program, seconds in zip(self._partitioned.programs, self._seconds, strict=True):
+            for instruction, taken in zip(program.instructions, seconds, strict=True):
+                name = type(instruction).__name__
+                if isinstance(instruction, Compute):
+                    name = self._partitioned.graph.operations[instruction.operation].bound.description.name
+                totals[name] = totals.get(name, 0.0) + taken
+        return dict(sorted(totals.items(), key=lambda item: -item[1]))
+
+    @staticmethod
+    def _timed(seconds: list[float], index: int, step: Step) -> Step:
+        def run() -> None:
+            started = thread_time()
+            step()
+            seconds[index] = thread_time() - started
+
+        return run
