@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, models, operators, testing
+    from . import errors, models, mx, operators, testing
     from .dataflow import rnn, sym
     from .errors import (
         DataError,
@@ -58,6 +58,7 @@ _HOMES = {
 _MODULES = {
     "errors": "errors",
     "models": "models",
+    "mx": "mx",
     "operators": "operators",
     "rnn": "dataflow.rnn",
     "sym": "dataflow.sym",
@@ -89,6 +90,7 @@ __all__ = [
     "load",
     "lower",
     "models",
+    "mx",
     "op",
     "operators",
     "parse",
@@ -116,12 +118,20 @@ def __dir__() -> list[str]:
 
 
 def _let_symbols_bind() -> None:
-    """Give `Symbol.simple_bind` the search and the runtime, which lie to the right of symbols."""
+    """Give `Symbol.simple_bind` and `bind` the search and the runtime, which lie to the right of symbols."""
     from .dataflow.symbol import Symbol
 
-    def bind(symbol: Symbol, context: Any, **arguments: Any) -> Any:
-        from .module import simple_bind
+    class Face:
+        """The functions of `tofu.module`, which is imported when one is called."""
 
-        return simple_bind(symbol, context, **arguments)
+        def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any:
+            from .module import simple_bind
 
-    Symbol.binder = bind
+            return simple_bind(symbol, context, **arguments)
+
+        def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any:
+            from .module import bind
+
+            return bind(symbol, context, args, *others, **options)
+
+    Symbol.binder = Face()

@@ -15,7 +15,7 @@ from .runtime import bound_symbol, module
 from .runtime.context import Context, cpu
 from .runtime.initializer import WeightRule
 
-__all__ = ["Context", "Module", "cpu", "simple_bind"]
+__all__ = ["Context", "Module", "bind", "cpu", "simple_bind"]
 
 
 class Module(module.Module):
@@ -59,6 +59,11 @@ class Module(module.Module):
 def simple_bind(symbol: Symbol, context: Any = None, **arguments: Any) -> bound_symbol.BoundSymbol:
     """Arrays for a symbol's arguments and gradients, partitioned over the context; see `bound_symbol`."""
     return bound_symbol.simple_bind(symbol, context, lower=_partitioned, **arguments)
+
+
+def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> bound_symbol.BoundSymbol:
+    """A symbol bound to the user's arrays, partitioned over the context; see `bound_symbol.bind`."""
+    return bound_symbol.bind(symbol, context, args, *others, lower=_partitioned, **options)
 
 
 def _partitioned(graph: Graph, workers: int) -> PartitionedGraph:

@@ -6,14 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import GraphError, OperatorError
 from ..operators import registry
 from ..operators.operator import Operator
 from .naming import current_scope, suggestion
-from .node import NO_ATTRIBUTES, Entry, Node, duplicate_name, topological
+from .node import NO_ATTRIBUTES, Entry, Node, duplicate_name, topological, visible_outputs
+from .place import Place, caller
+from .settings import UNMARKED, current_settings, for_slot, mark, marked
 from .symbol import Symbol
 
 TIE = "__tie__"
+VARIABLE_SETTINGS = ("shape", "attr", "dtype", "init", "lr_mult", "wd_mult")
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -22,28 +27,33 @@ def variable(
     shape: Sequence[int | None] | None = None,
     *,
     attr: Mapping[str, str] | None = None,
-    dtype: str | None = None,
+    dtype: object = None,
     init: object = None,
     lr_mult: float | None = None,
     wd_mult: float | None = None,
+    **settings: str,
 ) -> Symbol:
     """An input of the network: data, a label or a parameter. 0 or None in `shape` is an unknown extent.
 
     `init` is an initializer's JSON text or an object with `dumps()`; the multipliers scale the learning
-    rate and the weight decay of this parameter.
+    rate and the weight decay of this parameter. Further keywords, `__layout__`, are settings as text.
     """
     if not isinstance(name, str) or not name:
         raise GraphError(f"a variable's name must be text, not {name!r}")
-    text = {str(key): str(value) for key, value in (attr or {}).items()}
-    settings = {
+    if bare := [key for key in settings if key != mark(key)]:
+        raise GraphError(
+            f"variable {name!r} has no setting {bare[0]!r}{suggestion(bare[0], VARIABLE_SETTINGS)}"
+        )
+    text = marked(current_settings().get(attr)) | marked(settings)
+    known = {
         "__shape__": None if shape is None else str(tuple(extent or 0 for extent in shape)),
-        "__dtype__": dtype,
+        "__dtype__": None if dtype is None else plain(dtype, "dtype"),
         "__init__": init.dumps() if hasattr(init, "dumps") else init,
         "__lr_mult__": lr_mult,
         "__wd_mult__": wd_mult,
     }
-    text |= {key: str(value) for key, value in settings.items() if value is not None}
-    node = _variable_node(name, text)
+    text |= {key: str(value) for key, value in known.items() if value is not None}
+    node = Node(name, None, (), NO_ATTRIBUTES, text, ("output",), caller())
     current_scope().claim(name)
     return Symbol((Entry(node, 0),))
 
@@ -86,39 +96,67 @@ def compose(
     settings: Mapping[str, str] = NOTHING,
 ) -> Symbol:
     """`apply` with everything apart; `hint` begins an automatic name."""
+    place = caller()
+    try:
+        return _compose(operator, positional, values, named, name, hint, settings, place)
+    except (OperatorError, GraphError) as error:
+        raise type(error)(f"{error}\n  at {place}" if place else str(error)) from error
+
+
+def _compose(
+    operator: Operator | str,
+    positional: Sequence[Symbol],
+    values: Mapping[str, Any],
+    named: Mapping[str, Symbol],
+    name: str | None,
+    hint: str | None,
+    settings: Mapping[str, str],
+    place: Place | None,
+) -> Symbol:
     called = operator if isinstance(operator, str) else operator.name
     operator = registry.get(operator) if isinstance(operator, str) else operator
-    values = {key: value for key, value in values.items() if value is not None}
+    values = {key: plain(value, key) for key, value in values.items() if value is not None}
+    direct = {key: str(value) for key, value in values.items() if key in UNMARKED or key == mark(key)}
+    values = {key: value for key, value in values.items() if key not in direct}
     if operator.count_attribute is not None:
-        values.setdefault(operator.count_attribute, len(positional))
+        values.setdefault(operator.count_attribute, len(positional) + len(named))
     attributes = operator.attributes(values)
     scope = current_scope()
     name = scope.name(name, hint or called.lower())
     text = {key: str(value) for key, value in values.items()}
+    settings = marked(current_settings().get({**settings, **direct}))
     slots = (*operator.arguments(attributes), *operator.auxiliary)
     given = _assign(operator, name, slots, positional, named)
     created = {}
     for slot in slots:
         if slot not in given:
-            created[slot] = _variable_node(f"{name}_{slot}", text)
+            inherited = text | for_slot(settings, slot)
+            created[slot] = Node(f"{name}_{slot}", None, (), NO_ATTRIBUTES, inherited, ("output",), place)
             given[slot] = Entry(created[slot], 0)
-    outputs = operator.outputs(attributes)
     node = Node(
         name,
         operator,
         tuple(given[slot] for slot in slots),
         attributes,
-        text | {str(key): str(value) for key, value in settings.items()},
-        ("output",) if len(outputs) == 1 else tuple(f"output{index}" for index in range(len(outputs))),
+        text | settings,
+        visible_outputs(operator, attributes),
+        place,
     )
     repeated = [new for new in (*created.values(), node) if not scope.claim(new.name)]
     if repeated:
         _refuse_duplicates(node, repeated)
-    return Symbol([Entry(node, index) for index in range(len(outputs))])
+    return Symbol([Entry(node, index) for index in range(len(node.outputs))])
 
 
-def _variable_node(name: str, text: Mapping[str, str]) -> Node:
-    return Node(name, None, (), NO_ATTRIBUTES, text, ("output",))
+def plain(value: Any, key: str) -> Any:
+    """An attribute's value as Python writes it: NumPy's numbers become numbers, types their names."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return tuple(plain(part, key) for part in value)
+    if isinstance(value, type | np.dtype):
+        return np.dtype(value).name
+    return value
 
 
 def _assign(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..errors import GraphError
 from ..operators.attributes import Attributes
 from ..operators.operator import Operator
+from .place import Place
 
 
 class Entry(NamedTuple):
@@ -23,7 +24,8 @@ class Node:
     """A variable (`operator` is None) or an operator applied to `inputs`: arguments, then auxiliary states.
 
     `attributes` are checked and complete, `text` is what the user gave, as MXNet writes it in files:
-    strings, with settings such as `__shape__` among them. `outputs` names the visible outputs.
+    strings, with settings such as `__shape__` among them. `outputs` names the visible outputs. `place` is
+    where in the user's script the node was made, if it was.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Node:
     attributes: Attributes
     text: Mapping[str, str]
     outputs: tuple[str, ...]
+    place: Place | None = None
 
     @property
     def is_variable(self) -> bool:
@@ -47,6 +50,12 @@ class Node:
 
 
 NO_ATTRIBUTES = Attributes({})
+
+
+def visible_outputs(operator: Operator, attributes: Attributes) -> tuple[str, ...]:
+    """What an operator's outputs are called after its node's name: `output`, or `output0`, `output1`, ..."""
+    count = len(operator.outputs(attributes))
+    return ("output",) if count == 1 else tuple(f"output{index}" for index in range(count))
 
 
 def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:
@@ -93,7 +102,8 @@ def duplicate_name(first: Node, second: Node) -> GraphError:
 
 
 def _describe(node: Node) -> str:
+    made = f" ({node.place})" if node.place else ""
     if node.operator is None:
-        return "a variable"
+        return f"a variable{made}"
     inputs = ", ".join(entry.node.output_name(entry.output) for entry in node.inputs)
-    return f"{node.operator.name}({inputs})"
+    return f"{node.operator.name}({inputs}){made}"

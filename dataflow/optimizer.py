@@ -17,13 +17,16 @@ class Optimizer:
     """An update operator of the library and its attributes, the same for every parameter.
 
     `weight_decay` and `rescale` (None: one over the batch) are kept apart: the first depends on the
-    parameter, the second on the shapes.
+    parameter, the second on the shapes. The multipliers of the learning rate and the weight decay, by
+    parameter, go before those set on variables, `__lr_mult__` and `__wd_mult__`.
     """
 
     operator: str
     attributes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     weight_decay: float = 0.0
     rescale: float | None = None
+    rate_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    decay_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     def resolve(self) -> Operator:
         return registry.get(self.operator)

@@ -66,18 +66,20 @@ class LSTMCell:
     """Long short-term memory. Gates come in the order input, forget, candidate, output.
 
     Parameters are `{prefix}i2h_weight` [4 * hidden, features], `{prefix}h2h_weight` [4 * hidden, hidden] and
-    their biases [4 * hidden]; the states are the output and the memory, both [batch, hidden].
+    their biases [4 * hidden], made here unless given as `parameters`; the states are the output and the
+    memory, both [batch, hidden].
     """
 
     num_hidden: int
     prefix: str = "lstm_"
     forget_bias: float = 1.0
     state_count: ClassVar[int] = 2
-    parameters: tuple[Symbol, ...] = field(init=False, repr=False)
+    parameters: tuple[Symbol, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        bias = compose.initializer_text("lstmbias", forget_bias=self.forget_bias)
-        object.__setattr__(self, "parameters", _parameters(self.prefix, bias))
+        if not self.parameters:
+            bias = compose.initializer_text("lstmbias", forget_bias=self.forget_bias)
+            object.__setattr__(self, "parameters", _parameters(self.prefix, bias))
 
     def begin_state(self) -> list[Symbol]:
         """Zeros; the batch is inferred."""
@@ -126,10 +128,11 @@ class GRUCell:
     num_hidden: int
     prefix: str = "gru_"
     state_count: ClassVar[int] = 1
-    parameters: tuple[Symbol, ...] = field(init=False, repr=False)
+    parameters: tuple[Symbol, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", _parameters(self.prefix))
+        if not self.parameters:
+            object.__setattr__(self, "parameters", _parameters(self.prefix))
 
     def begin_state(self) -> list[Symbol]:
         """Zeros; the batch is inferred."""
@@ -222,16 +225,17 @@ def unroll(
     if layout not in ("NTC", "TNC"):
         raise GraphError(f"layout is {layout!r}, expected 'NTC' or 'TNC'")
     axis = layout.index("T")
-    steps = _split(cell.prefix, length, inputs, axis)
+    steps = steps_of(cell.prefix, length, inputs, axis)
     states = list(begin_state) if begin_state is not None else cell.begin_state()
     outputs = []
     for time, step in enumerate(steps):
         output, states = cell.step(time, step, states)
         outputs.append(output)
-    return (_merge(cell.prefix, outputs, axis) if merge_outputs else outputs), states
+    return (merged(cell.prefix, outputs, axis) if merge_outputs else outputs), states
 
 
-def _split(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
+def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
+    """One symbol [batch, features] for each step; `axis` is where time lies in one symbol of all steps."""
     if isinstance(inputs, Symbol) and len(inputs) == 1:
         if length == 1:
             name = f"{prefix}inputs"
@@ -246,7 +250,8 @@ def _split(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: in
     return steps
 
 
-def _merge(prefix: str, outputs: Sequence[Symbol], axis: int) -> Symbol:
+def merged(prefix: str, outputs: Sequence[Symbol], axis: int) -> Symbol:
+    """One symbol of the outputs of all steps, with time along `axis`."""
     stacked = [
         compose.apply(
             "expand_dims",

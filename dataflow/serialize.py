@@ -1,4 +1,4 @@
-"""Symbols as MXNet's graph files: written as 0.11 does, read from any version before 2.
+"""Symbols as MXNet's graph files: written as 0.11 or 1.x does, read from any version before 2.
 
 A user's own operator is written with its description under `__description__`, so that it can be read back.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,43 @@ from ..errors import GraphError, OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from ..operators.surface import parse
-from .node import NO_ATTRIBUTES, Entry, Node
+from .node import NO_ATTRIBUTES, Entry, Node, visible_outputs
+from .settings import UNMARKED
 from .symbol import Symbol, auxiliary_variables
 
-MXNET_VERSION = 1100
 DESCRIPTION = "__description__"
-UNMARKED_SETTINGS = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage"})
-"""Settings that MXNet before 0.9 wrote without the double underscores."""
 
 
-def to_json(symbol: Symbol) -> str:
-    """The symbol as text, a line for each node; see `Symbol.tojson`."""
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a version of MXNet writes: its number, the key of attributes, operators with another name."""
+
+    version: int
+    attributes: str
+    renamed: Mapping[str, str]
+
+
+DIALECTS: Mapping[str, Dialect] = {
+    "0.11": Dialect(1100, "attr", {}),
+    "1.x": Dialect(
+        10901,
+        "attrs",
+        {
+            "_mul": "elemwise_mul",
+            "_sub": "elemwise_sub",
+            "_div": "elemwise_div",
+            "random_uniform": "_random_uniform",
+            "random_normal": "_random_normal",
+        },
+    ),
+}
+
+
+def to_json(symbol: Symbol, dialect: str = "0.11") -> str:
+    """The symbol as text, a line for each node; see `Symbol.tojson`. GraphError for an unknown dialect."""
+    if dialect not in DIALECTS:
+        raise GraphError(f"there is no dialect {dialect!r}; known are {', '.join(DIALECTS)}")
+    spoken = DIALECTS[dialect]
     nodes = symbol.nodes
     number = {node: index for index, node in enumerate(nodes)}
     auxiliary = auxiliary_variables(nodes)
@@ -39,19 +66,20 @@ def to_json(symbol: Symbol) -> str:
 
     def written(node: Node) -> dict[str, Any]:
         operator = node.operator
-        fields: dict[str, Any] = {"op": "null" if operator is None else operator.name, "name": node.name}
+        kind = "null" if operator is None else spoken.renamed.get(operator.name, operator.name)
+        fields: dict[str, Any] = {"op": kind, "name": node.name}
         text = dict(node.text)
         if id(operator) in described:
             text[DESCRIPTION] = described[id(operator)]
         if text:
-            fields["attr"] = text
+            fields[spoken.attributes] = text
         return {**fields, "inputs": [entry(source) for source in node.inputs]}
 
     rest = {
         "arg_nodes": [number[node] for node in nodes if node.is_variable],
         "node_row_ptr": rows,
         "heads": [entry(head) for head in symbol.heads],
-        "attrs": {"mxnet_version": ["int", MXNET_VERSION]},
+        "attrs": {"mxnet_version": ["int", spoken.version]},
     }
     lines = ",\n".join(json.dumps(written(node)) for node in nodes)
     members = ",\n".join(f'"{key}": {json.dumps(value)}' for key, value in rest.items())
@@ -118,9 +146,7 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
         raise GraphError(f"{place} has {len(inputs)} inputs; {operator.name} takes {', '.join(slots)}")
     for slot in slots[len(inputs) :]:
         inputs.append(Entry(Node(f"{name}_{slot}", None, (), NO_ATTRIBUTES, {}, ("output",)), 0))
-    outputs = operator.outputs(attributes)
-    names = ("output",) if len(outputs) == 1 else tuple(f"output{index}" for index in range(len(outputs)))
-    return Node(name, operator, tuple(inputs), attributes, text, names)
+    return Node(name, operator, tuple(inputs), attributes, text, visible_outputs(operator, attributes))
 
 
 def _read_operator(kind: str, text: dict[str, str], place: str) -> tuple[Operator, dict[str, str]]:
@@ -141,7 +167,7 @@ def _read_text(fields: Mapping[str, Any], place: str) -> dict[str, str]:
         if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
             raise GraphError(f"{place}: {key} must be an object whose values are text")
         text |= found
-    return {f"__{key}__" if key in UNMARKED_SETTINGS else key: value for key, value in text.items()}
+    return {f"__{key}__" if key in UNMARKED else key: value for key, value in text.items()}
 
 
 def _read_entry(item: Any, nodes: list[Node], count: int, place: str) -> Entry:

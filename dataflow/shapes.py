@@ -149,7 +149,8 @@ class _Inference:
 
     def surroundings(self, node: Node, operator: Operator) -> str:
         """The node, and for each input who produces it and with what shape."""
-        lines = [f"in {operator.name} {node.name!r}, whose inputs are"]
+        made = f", made at {node.place}\n  whose" if node.place else ", whose"
+        lines = [f"in {operator.name} {node.name!r}{made} inputs are"]
         for slot, entry in _places(node, operator)[: len(node.inputs)]:
             maker = entry.node.operator
             produced = "a variable" if maker is None else f"from {maker.name}"

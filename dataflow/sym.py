@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Callable[..., Symbol]:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return _function(name)
+        return function(name)
     except OperatorError as error:
         raise AttributeError(f"tofu.sym: {error}") from error
 
@@ -49,16 +49,17 @@ def __dir__() -> list[str]:
 
 
 @cache
-def _function(called: str) -> Callable[..., Symbol]:
+def function(called: str) -> Callable[..., Symbol]:
+    """The operator of this name as a function on symbols. Raises OperatorError for an unknown one."""
     operator = registry.get(called)
 
-    def function(
+    def composed(
         *inputs: Symbol, name: str | None = None, attr: Mapping[str, str] | None = None, **arguments: Any
     ) -> Symbol:
         symbols = {key: value for key, value in arguments.items() if isinstance(value, Symbol)}
         values = {key: value for key, value in arguments.items() if key not in symbols}
         return compose(operator, inputs, values, symbols, name=name, hint=called.lower(), settings=attr or {})
 
-    function.__name__ = function.__qualname__ = called
-    function.__doc__ = operator.documentation or str(operator.name)
-    return function
+    composed.__name__ = composed.__qualname__ = called
+    composed.__doc__ = operator.documentation or str(operator.name)
+    return composed

@@ -11,12 +11,15 @@ from ..errors import ExecutionError, GraphError, ShapeError
 from .arithmetic import Arithmetic
 from .naming import suggestion
 from .node import Entry, Node, check_unique_names, topological
+from .settings import mark
 
 
 class Binder(Protocol):
-    """What makes a runnable executor of a symbol; supplied by a room to the right of this one."""
+    """What makes runnable executors of a symbol; supplied by a room to the right of this one."""
 
-    def __call__(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
+    def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
+
+    def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any: ...
 
 
 class Symbol(Arithmetic):
@@ -99,6 +102,15 @@ class Symbol(Arithmetic):
         """Names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
         return [head.node.output_name(head.output) for head in self.heads]
 
+    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Symbol:
+        """This network with other symbols in the place of its arguments, in order or by name.
+
+        `name` renames the output node. Raises GraphError for an argument that is not there.
+        """
+        from .substitute import substitute
+
+        return substitute(self, args, kwargs, name)
+
     def get_internals(self) -> Symbol:
         """Every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
         return Symbol([Entry(node, index) for node in self.nodes for index in range(len(node.outputs))])
@@ -110,7 +122,8 @@ class Symbol(Arithmetic):
 
     def attr(self, key: str) -> str | None:
         """An attribute of the node as text, as the user gave it; None where it was not given."""
-        return self._only_node().text.get(key)
+        text = self._only_node().text
+        return text.get(key, text.get(mark(key)))
 
     def list_attr(self) -> dict[str, str]:
         """All attributes of the node that the user gave, as text."""
@@ -143,22 +156,43 @@ class Symbol(Arithmetic):
 
         return self._listed(infer_symbol(self, self._keywords(positional, known)))
 
-    def tojson(self) -> str:
-        """The symbol as MXNet 0.11 writes it."""
+    def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:
+        """NumPy types of the arguments, the outputs and the auxiliary states, from those of some arguments.
+
+        What nothing decides is float32. Raises GraphError for an unknown argument and where types disagree.
+        """
+        from .types import infer_types
+
+        return infer_types(self, {**dict(zip(self.list_arguments(), positional, strict=False)), **known})
+
+    def tojson(self, *, dialect: str = "0.11") -> str:
+        """The symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
         from .serialize import to_json
 
-        return to_json(self)
+        return to_json(self, dialect)
 
-    def save(self, path: str | Path) -> None:
-        """Write the symbol to a file that MXNet and `tofu.sym.load` read."""
-        Path(path).write_text(self.tojson(), encoding="utf-8")
+    def save(self, path: str | Path, *, dialect: str = "0.11") -> None:
+        """Write the symbol to a file that MXNet and `tofu.sym.load` read; see `tojson`."""
+        Path(path).write_text(self.tojson(dialect=dialect), encoding="utf-8")
 
-    def simple_bind(self, context: Any = None, **arguments: Any) -> Any:
-        """An executor of this symbol with memory allocated: shapes by argument name, as in MXNet."""
-        binder = type(self).binder
-        if binder is None:
+    def simple_bind(
+        self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Sequence[int]
+    ) -> Any:
+        """An executor of this symbol with arrays of zeros: shapes by argument name, as in MXNet.
+
+        Several devices as `ctx` partition every operator and tensor over them. `grad_req` is "write", "add"
+        or "null", for all arguments, for each, or by name. Numbers are float32 whatever `type_dict` says.
+        """
+        return self._binder().simple_bind(self, ctx, grad_req=grad_req, **shapes)
+
+    def bind(self, ctx: Any, args: Any, *others: Any, **options: Any) -> Any:
+        """An executor on the user's arrays, with `args_grad`, `grad_req` and `aux_states`, as in MXNet."""
+        return self._binder().bind(self, ctx, args, *others, **options)
+
+    def _binder(self) -> Binder:
+        if self.binder is None:
             raise ExecutionError("no engine is attached to symbols; `import tofu` and use tofu.sym")
-        return binder(self, context, **arguments)
+        return self.binder
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..analyzer.region import Shape
 from ..errors import GraphError
+from ..operators import registry
 from ..operators.operator import Operator
 from .autodiff import differentiate
 from .builder import GraphBuilder
@@ -33,6 +34,7 @@ def training_graph(
     optimizer: Optimizer | str = "sgd",
     *,
     fixed: Collection[str] = (),
+    heads: bool = False,
     name: str | None = None,
     dtype: str = "float32",
 ) -> Graph:
@@ -40,21 +42,24 @@ def training_graph(
 
     `shapes` holds the data and the labels, which are fed; other variables are parameters, updated unless
     they are `fixed`, have a learning rate multiplier of 0, or a gradient of zero. Outputs are the symbol's.
-    The learning rate is a tensor `learning_rate` of shape (1,). Raises ShapeError, OperatorError, and
-    GraphError where no output is a loss.
+    The learning rate is a tensor `learning_rate` of shape (1,), times each `__lr_mult__`. Raises ShapeError,
+    OperatorError, and GraphError where no output is a loss; with `heads` gradients are then fed, as for
+    `gradient_graph`.
     """
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
-    _require_loss(symbol, expansion)
+    losses = _losses(expansion)
+    if not losses and not heads:
+        raise _no_loss(symbol)
+    fed = {} if losses else _heads(builder, expansion, losses)
+    updates = _Updates(builder, get_optimizer(optimizer), _batch(shapes))
     variables = {node.name: node for node in symbol.nodes if node.is_variable}
     trained = {
         expansion.variables[name]: variables[name]
         for name in _parameters(builder, expansion)
-        if name not in fixed and _multiplier(variables[name], "__lr_mult__", 1.0) != 0
+        if name not in fixed and updates.rate_multiplier(variables[name]) != 0
     }
-    gradients = differentiate(builder, expansion, trained, {})
-    _Updates(builder, get_optimizer(optimizer), _batch(shapes)).add(
-        {trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()}
-    )
+    gradients = differentiate(builder, expansion, trained, fed)
+    updates.add({trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()})
     return builder.build(expansion.outputs)
 
 
@@ -76,14 +81,7 @@ def gradient_graph(
     unknown = [name for name in names if name not in expansion.variables]
     if unknown:
         raise GraphError(f"gradients are wanted for {', '.join(unknown)}, which the symbol does not have")
-    losses = _losses(expansion)
-    heads = {
-        output: builder.tensor(
-            f"head({builder.tensors[output].name})", builder.tensors[output].shape, Role.DATA
-        )
-        for output in dict.fromkeys(expansion.outputs)
-        if output not in losses
-    }
+    heads = _heads(builder, expansion, _losses(expansion))
     gradients = differentiate(builder, expansion, [expansion.variables[name] for name in names], heads)
     return builder.build((*expansion.outputs, *gradients.values()))
 
@@ -112,12 +110,22 @@ def _losses(expansion: Expansion) -> set[int]:
     }
 
 
-def _require_loss(symbol: Symbol, expansion: Expansion) -> None:
-    if not _losses(expansion):
-        raise GraphError(
-            f"nothing starts the backward pass: none of {', '.join(symbol.list_outputs()[:4])} comes from a "
-            "loss operator; end the network in SoftmaxOutput, a regression output or MakeLoss"
+def _heads(builder: GraphBuilder, expansion: Expansion, losses: Collection[int]) -> dict[int, int]:
+    """A data tensor for the gradient of each output that is no loss."""
+    return {
+        output: builder.tensor(
+            f"head({builder.tensors[output].name})", builder.tensors[output].shape, Role.DATA
         )
+        for output in dict.fromkeys(expansion.outputs)
+        if output not in losses
+    }
+
+
+def _no_loss(symbol: Symbol) -> GraphError:
+    return GraphError(
+        f"nothing starts the backward pass: none of {', '.join(symbol.list_outputs()[:4])} comes from a "
+        "loss operator; end the network in SoftmaxOutput, a regression output or MakeLoss"
+    )
 
 
 def _batch(shapes: Mapping[str, Shape | Sequence[int]]) -> int:
@@ -147,6 +155,7 @@ class _Updates:
         self.operator: Operator = optimizer.resolve()
         self.rescale = 1.0 / batch if optimizer.rescale is None else optimizer.rescale
         self.scalars: dict[str, int] = {}
+        self.rates: dict[float, int] = {}
 
     def add(self, parameters: Mapping[Node, tuple[int, int]]) -> None:
         """Update each parameter's tensor by its gradient."""
@@ -159,7 +168,7 @@ class _Updates:
         attributes = self.operator.attributes(
             {
                 **self.optimizer.attributes,
-                "wd": self.optimizer.weight_decay * _multiplier(node, "__wd_mult__", _decays(node.name)),
+                "wd": self.optimizer.weight_decay * self.decay_multiplier(node),
                 "rescale_grad": self.rescale,
             }
         )
@@ -170,7 +179,8 @@ class _Updates:
             if argument in self.operator.overwrites:
                 given[argument] = builder.tensor(f"{argument}({node.name})", shape, Role.STATE)
             else:
-                given[argument] = self.scalar(LEARNING_RATE if argument == "lr" else argument)
+                rate = argument == "lr"
+                given[argument] = self.rate(self.rate_multiplier(node)) if rate else self.scalar(argument)
         shapes = {argument: builder.tensors[index].shape for argument, index in given.items()}
         (stage,) = self.operator.stages(attributes, shapes)
         targets = [given[argument] for argument in self.operator.overwrites]
@@ -182,6 +192,27 @@ class _Updates:
             phase=Phase.UPDATE,
             aliases=targets,
         )
+
+    def rate_multiplier(self, node: Node) -> float:
+        own = self.optimizer.rate_multipliers.get(node.name)
+        return _multiplier(node, "__lr_mult__", 1.0) if own is None else own
+
+    def decay_multiplier(self, node: Node) -> float:
+        own = self.optimizer.decay_multipliers.get(node.name)
+        return _multiplier(node, "__wd_mult__", _decays(node.name)) if own is None else own
+
+    def rate(self, multiplier: float) -> int:
+        """The learning rate for parameters of one multiplier."""
+        base = self.scalar(LEARNING_RATE)
+        if multiplier == 1:
+            return base
+        if multiplier not in self.rates:
+            scale = registry.get("_mul_scalar")
+            (stage,) = scale.stages({"scalar": multiplier}, {"data": (1,)})
+            name = self.builder.unique_tensor_name(f"{LEARNING_RATE} * {multiplier!r}")
+            made = self.builder.apply(name, stage, [base], [name], phase=Phase.UPDATE)
+            self.rates[multiplier] = made[0]
+        return self.rates[multiplier]
 
     def scalar(self, name: str) -> int:
         if name not in self.scalars:

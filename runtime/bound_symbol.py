@@ -11,16 +11,23 @@ import numpy.typing as npt
 
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph, Role
+from ..dataflow.naming import suggestion
 from ..dataflow.partitioned import PartitionedGraph
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
-from ..errors import DataError, ExecutionError
+from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
-from .context import Context, worker_count
+from .context import Context, cpu, worker_count
 from .executor import Executor
+from .initializer import Uniform, initial_value
 
 Lower = Callable[[Graph, int], PartitionedGraph]
 Floats = npt.NDArray[np.float32]
+Arrays = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike | None]
+
+
+GradientRequest = str | Sequence[str] | Mapping[str, str]
+REQUESTS = ("write", "add", "null")
 
 
 def simple_bind(
@@ -28,44 +35,150 @@ def simple_bind(
     context: Context | Sequence[Context] | None = None,
     *,
     lower: Lower,
-    grad_req: str = "write",
+    grad_req: GradientRequest = "write",
+    seed: int = 0,
     **shapes: Shape,
 ) -> BoundSymbol:
-    """Bind a symbol whose shapes follow from those given by argument name.
+    """Bind a symbol to zeros; shapes follow from those given by argument name.
 
-    `grad_req` is "write" for gradients of all arguments, "null" for none. Raises ShapeError where shapes
-    cannot be inferred.
+    `grad_req` says for all arguments, for each in order, or by name what `backward` does with a gradient:
+    "write" it, "add" it to what is there, or "null", nothing. Raises ShapeError where shapes cannot be
+    inferred.
     """
-    if grad_req not in ("write", "null"):
-        raise DataError(f"grad_req is '{grad_req}'; it must be 'write' or 'null'")
-    return BoundSymbol(symbol, worker_count(context), lower, grad_req == "write", shapes)
+    arguments, _, states = symbol.infer_shape(**shapes)
+    names = symbol.list_arguments()
+    requests = _requests(names, grad_req)
+    named = dict(zip(names, arguments, strict=True))
+    return BoundSymbol(
+        symbol,
+        worker_count(context),
+        lower,
+        requests,
+        {name: np.zeros(shape, "f4") for name, shape in named.items()},
+        {name: np.zeros(shape, "f4") for name, shape in named.items() if requests[name] != "null"},
+        {
+            name: np.zeros(shape, "f4")
+            for name, shape in zip(symbol.list_auxiliary_states(), states, strict=True)
+        },
+        seed,
+    )
+
+
+def bind(
+    symbol: Symbol,
+    context: Context | Sequence[Context] | None,
+    args: Arrays,
+    args_grad: Arrays | None = None,
+    grad_req: GradientRequest = "write",
+    aux_states: Arrays | None = None,
+    *,
+    lower: Lower,
+    seed: int = 0,
+) -> BoundSymbol:
+    """Bind a symbol to the user's arrays, by name or in the order of `list_arguments`.
+
+    Arrays of float32 are shared: the user sees gradients in those given. An argument without an array for
+    its gradient has none. Raises DataError for an array that is missing or unknown, ShapeError for shapes
+    that do not fit.
+    """
+    names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
+    arguments = _named("args", names, args)
+    gradients = _named("args_grad", names, args_grad or {}, partial=True)
+    auxiliary = _named("aux_states", states, aux_states or {})
+    symbol.infer_shape(**{name: array.shape for name, array in {**arguments, **auxiliary}.items()})
+    for name, gradient in gradients.items():
+        if gradient.shape != arguments[name].shape:
+            raise ShapeError(
+                f"argument '{name}' has shape {arguments[name].shape}, but args_grad {gradient.shape}"
+            )
+    requests = _requests(names, grad_req)
+    requests = {name: request if name in gradients else "null" for name, request in requests.items()}
+    kept = {name: array for name, array in gradients.items() if requests[name] != "null"}
+    return BoundSymbol(symbol, worker_count(context), lower, requests, arguments, kept, auxiliary, seed)
 
 
 class BoundSymbol:
     """Arrays for all arguments, auxiliary states and gradients, and calls that compute with them.
 
     `arg_dict`, `aux_dict` and `grad_dict` hold whole arrays by name; assign to their elements,
-    `arg_dict["fc1_weight"][:] = ...`. A gradient that is zero everywhere stays zero.
+    `arg_dict["fc1_weight"][:] = ...`. A gradient that is zero everywhere stays zero. `seed` decides the
+    random numbers of operators such as Dropout.
     """
 
     def __init__(
-        self, symbol: Symbol, workers: int, lower: Lower, gradients: bool, shapes: Mapping[str, Shape]
+        self,
+        symbol: Symbol,
+        workers: int,
+        lower: Lower,
+        requests: Mapping[str, str],
+        arguments: dict[str, Floats],
+        gradients: dict[str, Floats],
+        auxiliary: dict[str, Floats],
+        seed: int = 0,
     ) -> None:
-        arguments, _, auxiliary = symbol.infer_shape(**shapes)
-        named = dict(zip(symbol.list_arguments(), arguments, strict=True))
-        states = dict(zip(symbol.list_auxiliary_states(), auxiliary, strict=True))
         self.symbol = symbol
-        self.arg_dict: dict[str, Floats] = {name: np.zeros(shape, "f4") for name, shape in named.items()}
-        self.aux_dict: dict[str, Floats] = {name: np.zeros(shape, "f4") for name, shape in states.items()}
-        self.grad_dict: dict[str, Floats] = {
-            name: np.zeros(shape, "f4") for name, shape in named.items() if gradients
-        }
+        self.arg_dict = arguments
+        self.grad_dict = gradients
+        self.aux_dict = auxiliary
         self.outputs: list[Array] = []
-        self._shapes = named
+        self._requests = requests
         self._workers = workers
         self._lower = lower
+        self._seed = seed
+        self._seeds: dict[str, Array] = {}
         self._executors: dict[bool, Executor] = {}
         self._ran_training = False
+
+    @property
+    def arg_arrays(self) -> list[Floats]:
+        """The arguments in the order of `list_arguments`."""
+        return [self.arg_dict[name] for name in self.symbol.list_arguments()]
+
+    @property
+    def grad_arrays(self) -> list[Floats | None]:
+        """The gradients in the order of `list_arguments`; None where none is computed."""
+        return [self.grad_dict.get(name) for name in self.symbol.list_arguments()]
+
+    @property
+    def aux_arrays(self) -> list[Floats]:
+        """The auxiliary states in the order of `list_auxiliary_states`."""
+        return [self.aux_dict[name] for name in self.symbol.list_auxiliary_states()]
+
+    def reshape(self, **shapes: Shape) -> BoundSymbol:
+        """The symbol bound to other shapes of some arguments; arrays whose shape stays are shared."""
+        wanted = {name: array.shape for name, array in self.arg_dict.items() if name in shapes} | shapes
+        made = simple_bind(
+            self.symbol,
+            [cpu(worker) for worker in range(self._workers)],
+            lower=self._lower,
+            grad_req=dict(self._requests),
+            seed=self._seed,
+            **wanted,
+        )
+        for mine, new in (
+            (self.arg_dict, made.arg_dict),
+            (self.grad_dict, made.grad_dict),
+            (self.aux_dict, made.aux_dict),
+        ):
+            new.update({name: array for name, array in mine.items() if array.shape == new[name].shape})
+        return made
+
+    def copy_params_from(
+        self,
+        arg_params: Mapping[str, npt.ArrayLike],
+        aux_params: Mapping[str, npt.ArrayLike] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Assign values to arguments and auxiliary states by name.
+
+        Raises DataError for a name that is not there, unless those are allowed, and for another shape.
+        """
+        for mine, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
+            for name, value in given.items():
+                if name in mine:
+                    _assign(mine, name, value)
+                elif not allow_extra_params:
+                    raise DataError(f"there is no '{name}'{suggestion(name, mine)}")
 
     @property
     def output_dict(self) -> dict[str, Array]:
@@ -79,11 +192,8 @@ class BoundSymbol:
         """
         for name, value in data.items():
             if name not in self.arg_dict:
-                raise DataError(f"the symbol has no argument '{name}'; it has {', '.join(self.arg_dict)}")
-            array = np.asarray(value)
-            if array.shape != self.arg_dict[name].shape:
-                raise DataError(f"argument '{name}' has shape {self.arg_dict[name].shape}, not {array.shape}")
-            self.arg_dict[name][...] = array
+                raise DataError(f"the symbol has no argument '{name}'{suggestion(name, self.arg_dict)}")
+            _assign(self.arg_dict, name, value)
         executor = self._run(is_train, {})
         self._ran_training = is_train
         self.outputs = self._read_outputs(executor)
@@ -92,18 +202,23 @@ class BoundSymbol:
     def backward(self, out_grads: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None) -> None:
         """Compute the gradients of the last `forward(is_train=True)` into `grad_dict`.
 
-        `out_grads` are the gradients of the outputs that are no losses, in order; each of them is needed.
+        `out_grads` are the gradients of the outputs that are no losses, in order; each of them is needed. One
+        for every output is accepted too; those of losses do not matter.
         Raises ExecutionError where there was no such forward pass.
         """
         if not self._ran_training or not self.grad_dict:
-            raise ExecutionError("backward needs forward(is_train=True) before it, and grad_req='write'")
+            raise ExecutionError(
+                "backward needs forward(is_train=True) before it, and a grad_req other than 'null'"
+            )
         executor = self._executors[True]
         heads = self._heads(executor)
         if heads:
-            self._run(True, dict(zip(heads, _listed(out_grads, heads), strict=True)))
+            self._run(True, {**dict(zip(heads, self._listed(out_grads, heads), strict=True)), **self._seeds})
         for name, gradient in self.grad_dict.items():
+            if self._requests[name] == "write":
+                gradient[...] = 0
             if executor.has(f"grad({name})"):
-                gradient[...] = executor.read(f"grad({name})")
+                np.add(gradient, executor.read(f"grad({name})"), out=gradient)
 
     def close(self) -> None:
         """End all threads and give the workers' memory back."""
@@ -123,6 +238,7 @@ class BoundSymbol:
         executor = self._executors.get(is_train)
         if executor is None:
             executor = self._executors[is_train] = self._make(is_train)
+        self._seeds = {name: executor.read(name) for name in self._seed_names(executor)}
         for name, array in {**self.arg_dict, **self.aux_dict, **heads}.items():
             if executor.has(name):
                 executor.write(name, array)
@@ -130,12 +246,22 @@ class BoundSymbol:
         return executor
 
     def _make(self, is_train: bool) -> Executor:
+        shapes = {name: array.shape for name, array in self.arg_dict.items()}
         graph = (
-            gradient_graph(self.symbol, self._shapes, list(self.grad_dict))
+            gradient_graph(self.symbol, shapes, list(self.grad_dict))
             if is_train
-            else inference_graph(self.symbol, self._shapes)
+            else inference_graph(self.symbol, shapes)
         )
-        return Executor(self._lower(graph, self._workers))
+        executor = Executor(self._lower(graph, self._workers))
+        for name in self._seed_names(executor):
+            executor.write(name, initial_value(name, (1,), Uniform(), self._seed))
+        return executor
+
+    def _seed_names(self, executor: Executor) -> list[str]:
+        """The states of random operators, which no user sees."""
+        tensors = executor.partitioned.graph.tensors
+        hidden = [t.name for t in tensors if t.role is Role.AUXILIARY and t.alias is None]
+        return [name for name in hidden if name not in self.aux_dict]
 
     def _read_outputs(self, executor: Executor) -> list[Array]:
         for name, state in self.aux_dict.items():
@@ -149,10 +275,54 @@ class BoundSymbol:
         fed = [t.name for t in executor.partitioned.graph.tensors if t.role is Role.DATA]
         return [name for name in fed if name not in self.arg_dict]
 
+    def _listed(self, out_grads: Any, heads: Sequence[str]) -> list[npt.ArrayLike]:
+        """The gradient for each of `heads` out of what the user gave."""
+        listed = list(out_grads) if isinstance(out_grads, list | tuple) else [out_grads]
+        names = [f"head({name})" for name in self.symbol.list_outputs()]
+        if out_grads is not None and len(listed) == len(names):
+            listed = [value for name, value in zip(names, listed, strict=True) if name in heads]
+        if out_grads is None or len(listed) != len(heads):
+            given = 0 if out_grads is None else len(listed)
+            raise DataError(f"backward needs out_grads for {', '.join(heads)}, but {given} were given")
+        return listed
 
-def _listed(out_grads: Any, heads: Sequence[str]) -> list[npt.ArrayLike]:
-    listed = list(out_grads) if isinstance(out_grads, list | tuple) else [out_grads]
-    if out_grads is None or len(listed) != len(heads):
-        given = 0 if out_grads is None else len(listed)
-        raise DataError(f"backward needs out_grads for {', '.join(heads)}, but {given} were given")
-    return listed
+
+def _assign(arrays: Mapping[str, Floats], name: str, value: npt.ArrayLike) -> None:
+    array = np.asarray(value)
+    if array.shape != arrays[name].shape:
+        raise DataError(f"'{name}' has shape {arrays[name].shape}, not {array.shape}")
+    arrays[name][...] = array
+
+
+def _named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, Floats]:
+    """Arrays of float32 by name; those that are such already are shared."""
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise DataError(f"{what} has {len(given)} arrays for {len(names)} names: {', '.join(names)}")
+        given = {name: array for name, array in zip(names, given, strict=True) if array is not None}
+    for name in given:
+        if name not in names:
+            raise DataError(f"{what} has an array for '{name}', which is not there{suggestion(name, names)}")
+    missing = [name for name in names if name not in given]
+    if missing and not partial:
+        raise DataError(f"{what} lacks {', '.join(missing)}")
+    return {name: np.asarray(given[name], np.float32) for name in names if name in given}
+
+
+def _requests(names: Sequence[str], grad_req: GradientRequest) -> dict[str, str]:
+    """What is wanted of each argument's gradient; arguments that a mapping leaves out want none."""
+    match grad_req:
+        case str():
+            requests = dict.fromkeys(names, grad_req)
+        case Mapping():
+            if unknown := [name for name in grad_req if name not in names]:
+                raise DataError(f"grad_req names '{unknown[0]}'{suggestion(unknown[0], names)}")
+            requests = {name: grad_req.get(name, "null") for name in names}
+        case _:
+            if len(grad_req) != len(names):
+                raise DataError(f"grad_req has {len(grad_req)} entries for {len(names)} arguments")
+            requests = dict(zip(names, grad_req, strict=True))
+    for name, request in requests.items():
+        if request not in REQUESTS:
+            raise DataError(f"grad_req of '{name}' is {request!r}; it must be one of {', '.join(REQUESTS)}")
+    return requests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -19,7 +19,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.partitioned import PartitionedGraph
 from ..dataflow.symbol import Symbol
-from ..dataflow.training import LEARNING_RATE, inference_graph, training_graph
+from ..dataflow.training import LEARNING_RATE, gradient_graph, inference_graph, training_graph
 from ..errors import DataError
 from ..operators.kernel import Array
 from .checkpoint import CheckpointFolder
@@ -47,6 +47,7 @@ class _Bound:
 
     shapes: Mapping[str, Shape]
     optimizer: Optimizer | None
+    fixed: frozenset[str]
     executor: Executor
     step: int
 
@@ -76,25 +77,33 @@ class Module:
         self._threads = threads
         self._parameters = Parameters(symbol, initializer or Xavier(), seed, parameters or {})
         self._training: _Bound | None = None
-        self._inference: _Bound | None = None
+        self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
         self._rate_step = 0
         self._step = 0
 
-    def bind(self, shapes: Mapping[str, Shape], optimizer: Optimizer | str = "sgd") -> Executor:
+    def bind(
+        self,
+        shapes: Mapping[str, Shape],
+        optimizer: Optimizer | str = "sgd",
+        fixed: Collection[str] = (),
+        heads: bool = False,
+    ) -> Executor:
         """The executor of the training graph: partitioned, in memory, with start values.
 
-        `shapes` are those of one batch, data and labels. Made anew where shapes or optimizer differ from the
-        last call's; then what was learned is kept, and the optimizer's state and step start again.
+        `shapes` are those of one batch, data and labels; parameters named in `fixed` are not trained;
+        `heads` is `training_graph`'s. Made anew where any of these differs from the last call's; then what
+        was learned is kept, and the optimizer's state and step start again.
         """
         settings = get_optimizer(optimizer)
         bound = self._training
-        if bound is not None and (bound.shapes, bound.optimizer) == (shapes, settings):
+        made_for = (shapes, settings, frozenset(fixed))
+        if bound is not None and (bound.shapes, bound.optimizer, bound.fixed) == made_for:
             return bound.executor
-        graph = training_graph(self.symbol, shapes, settings)
+        graph = training_graph(self.symbol, shapes, settings, fixed=fixed, heads=heads)
         self._unbind_training()
         executor = Executor(self._lower(graph, self.workers), threads=self._threads)
         self._parameters.store(executor)
-        self._training = _Bound(dict(shapes), settings, executor, self._step)
+        self._training = _Bound(dict(shapes), settings, frozenset(fixed), executor, self._step)
         self._rate_step = 0
         return executor
 
@@ -141,7 +150,7 @@ class Module:
                 for batch in islice(train_data.epoch(standing.epoch), standing.batch, None):
                     begun = time.perf_counter()
                     now = rate(self._rate_step)
-                    self._train(executor, batch, fed_rate(settings, now, self._rate_step))
+                    self.step(executor, batch, fed_rate(settings, now, self._rate_step))
                     standing.batch, standing.rate_step = standing.batch + 1, self._rate_step
                     values = tally(executor, batch, standing.tallies)
                     if on_step is not None:
@@ -172,8 +181,8 @@ class Module:
         self._rate_step = standing.rate_step
         self._step += 1
 
-    def _train(self, executor: Executor, batch: Batch, rate: float) -> None:
-        """One iteration."""
+    def step(self, executor: Executor, batch: Batch, rate: float) -> None:
+        """One training iteration on what `bind` gave; `rate` is what the learning rate tensor is fed."""
         feed(executor, batch)
         if executor.has(LEARNING_RATE):
             executor.write(LEARNING_RATE, [rate])
@@ -201,17 +210,52 @@ class Module:
             parts.append(valid_rows(outputs(executor)[0], batch))
         return np.concatenate(parts)
 
+    def evaluator(self, shapes: Mapping[str, Shape], gradients: Sequence[str] | None = None) -> Executor:
+        """The executor of a graph that trains nothing, for data of these shapes, with the newest parameters.
+
+        It computes as after training, or, with a list of names as `gradients`, as in training and the
+        gradients for those.
+        """
+        made_for = None if gradients is None else tuple(gradients)
+        bound = self._evaluators.get(made_for)
+        if bound is None or bound.shapes != shapes:
+            graph = (
+                inference_graph(self.symbol, shapes)
+                if gradients is None
+                else gradient_graph(self.symbol, shapes, gradients)
+            )
+            if bound is not None:
+                bound.executor.close()
+            executor = Executor(self._lower(graph, self.workers), threads=self._threads)
+            bound = self._evaluators[made_for] = _Bound(dict(shapes), None, frozenset(), executor, step=-1)
+        if bound.step != self._step or gradients is not None:
+            self._load()
+            self._parameters.store(bound.executor)
+            bound.step = self._step
+        return bound.executor
+
     def parameters(self) -> dict[str, Array]:
         """Parameters and moving statistics by name, whole tensors; empty before anything is bound."""
         self._load()
         return dict(self._parameters.values)
 
+    def set_parameters(self, values: Mapping[str, npt.ArrayLike]) -> None:
+        """Overwrite parameters and moving statistics, whole tensors by name; the others stay.
+
+        Raises DataError for a name that is no variable of the symbol, ShapeError for another shape.
+        """
+        self._load()
+        self._parameters.assign(values)
+        self._step += 1
+        if self._training is not None:
+            self._parameters.store(self._training.executor)
+
     def close(self) -> None:
         """End all threads and give the memory back; what was learned is kept."""
         self._unbind_training()
-        if self._inference is not None:
-            self._inference.executor.close()
-            self._inference = None
+        for bound in self._evaluators.values():
+            bound.executor.close()
+        self._evaluators.clear()
 
     def __enter__(self) -> Module:
         return self
@@ -233,20 +277,7 @@ class Module:
             self._parameters.load(self._training.executor)
 
     def _bind_inference(self, data: ArrayIterator) -> Executor:
-        """The executor of the inference graph, with the newest parameters."""
-        shapes = {**self._label_shapes(data.batch_size), **data.shapes}
-        bound = self._inference
-        if bound is None or bound.shapes != shapes:
-            graph = inference_graph(self.symbol, shapes)
-            if bound is not None:
-                bound.executor.close()
-            executor = Executor(self._lower(graph, self.workers), threads=self._threads)
-            bound = self._inference = _Bound(shapes, None, executor, step=-1)
-        if bound.step != self._step:
-            self._load()
-            self._parameters.store(bound.executor)
-            bound.step = self._step
-        return bound.executor
+        return self.evaluator({**self._label_shapes(data.batch_size), **data.shapes})
 
     def _label_shapes(self, batch_size: int) -> dict[str, Shape]:
         """Shapes of everything that was fed in training, for data that comes without labels."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Role, Tensor
+from ..dataflow.naming import suggestion
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
 from ..operators.kernel import Array
@@ -25,13 +26,21 @@ class Parameters:
     def __init__(
         self, symbol: Symbol, rule: WeightRule, seed: int, given: Mapping[str, npt.ArrayLike]
     ) -> None:
-        variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
-        unknown = [name for name in given if name not in variables]
-        if unknown:
-            raise DataError(f"the symbol has no variable '{unknown[0]}', for which a start value is given")
-        self.values: dict[str, Array] = {name: np.asarray(value) for name, value in given.items()}
+        self.values: dict[str, Array] = {}
+        self._variables = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
         self._rule = rule
         self._seed = seed
+        self.assign(given)
+
+    def assign(self, given: Mapping[str, npt.ArrayLike]) -> None:
+        """Take other values. Raises DataError for a name that is no variable of the symbol."""
+        for name, value in given.items():
+            if name not in self._variables:
+                raise DataError(
+                    f"the symbol has no variable '{name}', for which a value is given"
+                    f"{suggestion(name, self._variables)}"
+                )
+            self.values[name] = np.array(value)
 
     def store(self, executor: Executor) -> None:
         """Write the value of every learned tensor of the executor's graph."""

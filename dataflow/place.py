@@ -1,0 +1,41 @@
+"""Where in a user's script a node was made, for messages about it."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+PACKAGE = Path(__file__).parents[1]
+BUILDERS = tuple(str(PACKAGE / room) for room in ("dataflow", "mx"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        """`net.py, line 12: fc1 = mx.sym.FullyConnected(data)`; the line itself where the file is there."""
+        text = linecache.getline(self.path, self.line).strip()
+        return f"{Path(self.path).name}, line {self.line}{f': {text}' if text else ''}"
+
+
+def caller() -> Place | None:
+    """The innermost line outside the folders that compose symbols; None where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not _composes(frame.f_code.co_filename):
+            return Place(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+@cache
+def _composes(path: str) -> bool:
+    return path.startswith(BUILDERS)

@@ -1,0 +1,86 @@
+"""Types of elements over a whole symbol, in both directions.
+
+The inputs and outputs of an operator have one type, except that one with a `dtype` attribute makes that
+type of whatever it is given. Execution is in float32 whatever the types are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError
+from .naming import suggestion
+from .node import Entry, Node
+from .symbol import Symbol
+
+MXNET_CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
+"""How graph files number types, `__dtype__`."""
+
+Types = dict[Entry, np.dtype[Any]]
+
+
+def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> tuple[list[type], list[type], list[type]]:
+    """See `Symbol.infer_type`."""
+    variables = {node.name: node for node in symbol.nodes if node.is_variable}
+    found: Types = {}
+    for node in variables.values():
+        if "__dtype__" in node.text:
+            found[Entry(node, 0)] = _type(node.name, node.text["__dtype__"])
+    for name, value in given.items():
+        if name not in variables:
+            raise GraphError(
+                f"a type is given for {name!r}, which is no argument{suggestion(name, variables)}"
+            )
+        if value is not None:
+            found[Entry(variables[name], 0)] = _type(name, value)
+    operations = [node for node in symbol.nodes if not node.is_variable]
+    before = -1
+    while before != len(found):
+        before = len(found)
+        for node in (*operations, *reversed(operations)):
+            _spread(node, found)
+    auxiliary = set(symbol.list_auxiliary_states())
+
+    def listed(entries: list[Entry]) -> list[type]:
+        return [found.get(entry, np.dtype(np.float32)).type for entry in entries]
+
+    return (
+        listed([Entry(node, 0) for name, node in variables.items() if name not in auxiliary]),
+        listed(list(symbol.heads)),
+        listed([Entry(node, 0) for name, node in variables.items() if name in auxiliary]),
+    )
+
+
+def _spread(node: Node, found: Types) -> None:
+    """What one node's types say of each other."""
+    assert node.operator is not None
+    outputs = [Entry(node, index) for index in range(len(node.outputs))]
+    stated = node.attributes.get("dtype")
+    if isinstance(stated, str):
+        found.update(dict.fromkeys(outputs, _type(node.name, stated)))
+        return
+    around = [entry for entry in (*node.inputs, *outputs) if entry in found]
+    for entry in around[1:]:
+        if found[entry] != found[around[0]]:
+            names = [each.node.output_name(each.output) for each in (around[0], entry)]
+            raise GraphError(
+                f"{node.operator.name} {node.name!r} needs one type, but {names[0]!r} is {found[around[0]]} "
+                f"and {names[1]!r} is {found[entry]}; put a Cast between them"
+            )
+    if around:
+        for entry in (*node.inputs, *outputs):
+            found.setdefault(entry, found[around[0]])
+
+
+def _type(name: str, value: Any) -> np.dtype[Any]:
+    """A type from NumPy's, from its name, or from the number that graph files write."""
+    if isinstance(value, str) and value.isdigit() and int(value) < len(MXNET_CODES):
+        value = MXNET_CODES[int(value)]
+    try:
+        found: np.dtype[Any] = np.dtype(value)
+        return found
+    except TypeError:
+        raise GraphError(f"the type of {name!r} is {value!r}, expected one such as float32") from None

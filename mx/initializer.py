@@ -1,0 +1,301 @@
+"""`mx.init`: start values of parameters. Random ones follow from `mx.random.seed` and the name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dataflow.naming import suggestion
+from ..errors import DataError
+from ..runtime import initializer as runtime
+from ..runtime.initializer import WeightRule, generator
+from . import random
+from .ndarray.array import NDArray, as_array
+
+__all__ = [
+    "Bilinear",
+    "Constant",
+    "InitDesc",
+    "Initializer",
+    "LSTMBias",
+    "Load",
+    "MSRAPrelu",
+    "Mixed",
+    "Normal",
+    "One",
+    "Orthogonal",
+    "Uniform",
+    "Xavier",
+    "Zero",
+    "create",
+    "register",
+]
+
+REGISTRY: dict[str, type[Initializer]] = {}
+
+
+class InitDesc(str):
+    """A parameter's name, with the settings of its variable as `attrs`."""
+
+    attrs: Mapping[str, str]
+
+    def __new__(cls, name: str, attrs: Mapping[str, str] | None = None, global_init: Any = None) -> InitDesc:
+        made = super().__new__(cls, name)
+        made.attrs = attrs or {}
+        return made
+
+
+class Initializer:
+    """Fills an array by the end of its parameter's name; weights as `_init_weight` of a subclass does.
+
+    A variable's `init=` goes before the name. Keywords given here are what `dumps` writes to graph files.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._kwargs = kwargs
+
+    def dumps(self) -> str:
+        """The initializer as graph files hold it: `["xavier", {"magnitude": 3}]`."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, desc: str, arr: NDArray) -> None:
+        """Fill the array. Raises DataError where a name says nothing."""
+        stated = desc.attrs.get("__init__") if isinstance(desc, InitDesc) else None
+        if stated:
+            create(stated)._init_weight(desc, arr)
+            return
+        for ends, fill in self._by_end():
+            if desc.endswith(ends):
+                fill(desc, arr)
+                return
+        self._init_default(desc, arr)
+
+    def _by_end(self) -> Sequence[tuple[tuple[str, ...], Callable[[str, NDArray], None]]]:
+        return (
+            (("weight",), self._init_weight),
+            (("bias",), self._init_bias),
+            (("gamma",), self._init_gamma),
+            (("beta",), self._init_beta),
+            (("moving_mean", "running_mean", "moving_avg", "moving_inv_var"), self._init_zero),
+            (("moving_var", "running_var"), self._init_one),
+        )
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        raise NotImplementedError(f"{type(self).__name__} has no _init_weight")
+
+    def _init_zero(self, name: str, arr: NDArray) -> None:
+        arr[:] = 0
+
+    def _init_one(self, name: str, arr: NDArray) -> None:
+        arr[:] = 1
+
+    def _init_bias(self, name: str, arr: NDArray) -> None:
+        arr[:] = 0
+
+    def _init_gamma(self, name: str, arr: NDArray) -> None:
+        arr[:] = 1
+
+    def _init_beta(self, name: str, arr: NDArray) -> None:
+        arr[:] = 0
+
+    def _init_default(self, name: str, arr: NDArray) -> None:
+        ends = ", ".join(end for group, _ in self._by_end() for end in group)
+        raise DataError(
+            f"how '{name}' of shape {arr.shape} starts is unknown: its name ends in none of {ends}; give its "
+            "variable init=, such as mx.sym.Variable(..., init=mx.init.Zero())"
+        )
+
+    def _draw(self, name: str, arr: NDArray, rule: WeightRule) -> None:
+        """Fill by a rule of the runtime, from the generator of this name."""
+        arr[:] = rule(arr.shape, generator(str(name), random.current_seed()))
+
+
+def register(klass: type[Initializer]) -> type[Initializer]:
+    """Make an initializer known by its lower-case name, for `create` and graph files."""
+    REGISTRY[klass.__name__.lower()] = klass
+    return klass
+
+
+def create(init: str | Initializer, **kwargs: Any) -> Initializer:
+    """An initializer from a name, or from the text of a graph file. DataError for an unknown one."""
+    if isinstance(init, Initializer):
+        return init
+    name = init
+    if init.startswith("["):
+        try:
+            name, kwargs = json.loads(init)
+        except (ValueError, TypeError, RecursionError):
+            raise DataError(
+                f"{init[:80]!r} is no initializer; expected text such as '[\"zero\", {{}}]'"
+            ) from None
+    if not isinstance(name, str) or name.lower() not in REGISTRY:
+        raise DataError(f"there is no initializer {name!r}{suggestion(str(name).lower(), sorted(REGISTRY))}")
+    return REGISTRY[name.lower()](**kwargs)
+
+
+@register
+class Constant(Initializer):
+    """The same number, or array, everywhere."""
+
+    def __init__(self, value: Any = 0.0) -> None:
+        super().__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        arr[:] = self.value
+
+
+@register
+class Zero(Initializer):
+    """Zeros."""
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        arr[:] = 0
+
+
+@register
+class One(Initializer):
+    """Ones."""
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        arr[:] = 1
+
+
+REGISTRY |= {"zeros": Zero, "ones": One}
+
+
+@register
+class Uniform(Initializer):
+    """Uniform in `[-scale, scale)`."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        self._draw(name, arr, runtime.Uniform(self.scale))
+
+
+@register
+class Normal(Initializer):
+    """Gaussian with mean 0 and deviation `sigma`."""
+
+    def __init__(self, sigma: float = 0.01) -> None:
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        self._draw(name, arr, runtime.Normal(self.sigma))
+
+
+@register
+class Xavier(Initializer):
+    """Glorot's rule: see `runtime.initializer.Xavier`; `rnd_type` is "uniform" or "gaussian"."""
+
+    def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
+        if rnd_type not in ("uniform", "gaussian"):
+            raise DataError(f"rnd_type is {rnd_type!r}, expected 'uniform' or 'gaussian'")
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        self.rule = runtime.Xavier(float(magnitude), factor_type, rnd_type == "gaussian")
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        self._draw(name, arr, self.rule)
+
+
+@register
+class MSRAPrelu(Xavier):
+    """He's rule for rectifiers that let `slope` of negative numbers through."""
+
+    def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class Orthogonal(Initializer):
+    """An orthogonal matrix times `scale`, over the first dimension and all others (Saxe et al.)."""
+
+    def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
+        if rand_type not in ("uniform", "normal"):
+            raise DataError(f"rand_type is {rand_type!r}, expected 'uniform' or 'normal'")
+        super().__init__(scale=scale, rand_type=rand_type)
+        self.scale = scale
+        self.rand_type = rand_type
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        rows = arr.shape[0]
+        drawn = generator(str(name), random.current_seed())
+        shape = (rows, arr.size // rows)
+        matrix = drawn.uniform(-1, 1, shape) if self.rand_type == "uniform" else drawn.normal(0, 1, shape)
+        left, _, right = np.linalg.svd(matrix, full_matrices=False)
+        arr[:] = self.scale * (left if left.shape == shape else right).reshape(arr.shape)
+
+
+@register
+class Bilinear(Initializer):
+    """Weights of a Deconvolution that enlarges images by bilinear interpolation."""
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        factors = []
+        for extent in arr.shape[-2:]:
+            middle = (2 * np.ceil(extent / 2) - 1 - np.ceil(extent / 2) % 1) / (2 * np.ceil(extent / 2))
+            factors.append(1 - np.abs(np.arange(extent) / np.ceil(extent / 2) - middle))
+        arr[:] = np.broadcast_to(np.outer(*factors), arr.shape)
+
+
+@register
+class LSTMBias(Initializer):
+    """Biases of an LSTM's gates: `forget_bias` for the forget gate, the second of four, else zeros."""
+
+    def __init__(self, forget_bias: float = 1.0) -> None:
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: str, arr: NDArray) -> None:
+        arr[:] = 0
+        hidden = arr.shape[0] // 4
+        arr[hidden : 2 * hidden] = self.forget_bias
+
+    _init_bias = _init_weight
+
+
+class Mixed:
+    """The initializer of the first pattern that a name matches."""
+
+    def __init__(self, patterns: Sequence[str], initializers: Sequence[Initializer]) -> None:
+        if len(patterns) != len(initializers):
+            raise DataError(f"{len(patterns)} patterns are given for {len(initializers)} initializers")
+        self.map = [(re.compile(pattern), init) for pattern, init in zip(patterns, initializers, strict=True)]
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        for pattern, initializer in self.map:
+            if pattern.match(name):
+                initializer(name, arr)
+                return
+        raise DataError(f"no pattern matches '{name}'; add \".*\" as the last one")
+
+
+class Load:
+    """Values from a dictionary or a file of arrays; `default_init` for what is not there."""
+
+    def __init__(self, param: Any, default_init: Any = None, verbose: bool = False) -> None:
+        from .ndarray.files import load
+
+        given: Any = load(param) if isinstance(param, str) else param
+        self.param = {re.sub("^(arg|aux):", "", name): array for name, array in given.items()}
+        self.default_init = default_init
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        if name in self.param:
+            value = as_array(self.param[name])
+            if value.shape != arr.shape:
+                raise DataError(f"'{name}' has shape {arr.shape}, but the loaded array {value.shape}")
+            arr[:] = value
+        elif self.default_init is None:
+            raise DataError(f"'{name}' is not among the loaded arrays{suggestion(name, self.param)}")
+        else:
+            self.default_init(name, arr)

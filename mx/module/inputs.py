@@ -1,0 +1,59 @@
+"""The inputs of a module: what they are called, their shapes, and batches of them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import DataError
+from ...operators.kernel import Array
+from ...runtime.data import Batch
+from ..io import DataBatch, DataDesc
+from ..ndarray.array import as_array
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Data and labels as bound."""
+
+    data: Sequence[DataDesc]
+    label: Sequence[DataDesc]
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shape of every input."""
+        return {each.name: each.shape for each in (*self.data, *self.label)}
+
+    def by_name(self, batch: DataBatch) -> Batch:
+        """A batch by name; samples that only fill it are not valid. Raises DataError for missing arrays."""
+        data = _by_name("data", self.data, batch.data, batch.provide_data)
+        label = _by_name("label", self.label, batch.label or (), batch.provide_label)
+        size = len(next(iter(data.values())))
+        return Batch(data, label, size - (batch.pad or 0))
+
+    def shapes_of(self, batch: Batch) -> Shapes:
+        """Shapes of all inputs for this batch; those of labels that it lacks as bound, for its size."""
+        labels = {each.name: (batch.size, *each.shape[1:]) for each in self.label}
+        given = {name: array.shape for name, array in {**batch.data, **batch.label}.items()}
+        return {**labels, **given}
+
+
+def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:
+    """Descriptions for exactly these names, of `(name, shape)` each. Raises DataError."""
+    found = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in given or ()]
+    if sorted(each.name for each in found) != sorted(names):
+        listed = ", ".join(each.name for each in found) or "nothing"
+        raise DataError(f"{what} describes {listed}, but the module has {', '.join(names) or 'none'}")
+    return found
+
+
+def _by_name(what: str, bound: Sequence[DataDesc], arrays: Any, provided: Any) -> dict[str, Array]:
+    """Arrays by name, in the order the batch says, else that of `bind`."""
+    names = [each[0] for each in provided] if provided else [each.name for each in bound]
+    if what == "data" and len(arrays) != len(names):
+        raise DataError(f"the batch has {len(arrays)} arrays of {what} for {', '.join(names)}")
+    wanted = {each.name for each in bound}
+    return {name: as_array(array) for name, array in zip(names, arrays, strict=False) if name in wanted}

@@ -1,0 +1,40 @@
+"""`mx.nd`: arrays in the manner of MXNet, on NumPy; every operator of the library as a function on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...dataflow.naming import suggestion
+from ...operators import registry
+from .array import NDArray, as_array
+from .creation import arange, array, empty, full, ones, ones_like, zeros, zeros_like
+from .files import load, save
+from .imperative import concatenate, function, waitall
+
+__all__ = [
+    "NDArray",
+    "arange",
+    "array",
+    "as_array",
+    "concatenate",
+    "empty",
+    "full",
+    "load",
+    "ones",
+    "ones_like",
+    "save",
+    "waitall",
+    "zeros",
+    "zeros_like",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__") or name not in (known := registry.aliases()):
+        near = "" if name.startswith("__") else suggestion(name, [*__all__, *known])
+        raise AttributeError(f"mx.nd has no {name!r}{near}")
+    return function(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *registry.aliases()})

@@ -1,0 +1,58 @@
+"""New arrays, of float32 where nothing else is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...runtime.context import Context
+from .array import NDArray
+
+Extents = int | Sequence[int]
+
+
+def array(source: Any, ctx: Context | None = None, dtype: npt.DTypeLike | None = None) -> NDArray:
+    """A copy of numbers; NumPy's and MXNet's arrays keep their type, except that float64 becomes float32."""
+    found = np.asarray(source)
+    given = isinstance(source, np.ndarray | NDArray) and found.dtype != np.float64
+    return NDArray(np.array(found, dtype or (found.dtype if given else np.float32)))
+
+
+def empty(shape: Extents, ctx: Context | None = None, dtype: npt.DTypeLike = "float32") -> NDArray:
+    return zeros(shape, ctx, dtype)
+
+
+def zeros(shape: Extents, ctx: Context | None = None, dtype: npt.DTypeLike = "float32", **_: Any) -> NDArray:
+    return NDArray(np.zeros(shape, dtype or "float32"))
+
+
+def ones(shape: Extents, ctx: Context | None = None, dtype: npt.DTypeLike = "float32", **_: Any) -> NDArray:
+    return NDArray(np.ones(shape, dtype or "float32"))
+
+
+def full(shape: Extents, val: float, ctx: Context | None = None, dtype: npt.DTypeLike = "float32") -> NDArray:
+    return NDArray(np.full(shape, val, dtype or "float32"))
+
+
+def zeros_like(data: NDArray) -> NDArray:
+    return NDArray(np.zeros_like(data.numpy_array))
+
+
+def ones_like(data: NDArray) -> NDArray:
+    return NDArray(np.ones_like(data.numpy_array))
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: Context | None = None,
+    dtype: npt.DTypeLike = "float32",
+) -> NDArray:
+    """`start`, `start + step`, ... below `stop`, each `repeat` times."""
+    numbers = np.arange(start, step=step) if stop is None else np.arange(start, stop, step)
+    return NDArray(np.repeat(numbers, repeat).astype(dtype or "float32"))

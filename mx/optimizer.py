@@ -1,0 +1,192 @@
+"""`mx.optimizer`: settings of update operators of the library, under MXNet's names and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from ..dataflow import optimizer as dataflow
+from ..dataflow.naming import suggestion
+from ..dataflow.symbol import Symbol
+from ..errors import OperatorError
+from .lr_scheduler import LRScheduler
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSProp", "create", "register"]
+
+REGISTRY: dict[str, type[Optimizer]] = {}
+
+
+class Optimizer:
+    """How parameters are updated; `settings` is what the training graph is built from.
+
+    Subclasses name an update operator of the library in `settings`: updates are part of the partitioned
+    graph, so that one written in Python cannot be used. `rescale_grad` is one over the batch where a
+    module creates the optimizer by name.
+    """
+
+    defaults: ClassVar[Mapping[str, float]] = {}
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[int, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: LRScheduler | Callable[[int], float] | None = None,
+        sym: Symbol | None = None,
+        begin_num_update: int = 0,
+        **others: Any,
+    ) -> None:
+        ignored = ("multi_precision", "param_dict", "lazy_update", "aggregate_num", "use_fused_step")
+        others = {key: value for key, value in others.items() if key not in ignored}
+        if others:
+            name = next(iter(others))
+            known = (*self.defaults, "rescale_grad", "wd", "clip_gradient", "learning_rate", "lr_scheduler")
+            raise OperatorError(f"{type(self).__name__} has no setting {name!r}{suggestion(name, known)}")
+        self.rescale_grad = rescale_grad
+        self.wd = wd
+        self.clip_gradient = clip_gradient
+        self.lr = self.defaults.get("learning_rate", 0.01) if learning_rate is None else learning_rate
+        self.lr_scheduler = lr_scheduler
+        if isinstance(lr_scheduler, LRScheduler) and learning_rate is not None:
+            lr_scheduler.base_lr = learning_rate
+        self.num_update = self.begin_num_update = begin_num_update
+        self.lr_mult: dict[str, float] = {}
+        self.wd_mult: dict[str, float] = {}
+
+    @property
+    def settings(self) -> dataflow.Optimizer:
+        """The update operator and its attributes. Raises OperatorError for an optimizer that has none."""
+        raise OperatorError(
+            f"{type(self).__name__} names no update operator: updates run inside the partitioned graph, so "
+            f"one written in Python cannot be used; known are {', '.join(sorted(REGISTRY))}"
+        )
+
+    def rate(self, num_update: int) -> float:
+        """The learning rate of an update; updates count from 1."""
+        return float(self.lr_scheduler(num_update)) if self.lr_scheduler is not None else self.lr
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the newest update."""
+        return self.rate(max(self.num_update, 1))
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Raises OperatorError where a scheduler decides the rate."""
+        if self.lr_scheduler is not None:
+            raise OperatorError("the learning rate is decided by lr_scheduler and cannot be set")
+        self.lr = lr
+
+    def set_lr_mult(self, args_lr_mult: Mapping[str, float]) -> None:
+        """Multipliers of the learning rate by parameter; they go before `__lr_mult__` of variables."""
+        self.lr_mult = dict(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult: Mapping[str, float]) -> None:
+        """Multipliers of the weight decay by parameter; they go before `__wd_mult__` of variables."""
+        self.wd_mult = dict(args_wd_mult)
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Raises OperatorError: updates are operations of the graph."""
+        raise OperatorError("updates run inside the partitioned graph; call Module.update")
+
+    def _made(self, operator: str, attributes: Mapping[str, float]) -> dataflow.Optimizer:
+        clip = {} if self.clip_gradient is None else {"clip_gradient": float(self.clip_gradient)}
+        return dataflow.Optimizer(
+            operator, {**attributes, **clip}, self.wd, self.rescale_grad, self.lr_mult, self.wd_mult
+        )
+
+
+def register(klass: type[Optimizer]) -> type[Optimizer]:
+    """Make an optimizer known by its lower-case name, for `create`."""
+    REGISTRY[klass.__name__.lower()] = klass
+    return klass
+
+
+def create(name: str | Optimizer, **settings: Any) -> Optimizer:
+    """The optimizer of this name. Raises OperatorError for an unknown one."""
+    if isinstance(name, Optimizer):
+        return name
+    if name.lower() not in REGISTRY:
+        raise OperatorError(f"there is no optimizer {name!r}{suggestion(name.lower(), sorted(REGISTRY))}")
+    return REGISTRY[name.lower()](**settings)
+
+
+@register
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum unless that is 0."""
+
+    def __init__(self, momentum: float = 0.0, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.momentum = momentum
+
+    @property
+    def settings(self) -> dataflow.Optimizer:
+        if self.momentum == 0:
+            return self._made("sgd_update", {})
+        return self._made("sgd_mom_update", {"momentum": self.momentum})
+
+
+class _Moments(Optimizer):
+    """Optimizers that keep means of gradients and of their squares."""
+
+    operator: ClassVar[str]
+    defaults: ClassVar[Mapping[str, float]] = {"learning_rate": 0.001}
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        **settings: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **settings)
+        self.moments = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+
+    @property
+    def settings(self) -> dataflow.Optimizer:
+        return self._made(self.operator, self.moments)
+
+
+@register
+class Adam(_Moments):
+    """Adam; weight decay is part of the gradient."""
+
+    operator = "adam_update"
+
+
+@register
+class AdamW(_Moments):
+    """Adam; weights decay by `wd` times the learning rate, apart from the gradient."""
+
+    operator = "adamw_update"
+
+
+@register
+class RMSProp(Optimizer):
+    """Steps divided by the root of a moving mean of squares; with momentum where `centered`."""
+
+    defaults: ClassVar[Mapping[str, float]] = {"learning_rate": 0.001}
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        gamma1: float = 0.9,
+        gamma2: float = 0.9,
+        epsilon: float = 1e-8,
+        centered: bool = False,
+        clip_weights: float | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **settings)
+        self.centered = centered
+        self.attributes = {"gamma1": gamma1, "epsilon": epsilon}
+        if centered:
+            self.attributes["gamma2"] = gamma2
+        if clip_weights is not None:
+            self.attributes["clip_weights"] = clip_weights
+
+    @property
+    def settings(self) -> dataflow.Optimizer:
+        return self._made("rmspropalex_update" if self.centered else "rmsprop_update", self.attributes)
