@@ -37,6 +37,7 @@ class Module(module.Module):
         parameters: Mapping[str, npt.ArrayLike] | None = None,
         seed: int = 0,
         threads: int | None = None,
+        detect_nan: bool = False,
     ) -> None:
         super().__init__(
             symbol,
@@ -46,6 +47,7 @@ class Module(module.Module):
             parameters=parameters,
             seed=seed,
             threads=threads,
+            detect_nan=detect_nan,
         )
         self.plans: dict[str, Plan] = {}
         self._method = method

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", is_flag=True, help="Go on from the newest checkpoint in the folder.")
 @click.option("--method", default="recursive", show_default=True, help="Search method.")
+@click.option(
+    "--detect-nan",
+    is_flag=True,
+    help="Stop at the first operation whose result is not a number, and name it.",
+)
 @json_option
 def command(
     name: str,
@@ -43,6 +48,7 @@ def command(
     checkpoint: Path | None,
     resume: bool,
     method: str,
+    detect_nan: bool,
     as_json: bool,
 ) -> None:
     """Train NAME over WORKERS workers: wresnet or mlp on handwritten digits, lstm on Python's help texts."""
@@ -77,7 +83,7 @@ def command(
         report.epoch(epoch, recipe.epochs)
 
     context = [cpu(worker) for worker in range(workers)]
-    with Module(model.symbol, context, method=method, seed=seed) as module, report:
+    with Module(model.symbol, context, method=method, seed=seed, detect_nan=detect_nan) as module, report:
         report.start(f"{model.name}, {recipe.about}, over {workers} workers")
         executor = module.bind(train.shapes, recipe.optimizer)
         graph = executor.partitioned.graph

@@ -13,6 +13,7 @@ from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from .memory import plan_memory
+from .nan_watch import first_nan
 from .numpy_engine import NumpyEngine
 from .schedule import schedule
 from .timing import StepSeconds
@@ -24,8 +25,9 @@ class Executor:
     """A partitioned graph in memory, ready to run.
 
     `memory` is the memory plan. `threads` and `watchdog_seconds` (how long no worker may make progress
-    before the run is given up) are the engine's. `timed` makes it measure every instruction. Use it as a
-    context manager, or call `close`.
+    before the run is given up) are the engine's. `timed` makes it measure every instruction, `detect_nan`
+    makes a result that is not a number an error of the operation that made it. Use it as a context manager,
+    or call `close`.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Executor:
         threads: int | None = None,
         watchdog_seconds: float = WATCHDOG_SECONDS,
         timed: bool = False,
+        detect_nan: bool = False,
     ) -> None:
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
@@ -49,6 +52,7 @@ class Executor:
             threads=threads,
             watchdog_seconds=watchdog_seconds,
             seconds=self._seconds,
+            detect_nan=detect_nan,
         )
 
     @property
@@ -102,16 +106,30 @@ class Executor:
             raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array {array.shape}")
         if not np.can_cast(array.dtype, tensor.dtype, "same_kind"):
             raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array {array.dtype}")
-        for view, place in self._parts(tensor):
+        for _, (view, place) in self._parts(tensor):
             view[...] = array[place]
 
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array."""
         tensor = self._find(name)
         array: Array = np.empty(tensor.shape, tensor.dtype)
-        for view, place in self._parts(tensor):
+        for _, (view, place) in self._parts(tensor):
             array[place] = view
         return array
+
+    def require_numbers(self, name: str) -> None:
+        """Raise ExecutionError where a tensor holds something that is not a number, naming its worker."""
+        tensor = self._find(name)
+        if np.dtype(tensor.dtype).kind != "f":
+            return
+        for worker, (view, place) in self._parts(tensor):
+            found = first_nan(view)
+            if found is not None:
+                at = ", ".join(str(part.start + index) for part, index in zip(place, found, strict=True))
+                raise ExecutionError(
+                    f"worker {worker}: {name}[{at or '()'}] is not a number after iteration "
+                    f"{self._engine.iterations - 1}; detect_nan=True stops at the operation that made it"
+                )
 
     def close(self) -> None:
         """End the engine's threads."""
@@ -141,13 +159,13 @@ class Executor:
             )
         return tensor
 
-    def _parts(self, tensor: Tensor) -> list[tuple[Array, tuple[slice, ...]]]:
-        """Every worker's shard and the place of its region in the whole tensor."""
-        parts: list[tuple[Array, tuple[slice, ...]]] = []
+    def _parts(self, tensor: Tensor) -> list[tuple[int, tuple[Array, tuple[slice, ...]]]]:
+        """By worker its shard and the place of its region in the whole tensor."""
+        parts: list[tuple[int, tuple[Array, tuple[slice, ...]]]] = []
         for worker, buffer in enumerate(self.partitioned.shards[tensor.index]):
             if buffer < 0:
                 continue
             region = self.partitioned.programs[worker].buffers[buffer].region
             place = tuple(slice(lower, upper) for lower, upper in region)
-            parts.append((self._engine.buffers[worker][buffer], place))
+            parts.append((worker, (self._engine.buffers[worker][buffer], place)))
         return parts

@@ -40,7 +40,12 @@ def valid_rows(output: Array, batch: Batch) -> Array:
 
 
 def tally(executor: Executor, batch: Batch, tallies: Sequence[Tally]) -> dict[str, float]:
-    """Count the batch in every metric, output by output with its label; the metrics of this batch alone."""
+    """Count the batch in every metric, output by output with its label; the metrics of this batch alone.
+
+    Raises ExecutionError where an output holds something that is not a number.
+    """
+    for index in executor.partitioned.graph.outputs:
+        executor.require_numbers(executor.partitioned.graph.tensors[index].name)
     if not tallies:
         return {}
     labels = list(batch.label.values())

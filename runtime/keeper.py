@@ -59,7 +59,13 @@ class Keeper:
         standing.restore(found.state["standing"])
 
     def save(self, standing: Standing) -> None:
-        """Make a checkpoint of the executor's tensors. Raises DataError where it cannot be written."""
+        """Make a checkpoint of the executor's tensors.
+
+        Raises DataError where it cannot be written, ExecutionError where a tensor holds something that is
+        not a number; the checkpoints before stay as they are.
+        """
+        for name in self._names:
+            self._executor.require_numbers(name)
         tensors = {name: self._executor.read(name) for name in self._names}
         self._folder.save(Checkpoint(tensors, {"settings": self._settings, "standing": standing.to_json()}))
 

@@ -56,8 +56,9 @@ class Module:
     """A symbol bound to workers, one for each entry of `context`.
 
     `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies
-    search and lowering. `parameters` are start values by name, in place of the initializer's. Threads and
-    memory are held until `close`; a module is a context manager.
+    search and lowering. `parameters` are start values by name, in place of the initializer's. With
+    `detect_nan` the first operation whose result is not a number stops the workers and is named; every
+    result is read once more for it. Threads and memory are held until `close`; a module is a context manager.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class Module:
         parameters: Mapping[str, npt.ArrayLike] | None = None,
         seed: int = 0,
         threads: int | None = None,
+        detect_nan: bool = False,
     ) -> None:
         self.symbol = symbol
         self.workers = worker_count(context)
         self._lower = lower
         self._threads = threads
+        self._detect_nan = detect_nan
         self._parameters = Parameters(symbol, initializer or Xavier(), seed, parameters or {})
         self._training: _Bound | None = None
         self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
@@ -101,7 +104,7 @@ class Module:
             return bound.executor
         graph = training_graph(self.symbol, shapes, settings, fixed=fixed, heads=heads)
         self._unbind_training()
-        executor = Executor(self._lower(graph, self.workers), threads=self._threads)
+        executor = self._executor(graph)
         self._parameters.store(executor)
         self._training = _Bound(dict(shapes), settings, frozenset(fixed), executor, self._step)
         self._rate_step = 0
@@ -172,6 +175,10 @@ class Module:
                 interrupts.check()
         return standing.history
 
+    def _executor(self, graph: Graph) -> Executor:
+        partitioned = self._lower(graph, self.workers)
+        return Executor(partitioned, threads=self._threads, detect_nan=self._detect_nan)
+
     def _begin(self, keeper: Keeper, standing: Standing, resume: bool) -> None:
         """Start a run that is kept, or take up the one that was."""
         if not resume:
@@ -226,7 +233,7 @@ class Module:
             )
             if bound is not None:
                 bound.executor.close()
-            executor = Executor(self._lower(graph, self.workers), threads=self._threads)
+            executor = self._executor(graph)
             bound = self._evaluators[made_for] = _Bound(dict(shapes), None, frozenset(), executor, step=-1)
         if bound.step != self._step or gradients is not None:
             self._load()

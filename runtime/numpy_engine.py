@@ -16,6 +16,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
 from .memory import MemoryPlan
+from .nan_watch import watched
 from .preparation import allocate, place_of, prepare
 from .schedule import Schedule
 from .team import StepFailed, StepsHang, Task, Team
@@ -27,7 +28,9 @@ class NumpyEngine:
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
     zeros. `threads` is at most the number of workers; by default also at most the number of processors.
-    `seconds` receives what every instruction takes, at the cost of two looks at the clock each.
+    `seconds` receives what every instruction takes, at the cost of two looks at the clock each. With
+    `detect_nan` an instruction fails whose result holds something that is not a number, at the cost of
+    reading all results again.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class NumpyEngine:
         threads: int | None,
         watchdog_seconds: float,
         seconds: StepSeconds | None = None,
+        detect_nan: bool = False,
     ) -> None:
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._partitioned = partitioned
@@ -48,6 +52,10 @@ class NumpyEngine:
         self.buffers = allocate(partitioned, memory)
         self._prepared = [prepare(partitioned, self.buffers, worker) for worker in range(partitioned.workers)]
         self._steps = [prepared.steps for prepared in self._prepared]
+        if detect_nan:
+            self._steps = [
+                watched(partitioned, self.buffers, worker, steps) for worker, steps in enumerate(self._steps)
+            ]
         if seconds is not None:
             self._steps = [seconds.timed(worker, steps) for worker, steps in enumerate(self._steps)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
