@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,6 +30,12 @@ class Family:
     examples: tuple[str, ...]
     build: Callable[..., Model]
     source: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What `get` takes beside the name, `batch` first."""
+        parameters = inspect.signature(self.build).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "name")
 
 
 def _mlp(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import re
 from typing import Any
 
@@ -35,11 +34,9 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
 def _build(
     family: Family, name: str, groups: tuple[str, ...], batch: int | None, options: dict[str, Any]
 ) -> Model:
-    known = [p.name for p in inspect.signature(family.build).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    known.remove("name")
     for option in options:
-        if option not in known or option == "batch":
-            raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(known)}")
+        if option not in family.options:
+            raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(family.options)}")
     if batch is not None:
         if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
             raise GraphError(f"batch is {batch!r}, expected a positive integer")

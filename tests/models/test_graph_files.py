@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tofu import models
 from tofu.dataflow import sym
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
@@ -69,6 +70,26 @@ def test_shapes_are_those_of_mxnet(case: Case) -> None:
     internals = case.symbol.get_internals()
     _, inner, _ = internals.infer_shape(**case.inputs)
     assert dict(zip(internals.list_outputs(), inner, strict=True)) == case.internals
+
+
+ZOO = {
+    "mlp": "mlp",
+    "vgg16": "vgg-16",
+    "resnet18": "resnet-18",
+    "resnet152": "resnet-152",
+    "inception-v3": "inception-v3",
+}
+"""Models of the zoo that have the names and structure of a graph file."""
+
+
+@pytest.mark.skipif(not MXNET, reason="TOFU_MXNET_GRAPHS names no folder")
+@pytest.mark.parametrize(("file", "name"), ZOO.items())
+def test_models_of_the_zoo_have_the_parameters_of_their_files(file: str, name: str) -> None:
+    known = json.loads((Path(str(MXNET)) / f"{file}-shapes.json").read_text("utf-8"))
+    model = models.get(name)
+    assert {**model.shapes, **model.parameters} == shapes(known["arg_shapes"])
+    assert model.symbol.list_arguments() == list(known["arg_shapes"])
+    assert model.symbol.list_auxiliary_states() == list(known["aux_shapes"])
 
 
 def test_plans_over_eight_workers(case: Case) -> None:

@@ -55,6 +55,12 @@ def test_published_parameter_counts(name: str, weights: int) -> None:
     assert models.get(name, batch=1).weight_count == weights
 
 
+@pytest.mark.parametrize(("name", "weights"), [("wresnet-16-4", 2_748_890), ("wresnet-28-10", 36_479_194)])
+def test_wide_residual_networks_on_small_images(name: str, weights: int) -> None:
+    """As published, and a scale and an offset for each channel of the data."""
+    assert models.get(name, batch=1).weight_count == weights + 2 * 3
+
+
 @pytest.mark.parametrize(
     ("depth", "published"),
     [(18, 11_689_512), (34, 21_797_672), (50, 25_557_032), (101, 44_549_160), (152, 60_192_808)],

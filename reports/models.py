@@ -1,0 +1,96 @@
+"""What the model zoo holds: parameters, default batches and sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import models
+from ..analyzer.region import Shape
+from ..models.families import FAMILIES
+
+HEAD = """# Models
+
+The model zoo, as `tofu models --markdown` writes it. `tofu.models.get(NAME, batch=, **options)` gives a
+model: its symbol, and the shapes that it is fed. `tofu plan NAME` plans its training. Other depths, widths
+and sizes work likewise.
+
+```python
+>>> import tofu
+>>> model = tofu.models.get("gpt-12-768", batch=1)
+>>> model.shapes, model.weight_count
+({'data': (1, 1024), 'softmax_label': (1, 1024)}, 124439808)
+>>> tiny = tofu.models.get("gpt-2-512", batch=1, steps=64, vocabulary=100)
+>>> plan = tofu.partition(tiny.training_graph("adam"), workers=8)
+>>> plan.strategies["layer0_attention_scores"]     # split over heads by all three steps
+('b1', 'b1', 'b1')
+
+```
+"""
+
+NOTES = """
+Parameters are those that the optimizer is given, as published unless a note says otherwise. Scales of batch
+normalisation that are held at one count, as they do in MXNet; moving averages do not.
+
+- `alexnet` has its two halves merged into one: every convolution reads all channels. With the halves apart
+  it would have 60,965,224 parameters.
+- `resnet` is the second form, with normalisation before each convolution, as in MXNet's example. The
+  published counts are those of the first: 11,689,512, 21,797,672, 25,557,032, 44,549,160 and 60,192,808.
+  The second normalises the data and no shortcuts; with 18 and 34 layers its first unit has a projection.
+- `wresnet` with 50, 101 or 152 layers multiplies the channels of every unit and leaves the stem as it is.
+- `inception-v3` has no auxiliary classifier.
+- `transformer-encoder` is BERT without segments and pooler. Its 12 layers of 768 have 85,054,464
+  parameters. A label of -1 leaves a position out.
+- `transformer` and `transformer-decoder` learn their positions; the decoder alone is fed `memory`, the
+  encoder's output. A layer of 512 has 3,152,384 parameters in the encoder and 4,204,032 in the decoder.
+- Transformers predict with their embedding and have heads of 64 features unless `heads` says otherwise.
+  `gpt` and `transformer-encoder` use the exact GELU, the others rectifiers.
+- `width` scales the channels of a convolutional network, `hidden` sets its fully connected layers.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A model at its defaults; `data` holds the shapes of what it is fed beside labels, for one sample."""
+
+    name: str
+    parameters: int
+    batch: int
+    data: tuple[Shape, ...]
+    options: tuple[str, ...]
+    source: str
+
+
+def model_facts() -> list[ModelFacts]:
+    """The facts of every model that the zoo lists."""
+    facts = []
+    for family in FAMILIES:
+        for name in family.examples:
+            model = models.get(name)
+            data = tuple(shape[1:] for shape in model.data.values())
+            facts.append(
+                ModelFacts(name, model.weight_count, model.batch, data, family.options[1:], family.source)
+            )
+    return facts
+
+
+def markdown(facts: Sequence[ModelFacts]) -> str:
+    """The page `docs/models.md`."""
+    rows = [
+        "| model | parameters | batch | a sample | options | published in |",
+        "|---|---:|---:|---|---|---|",
+        *map(_row, facts),
+    ]
+    return HEAD + "\n" + "\n".join(rows) + "\n" + NOTES
+
+
+def _row(facts: ModelFacts) -> str:
+    cells = (
+        f"`{facts.name}`",
+        f"{facts.parameters:,}",
+        str(facts.batch),
+        " and ".join(" x ".join(map(str, shape)) for shape in facts.data),
+        ", ".join(facts.options),
+        facts.source,
+    )
+    return f"| {' | '.join(cells)} |"
