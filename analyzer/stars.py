@@ -22,6 +22,7 @@ def expand_stars(
     known = dict(ranks)
     taken = {node.name for node in walk(description) if isinstance(node, ast.Variable | ast.Binder)}
     taken |= set(description.tensor_names) | {str(reducer) for reducer in custom_reducers(description)}
+    taken |= set(description.opaques) | {stage.name for stage in description.stages}
     stages = []
     for stage in description.stages:
         (value,) = _expand(description.name, (stage.value,), known, taken)

@@ -92,3 +92,22 @@ def test_slices_of_opaque_functions_are_read_whole(bind):
     bound = bind(text, {"m": (4, 3, 3)})
     assert bound.tight
     assert bound.elements_of(bound.split(("b",), (4,))).tolist() == [18] * 4
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("a[x, y, x]", "'x' moves more than one axis: the elements read do not form a box"),
+        ("a[x, x, y]", "'x' moves more than one axis: the elements read do not form a box"),
+        ("a[x + y, y, x]", "'y' moves more than one axis: the elements read do not form a box"),
+        ("a[y, x, 0] + a[2 * x, y, 0]", "the index of axis 0 steps over elements"),
+        ("a[x, y, 0] + a[x, y, 3]", "the elements that several accesses read do not form one box"),
+    ],
+)
+def test_the_last_access_to_blame_is_shown(bind, body, said):
+    bound = bind(f"def f(a):\n    return lambda x=3, y=2: {body}", {"a": (6, 6, 6)})
+    (loose,) = bound.looseness
+    assert loose.reason == said
+    last = body[body.rindex("a[") :]
+    text = bound.description.source
+    assert text[loose.span.start : loose.span.end] == last
