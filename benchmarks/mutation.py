@@ -252,9 +252,10 @@ def _run(item: pytest.Item) -> None:
 
 
 def _caches() -> list[Any]:
-    """The caches of Tofu's functions, which answer one test what another one, or no mutant, computed."""
+    """Caches that answer one test what another one, or no mutant, computed; none of the language."""
     caches = (known for known in gc.get_objects() if isinstance(known, functools._lru_cache_wrapper))
-    return [cache for cache in caches if cache.__module__.startswith("tofu")]
+    modules = ("tofu.analyzer", "tofu.operators")
+    return [cache for cache in caches if cache.__module__.startswith(modules)]
 
 
 def interval(killed: int, count: int) -> tuple[float, float]:
@@ -286,19 +287,23 @@ def report(sample: Sequence[Mutant], outcomes: Mapping[str, Sequence[str]]) -> N
 def main() -> None:
     parser = argparse.ArgumentParser(description="Plant faults in the analyzer; see which its tests notice.")
     parser.add_argument("--sample", type=int, default=600, help="how many mutants; 0 is all")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="one sample for each")
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests, at most, for one mutant")
     parser.add_argument("--save", type=Path, help="read outcomes from this file, and write them there")
     parser.add_argument("tests", nargs="*", default=TESTS, help="where the tests are")
     arguments = parser.parse_args()
 
     known = [mutant for path in sorted((ROOT / "analyzer").rglob("*.py")) for mutant in mutants(path)]
-    sample = sorted(known, key=lambda mutant: mutant.rank(arguments.seed))[: arguments.sample or None]
+    samples = {
+        seed: sorted(known, key=lambda mutant, seed=seed: mutant.rank(seed))[: arguments.sample or None]
+        for seed in arguments.seed
+    }
     outcomes: dict[str, Sequence[str]] = {}
     if arguments.save and arguments.save.is_file():
         outcomes = json.loads(arguments.save.read_text("utf-8"))
-    left = [mutant for mutant in sample if outcomes.get(mutant.key, ("",))[0] not in KILLED]
-    print(f"{len(known)} mutants, {len(sample)} in the sample, {len(left)} to try", flush=True)
+    drawn = {mutant.key: mutant for sample in samples.values() for mutant in sample}
+    left = [mutant for mutant in drawn.values() if outcomes.get(mutant.key, ("",))[0] not in KILLED]
+    print(f"{len(known)} mutants, {len(drawn)} drawn, {len(left)} to try", flush=True)
 
     def done(mutant: Mutant, outcome: str, killer: str) -> None:
         outcomes[mutant.key] = (outcome, killer)
@@ -307,13 +312,12 @@ def main() -> None:
         if arguments.save:
             arguments.save.write_text(json.dumps(outcomes, indent=1), "utf-8")
 
-    always = ["explicit", "generate"]
     hypothesis.settings.register_profile(
         "mutation",
         derandomize=True,
         database=None,
         deadline=None,
-        phases=[hypothesis.Phase[phase] for phase in always],
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
     )
     hypothesis.settings.load_profile("mutation")
     if left:
@@ -321,7 +325,9 @@ def main() -> None:
         code = pytest.main([*options, *arguments.tests], [Trials(left, arguments.seconds, done)])
         if code:
             sys.exit(int(code))
-    report(sample, outcomes)
+    for seed, sample in samples.items():
+        print(f"\nSample {seed}")
+        report(sample, outcomes)
 
 
 if __name__ == "__main__":

@@ -137,6 +137,8 @@ def test_ends_of_a_box_are_inclusive() -> None:
         ("(3 * x + 3 * y) % 6", (0, 3)),
         ("(2 * x) % a.shape[0]", (0, 4)),
         ("(x + 5) % 9", (5, 8)),
+        ("(x + 14) % 9", (5, 8)),
+        ("(x - 4) % 9", (5, 8)),
     ],
 )
 def test_bounds_of_remainders(index: str, expected: tuple[int, int]) -> None:
