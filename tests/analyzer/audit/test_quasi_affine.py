@@ -1,0 +1,97 @@
+"""Bounds as isl has them take the values that SymPy gives them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+import sympy
+
+isl = pytest.importorskip("islpy")
+
+from tofu.analyzer.audit.quasi_affine import InexpressibleError, Terms  # noqa: E402
+
+X, Y = sympy.symbols("x y", integer=True)
+
+EXPRESSIONS = [
+    sympy.Integer(-3),
+    X,
+    X - Y,
+    2 * X + 3 * Y - 5,
+    -X,
+    sympy.floor((X - 2 * Y) / 3),
+    3 * sympy.floor(X / 4) + 1,
+    sympy.Max(X, Y, 1),
+    sympy.Min(X, 2 * Y) + Y,
+    sympy.Max(X - Y, sympy.floor(Y / 2)),
+]
+
+
+def fixed(terms: Terms, values: Any, **at: int) -> Any:
+    """The values at one point."""
+    for symbol, value in at.items():
+        values &= terms(sympy.Symbol(symbol, integer=True)).eq_set(terms.number(value))
+    return values
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_values(expression: sympy.Expr) -> None:
+    terms = Terms()
+    translated = terms(expression)
+    for x, y in product(range(-4, 5), repeat=2):
+        value = int(expression.subs({X: x, Y: y}))
+        assert not fixed(terms, translated.eq_set(terms.number(value)), x=x, y=y).is_empty()
+        assert fixed(terms, translated.lt_set(terms.number(value)), x=x, y=y).is_empty()
+        assert fixed(terms, translated.gt_set(terms.number(value)), x=x, y=y).is_empty()
+
+
+def test_a_switch_may_multiply_what_varies() -> None:
+    """`Min(1, x) * y` is 0 or y for a quotient x, which is not negative, and nothing below."""
+    terms = Terms()
+    switched = terms(sympy.Min(1, X, evaluate=False) * Y)
+    for x, y in product(range(4), range(-3, 4)):
+        same = switched.eq_set(terms.number(y if x else 0))
+        assert not fixed(terms, same, x=x, y=y).is_empty()
+    assert fixed(terms, switched.domain(), x=-1).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (X * Y, "a product of two quantities that depend on shapes or indices"),
+        (sympy.floor(X / Y), "a quotient by y"),
+        (X**2, "the expression x**2"),
+        (sympy.Abs(X), r"the expression Abs(x)"),
+    ],
+)
+def test_what_isl_cannot_say(expression: sympy.Expr, said: str) -> None:
+    with pytest.raises(InexpressibleError) as caught:
+        Terms()(expression)
+    assert str(caught.value) == said
+
+
+def test_equal_expressions_are_translated_once() -> None:
+    terms = Terms()
+    assert terms(X + Y) is terms(Y + X)
+    assert terms(X + Y) is not terms(X - Y)
+
+
+def test_some_values_may_exist() -> None:
+    terms = Terms()
+    between = terms(X).lt_set(terms(Y)) & terms(Y).lt_set(terms.number(3)) & terms(X).ge_set(terms.number(0))
+    some = terms.without(between, [Y, sympy.Symbol("z")])
+    assert some.is_equal(terms(X).ge_set(terms.number(0)) & terms(X).lt_set(terms.number(2)))
+    assert terms.without(between, []).is_equal(between)
+
+
+def test_examples_are_the_smallest_values() -> None:
+    terms = Terms()
+    values = terms(X).gt_set(terms.number(2)) & terms(Y).ge_set(terms(X))
+    assert terms.example(values) == "x = 3, y = 3"
+
+
+def test_all_values_and_none() -> None:
+    terms = Terms()
+    assert terms.nothing().is_empty()
+    assert (terms.everything() - terms(X).le_set(terms.number(0))).is_equal(terms(X).gt_set(terms.number(0)))
