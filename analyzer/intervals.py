@@ -8,7 +8,7 @@ independent. Bounds are sympy expressions over the ends of index variables and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, reduce
+from functools import cache
 from math import gcd
 from typing import NamedTuple, assert_never
 
@@ -98,4 +98,4 @@ def _step(form: Affine) -> int:
     """The greatest common divisor of the coefficients; 1 where one of them depends on shapes."""
     if not all(coefficient.is_Integer for coefficient, _ in form.terms):
         return 1
-    return reduce(gcd, (int(coefficient) for coefficient, _ in form.terms), 0)
+    return gcd(*(int(coefficient) for coefficient, _ in form.terms))

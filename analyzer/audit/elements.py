@@ -43,12 +43,10 @@ def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) ->
     known = dict(tensors) | intermediate(subject, tensors)
     needed = _read(subject.last, intervals, None, known)
     for name, stage in reversed(subject.stages.items()):
-        if name not in needed:
-            continue
         whole = {variable: (0, extent) for variable, extent in stage.extents.items()}
         for tensor, mask in _read(stage, whole, needed[name], known).items():
             needed[tensor] = needed[tensor] | mask if tensor in needed else mask
-    return {name: needed.get(name, np.zeros(shape, np.bool_)) for name, shape in subject.shapes.items()}
+    return {name: needed[name] for name in subject.shapes}
 
 
 def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str, Array]:
@@ -134,7 +132,7 @@ def _mark(
     """Set the elements at these indices, those outside the tensor left aside."""
     whole = [axis for axis, index in enumerate(indices) if isinstance(index, ast.FullSlice)]
     places = [
-        np.zeros((), np.int64) if axis in whole else values(index, at, tensors, shapes)
+        np.zeros(()) if axis in whole else values(index, at, tensors, shapes)
         for axis, index in enumerate(indices)
     ]
     grid = np.broadcast_arrays(*places) if places else []

@@ -82,7 +82,7 @@ class Terms:
 
     def _parameter(self, symbol: sympy.Symbol) -> Piecewise:
         name = self._names.setdefault(symbol, f"p{len(self._names)}")
-        identity = isl.Id(name, None, self.context)
+        identity = isl.Id(name, self.context)
         universe = isl.Set.universe(self._space.add_param_id(identity))
         return isl.PwAff.param_on_domain_id(universe, identity)
 

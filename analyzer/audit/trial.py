@@ -124,7 +124,7 @@ def combine(result: Array, part: Array, place: Region, strategy: Strategy, first
     target: Array = result[here]
     if target.shape != part.shape:
         return False
-    if strategy.kind == "concat" or first or strategy.reducer is None:
+    if first or strategy.reducer is None:
         target[...] = part
     else:
         combiner(strategy.reducer)(target, part, target)

@@ -50,7 +50,7 @@ def test_operators_say_what_their_tensors_may_hold(bind: Bind) -> None:
 
 
 def test_indices_lead_to_every_element_and_no_further(bind: Bind) -> None:
-    text = "def op(x, y, at):\n    return lambda i: x[at[i]] * y[0, at[i]]"
+    text = "def op(x, y, at):\n    return lambda i: x[at[i]] * y[0, at[i]] * x[at[i] + 0]"
     bound = bind(text, {"x": (4,), "y": (9, 3), "at": (SIZE,)})
     assert index_limits(bound) == {"at": 3}
     found = sample(bound)
