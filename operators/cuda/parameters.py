@@ -132,7 +132,7 @@ class Parameters:
         """The struct on the device, and assertions that it is laid out as `dtype`."""
         members = [f"    {field.type} {field.name};" for field in self.fields]
         asserts = [
-            f"static_assert(__builtin_offsetof(Parameters, {name}) == {offset});"
+            f"static_assert(TOFU_OFFSET(Parameters, {name}) == {offset});"
             for name, offset in _offsets("", self.dtype)
         ]
         size = f"static_assert(sizeof(Parameters) == {self.dtype.itemsize});"

@@ -9,6 +9,13 @@
 
 #define TOFU_DEVICE __device__ __forceinline__
 
+// A member's offset as a constant: NVRTC has neither offsetof nor the host compiler's built-in.
+#ifdef __CUDACC_RTC__
+#define TOFU_OFFSET(type, member) __INTADDR__(&((type*)0)->member)
+#else
+#define TOFU_OFFSET(type, member) __builtin_offsetof(type, member)
+#endif
+
 namespace tofu {
 
 constexpr unsigned block_threads = TOFU_BLOCK_THREADS;

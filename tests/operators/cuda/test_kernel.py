@@ -48,7 +48,7 @@ def test_struct_is_made_of_eight_byte_members() -> None:
     assert dtype.itemsize % 8 == 0
     assert dtype == np.dtype(dtype.descr), "there is padding"
     assert f"static_assert(sizeof(Parameters) == {dtype.itemsize});" in kernel.text
-    assert "static_assert(__builtin_offsetof(Parameters, in_w.stride) == 72);" in kernel.text
+    assert "static_assert(TOFU_OFFSET(Parameters, in_w.stride) == 72);" in kernel.text
 
 
 def test_invariant_reductions_are_computed_once() -> None:
