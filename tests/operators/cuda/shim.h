@@ -1,10 +1,14 @@
-// CUDA on the CPU, for tests: one kernel body, run block by block. The threads of a block are real threads
-// and __syncthreads a barrier, so a missing one is a data race that a sanitizer sees.
+// CUDA on the CPU, for tests: one kernel body, run block by block. Threads take turns: each runs up to the
+// next barrier, so what one reads before the others wrote it is wrong every time. With a sanitizer they are real
+// threads, so a missing barrier is a data race that it sees.
 #pragma once
 #include <math.h>
 #include <string.h>
+#include <ucontext.h>
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -20,6 +24,8 @@ struct dim3 {
 };
 inline thread_local dim3 blockIdx, threadIdx, blockDim;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
 // A barrier on two counters in turn. Waiting at one acquires what was released at that barrier and nothing
 // of what a faster thread did behind it: with pthread_barrier_t a race detector misses most races.
 inline std::atomic<unsigned> shim_arrived[2];
@@ -33,7 +39,7 @@ inline void __syncthreads() {
     while (arrived.load(std::memory_order_acquire) < all) std::this_thread::yield();
 }
 
-template <typename Kernel> void shim_launch(unsigned blocks, unsigned threads, const Kernel& kernel) {
+inline bool shim_together(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
     const auto run = [&](unsigned thread) {
         threadIdx.x = thread;
         blockDim.x = threads;
@@ -44,10 +50,71 @@ template <typename Kernel> void shim_launch(unsigned blocks, unsigned threads, c
         }
     };
     shim_arrived[0] = shim_arrived[1] = 0;
-    if (threads == 1) return run(0);
     std::vector<std::thread> team;
     for (unsigned thread = 0; thread < threads; ++thread) team.emplace_back(run, thread);
     for (std::thread& member : team) member.join();
+    return true;
+}
+
+#else
+
+struct shim_thread {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack{new char[shim_thread::stack_bytes]};
+    bool done;
+    static constexpr size_t stack_bytes = 1 << 16;
+};
+inline ucontext_t shim_scheduler;
+inline std::vector<shim_thread> shim_team;
+inline const std::function<void()>* shim_kernel;
+
+inline void __syncthreads() { swapcontext(&shim_team[threadIdx.x].context, &shim_scheduler); }
+
+inline void shim_start() {
+    (*shim_kernel)();
+    shim_team[threadIdx.x].done = true;
+}
+
+// One block; false if a barrier was reached by a part of its threads only.
+inline bool shim_block(unsigned threads) {
+    for (unsigned thread = 0; thread < threads; ++thread) {
+        shim_thread& one = shim_team[thread];
+        getcontext(&one.context);
+        one.context.uc_stack.ss_sp = one.stack.get();
+        one.context.uc_stack.ss_size = shim_thread::stack_bytes;
+        one.context.uc_link = &shim_scheduler;
+        one.done = false;
+        makecontext(&one.context, shim_start, 0);
+    }
+    for (unsigned finished = 0; finished == 0;) {
+        for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) {
+            swapcontext(&shim_scheduler, &shim_team[threadIdx.x].context);
+            finished += shim_team[threadIdx.x].done;
+        }
+        if (finished != 0 && finished != threads) return false;
+    }
+    return true;
+}
+
+inline bool shim_together(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
+    shim_kernel = &kernel;
+    if (shim_team.size() < threads) shim_team.resize(threads);
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        if (!shim_block(threads)) return false;
+    return true;
+}
+
+#endif
+
+// All threads of all blocks. `together`: those of a block wait for each other; else they run one by one.
+// False if they waited for a thread that had left.
+inline bool shim_launch(unsigned blocks, unsigned threads, bool together, const std::function<void()>& kernel) {
+    if (together) return shim_together(blocks, threads, kernel);
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) kernel();
+    return true;
 }
 
 inline double __longlong_as_double(long long bits) {

@@ -10,7 +10,7 @@ import pytest
 from tofu import tdl
 from tofu.errors import DataError, OperatorError
 from tofu.operators.bound import BoundOperator
-from tofu.operators.cuda import CudaKernel, generate, launches, pack
+from tofu.operators.cuda import CudaKernel, generate, launch_of, launches, pack
 from tofu.operators.kernel import KernelCall
 from tofu.operators.stage import derived
 
@@ -152,9 +152,9 @@ def test_arrays_of_another_type_shape_or_stride() -> None:
             pack(kernel, KernelCall(bound, call.box, {"a": array}, call.regions, call.outputs))
 
 
-def test_bad_indices_set_flags_and_give_nan(host: Any) -> None:
+def test_bad_indices_set_flags_and_give_nan(machine: Any) -> None:
     bound, kernel = prepared(TAKE, {"d": (5,), "w": (4, 2)})
-    machine = host([kernel])
+    computer = machine([kernel])
     weights = np.arange(8, dtype=np.float32).reshape(4, 2)
     for bad, flag in ((1, 0), (4, 1), (-1, 1), (1.5, 1), (np.nan, 1), (np.inf, 1), (3e18, 1)):
         data = np.array([0, 3, bad, 2, 1], np.float32)
@@ -163,7 +163,7 @@ def test_bad_indices_set_flags_and_give_nan(host: Any) -> None:
         regions = {"d": ((0, 5),), "w": ((0, 4), (0, 2))}
         call = KernelCall(bound, box, {"d": data, "w": weights}, regions, (out,))
         for narrow in (True, False):
-            assert machine.run(kernel, kernel.groups[0][0], call, narrow, 1) == [flag]
+            assert computer.run(kernel, launch_of(kernel.groups[0][0], call.box, narrow), call) == [flag]
             assert np.isnan(out[2]).all() == bool(flag)
             np.testing.assert_array_equal(out[[0, 1, 3, 4]], weights[[0, 3, 2, 1]])
 
