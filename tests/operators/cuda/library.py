@@ -42,9 +42,17 @@ class Case:
 
 def library_cases(names: Iterable[str]) -> list[Case]:
     """Each description once; those that use opaque functions have no kernel."""
+    return [case for case in _cases(names) if not case.stage.description.opaques]
+
+
+def opaque_stages(names: Iterable[str]) -> set[str]:
+    """The stages that have no kernel: nothing is known about the inside of an opaque function."""
+    return {case.stage.name for case in _cases(names) if case.stage.description.opaques}
+
+
+def _cases(names: Iterable[str]) -> list[Case]:
     found: dict[str, Case] = {}
     for name in names:
         for stage, tensors in chain(training_stages(name), derived_adjoints(name)):
-            if not stage.description.opaques:
-                found.setdefault(tdl.format(stage.description), Case(name, stage, tensors))
+            found.setdefault(tdl.format(stage.description), Case(name, stage, tensors))
     return list(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,18 @@ def test_wide_indices_where_32_bits_are_too_few(
     bound, kernel = prepared(text, shapes)
     (launch,) = launches(kernel, whole_call(bound, spread))
     assert launch.function.endswith("_i64")
+
+
+def test_offsets_beyond_32_bits(machine: Any, tmp_path: Path) -> None:
+    """Three elements, 4 GiB from one to the next, in a file that is all hole."""
+    bound, kernel = prepared("def f(a):\n    return lambda i: a[i] + 1", {"a": (3,)})
+    call = whole_call(bound)
+    far = np.memmap(tmp_path / "sparse", np.float32, "w+", shape=(2**31 + 1,))[:: 2**30]
+    far[:] = 5, 6, 7
+    out = np.zeros(3, np.float32)
+    (launch,) = launches(kernel, KernelCall(bound, call.box, {"a": far}, call.regions, (out,)))
+    machine([kernel]).run(kernel, launch, KernelCall(bound, call.box, {"a": far}, call.regions, (out,)))
+    assert out.tolist() == [6, 7, 8]
 
 
 def test_nothing_is_launched_for_empty_outputs() -> None:

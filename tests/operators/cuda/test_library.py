@@ -12,7 +12,7 @@ from tofu.operators import names
 
 from ..example_stages import interpreted
 from .comparison import compare
-from .library import Case
+from .library import Case, opaque_stages
 from .machine import Machine, unique
 
 SAMPLE = (
@@ -59,6 +59,17 @@ def test_sample(cases: Any, machine: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_every_operator(cases: Any, machine: Any, dtype: str) -> None:
     assert not failures(machine, cases(names()), dtype)
+
+
+@pytest.mark.slow
+def test_every_description_but_opaque_functions_has_a_kernel(cases: Any) -> None:
+    assert all(case.kernel("float32").functions for case in cases(names()))
+    assert opaque_stages(names()) == {
+        "linalg_potrf",
+        "linalg_potrf_grad_inverted",
+        "linalg_potri_inverted",
+        "linalg_trsm_inverted",
+    }
 
 
 @pytest.mark.slow
