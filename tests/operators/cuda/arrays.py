@@ -20,10 +20,11 @@ Array = npt.NDArray[Any]
 GUARD = 4096
 """Elements before and after the array; one element lies beside each row, column, and so on."""
 
-POISON = -1e4
-"""What the guards of integers hold; those of floating-point numbers hold NaN."""
+POISON = -10000
+"""What the guards of inputs hold where there is no NaN."""
 
 UNWRITTEN = 99
+"""What outputs and their guards hold before: a number, so that a NaN from a guard that was read shows."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Placed:
         return bool(((now == then).all(axis=1) | self.inside).all())
 
 
-def place(values: Array, rng: np.random.Generator | None) -> Placed:
-    """The values in guarded memory, dimensions in random order and direction.
+def place(values: Array, guard: Any, rng: np.random.Generator | None) -> Placed:
+    """The values between guards, dimensions in random order and direction.
 
     Without `rng` they lie dense and alone, so an address sanitizer sees an access beside them.
     """
@@ -64,7 +65,7 @@ def place(values: Array, rng: np.random.Generator | None) -> Placed:
         inner = box[(..., *(slice(1, -1),) * len(shape))]
         return inner.transpose(np.argsort(order))[(..., *turned)]
 
-    memory = np.full(size + 2 * GUARD, poison(values.dtype), values.dtype)
+    memory = np.full(size + 2 * GUARD, guard, values.dtype)
     inside = np.zeros(memory.size, bool)
     within(inside)[...] = True
     within(memory)[...] = values
@@ -82,7 +83,7 @@ def poison(dtype: np.dtype[Any]) -> Any:
     """What no kernel may use. The 16-bit integers hold the bits of bfloat16."""
     if dtype.kind == "f":
         return np.nan
-    return 0x7FC0 if dtype == np.uint16 else int(POISON)
+    return 0x7FC0 if dtype == np.uint16 else POISON
 
 
 def encode(values: Array, dtype: str) -> Array:
@@ -145,11 +146,12 @@ def guarded_call(
         if name in bound.reads:
             regions[name] = _widened(to_region(boxes[0]), bound.shapes[name], rng)
             part = tensors[name][tuple(slice(*interval) for interval in regions[name])]
-            inputs[name] = place(encode(part, dtypes[name]), rng)
+            values = encode(part, dtypes[name])
+            inputs[name] = place(values, poison(values.dtype), rng)
     made = []
     for dtype, boxes in zip(outputs, bound.output_regions(box[None]), strict=True):
         shape = tuple(int(upper - lower) for lower, upper in boxes[0])
-        made.append(place(np.full(shape, UNWRITTEN, data_type(dtype).numpy), rng))
+        made.append(place(np.full(shape, UNWRITTEN, data_type(dtype).numpy), UNWRITTEN, rng))
     intervals = dict(zip(bound.variables, to_region(box), strict=True))
     views = {name: placed.view for name, placed in inputs.items()}
     call = KernelCall(bound, intervals, views, regions, tuple(placed.view for placed in made))

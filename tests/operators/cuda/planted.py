@@ -93,6 +93,11 @@ SUBJECTS: Mapping[str, Subject] = MappingProxyType(
             " + Sum(lambda k: a[k] * Sum(lambda m: b[i, m] * Sum(lambda n: b[i, n])))",
             {"a": (0,), "b": (3, 4), "c": (3,)},
         ),
+        "nested": Subject(
+            "def nested(a, b, c):\n    return lambda i: c[i]"
+            " + Sum(lambda k: a[k] * Sum(lambda m: b[i, m] * Sum(lambda n: b[i, n])))",
+            {"a": (5,), "b": (3, 4), "c": (3,)},
+        ),
         "scaled": Subject(
             "def scaled(a, s):\n    return lambda i, j: a[i, j] * s[()] + s[()]", {"a": (4, 6), "s": ()}
         ),
@@ -113,6 +118,8 @@ BUGS = (
     Bug("other padding", "window", ": real(1)", ": real(0)"),
     Bug("thread guard dropped", "window", "if (at >= tofu::count<Index>(p.box_b, p.box_x)) return;", ""),
     Bug("thread guard off by one", "window", "if (at >= ", "if (at > "),
+    Bug("thread guard off by one, beside NaN", "floored", "if (at >= ", "if (at > "),
+    Bug("inner sum of another element", "nested", "e3 * r5", "e3 + r5"),
     Bug(
         "thread guard of another box",
         "window",
