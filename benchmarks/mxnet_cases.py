@@ -103,7 +103,7 @@ def _bound(case: Case, gradients: bool) -> Any:
         symbol = function(*variables.values(), name="op")
     else:
         symbol = function(**variables, name="op", **attributes)
-    arrays = {name: mx.nd.array(array) for name, array in case.inputs.items()}
+    arrays = {name: mx.nd.array(array, dtype=array.dtype) for name, array in case.inputs.items()}
     free = [name for name in case.inputs if name not in case.fixed] if gradients else []
     blank = {name: mx.nd.zeros(case.inputs[name].shape) for name in free}
     states = {f"op_{name}": mx.nd.array(array) for name, array in case.states.items()}

@@ -19,7 +19,14 @@ MAX_LITERAL = 1000
 LONG_INTEGER = re.compile(r"\b(\d+)L\b")
 """Python 2's long integers, `(3L, 3L)` in old graph files."""
 
-Value = int | float | bool | str | tuple[int | float, ...] | None
+
+class Bounds(tuple[int | None, ...]):
+    """Begins, ends or steps of a slice; None stands for where the step comes from or goes to, or for 1."""
+
+    __slots__ = ()
+
+
+Value = int | float | bool | str | tuple[int | float, ...] | Bounds | None
 
 
 class Kind(StrEnum):
@@ -29,6 +36,7 @@ class Kind(StrEnum):
     FLOAT = "a number"
     BOOL = "True or False"
     SHAPE = "a tuple of integers"
+    BOUNDS = "a tuple of integers or None"
     NUMBERS = "a number or a tuple of numbers"
     CHOICE = "one of"
     TEXT = "text"
@@ -100,7 +108,13 @@ class Attributes(Mapping[str, Value]):
     def shape(self, name: str) -> tuple[int, ...]:
         value = self._values[name]
         assert isinstance(value, tuple), (name, value)
+        assert not isinstance(value, Bounds), (name, value)
         return tuple(int(part) for part in value)
+
+    def bounds(self, name: str) -> Bounds:
+        value = self._values[name]
+        assert isinstance(value, Bounds), (name, value)
+        return value
 
 
 def check_attributes(
@@ -173,6 +187,11 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
             parts = value if isinstance(value, tuple | list) else (value,)
             integers = [_integer(part) for part in parts]
             return tuple(i for i in integers if i is not None) if None not in integers else None
+        case Kind.BOUNDS:
+            listed = value if isinstance(value, tuple | list) else (value,)
+            ends = [_integer(part) for part in listed]
+            fits = all(end is not None or part is None for end, part in zip(ends, listed, strict=True))
+            return Bounds(ends) if fits else None
         case Kind.NUMBERS:
             if not isinstance(value, tuple | list):
                 return value if isinstance(value, bool) else _number(value)
@@ -210,6 +229,10 @@ def flag(name: str, default: bool) -> AttributeSpec:
 
 def shape(name: str, default: tuple[int, ...] | None = None) -> AttributeSpec:
     return AttributeSpec(name, Kind.SHAPE, default, default is None)
+
+
+def bounds(name: str, default: Bounds | None = None) -> AttributeSpec:
+    return AttributeSpec(name, Kind.BOUNDS, default, default is None)
 
 
 def choice(name: str, *choices: str, default: str | None = None) -> AttributeSpec:

@@ -16,7 +16,7 @@ from typing import Any
 from .. import tdl
 from ..analyzer.region import Shape
 from ..tdl import ast
-from .attributes import Attributes
+from .attributes import Attributes, Bounds
 from .kernel import Kernel
 
 Constant = int | float | bool | tuple[int | float, ...]
@@ -70,7 +70,7 @@ def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachmen
     for parameter in description.attributes:
         value = attributes[parameter.name]
         assert value is not None
-        assert not isinstance(value, str)
+        assert not isinstance(value, str | Bounds)
         constants[parameter.name] = value
     return Variant(description, constants, kernels)
 

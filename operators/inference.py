@@ -34,6 +34,7 @@ def infer(
         if all(is_complete(known[name]) for name in arguments):
             shapes = _complete({name: shape for name, shape in known.items() if is_complete(shape)})
             if _describable(definition, attributes, known):
+                shapes |= dict.fromkeys(operator.seeds, (1,))
                 stages = operator.stages(attributes, shapes, training=False)
                 _merge_into(known, operator.name, produced_shapes(stages, shapes))
             break

@@ -11,7 +11,7 @@ from .. import tdl
 from ..errors import DescriptionError, OperatorError
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.layout import MAX_BYTES
-from .attributes import Attributes, AttributeSpec, Kind
+from .attributes import Attributes, AttributeSpec, Bounds, Kind
 from .definition import NO_FUNCTIONS, Constant, Fixed, Variant
 from .operator import Operator
 
@@ -110,7 +110,9 @@ class _Described:
 
 def _constants(attributes: Attributes) -> Mapping[str, Constant]:
     return {
-        name: value for name, value in attributes.items() if value is not None and not isinstance(value, str)
+        name: value
+        for name, value in attributes.items()
+        if value is not None and not isinstance(value, str | Bounds)
     }
 
 

@@ -101,6 +101,7 @@ def cases(values: Values) -> Iterator[Case]:
 
 
 def _of_one(values: Values) -> Iterator[Case]:
+    """Of selu MXNet's gradient below zero is not the function's derivative; its values are tried alone."""
     for name in EVERYWHERE:
         yield case(name, data=SPECIAL)
         yield case(name, data=values.signed(2, 3, 4))
@@ -125,12 +126,10 @@ def _of_one(values: Values) -> Iterator[Case]:
         yield case("LeakyReLU", {"act_type": "elu", "slope": slope}, data=SPECIAL)
     yield case("LeakyReLU", data=values.signed(2, 3))
     yield case("LeakyReLU", {"act_type": "gelu"}, data=SPECIAL)
-    yield case("LeakyReLU", {"act_type": "selu"}, data=SPECIAL)
+    yield case("LeakyReLU", {"act_type": "selu"}, training=False, data=SPECIAL)
     for shape in ((2, 3), (2, 3, 4), (2, 3, 2, 2)):
         yield case("LeakyReLU", {"act_type": "prelu"}, data=values.signed(*shape), gamma=values.unit(3))
     yield case("LeakyReLU", {"act_type": "prelu"}, data=values.signed(2, 3, 2), gamma=values.unit(1))
-    bounds = {"act_type": "rrelu", "lower_bound": 0.1, "upper_bound": 0.3}
-    yield case("LeakyReLU", bounds, training=False, data=SPECIAL)
     for kind in ("float32", "float64", "float16", "int32", "uint8"):
         yield case("Cast", {"dtype": kind}, data=abs(SPECIAL) if kind == "uint8" else SPECIAL)
     for low, high in ((-1, 1), (0.5, 2.5), (-10, 10)):

@@ -71,7 +71,7 @@ def _pools(values: Values) -> Iterator[Case]:
         ((7, 6), {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1)}),
         ((6, 8), {"kernel": (3, 2), "stride": (3, 2), "pad": (0, 1)}),
         ((5, 5), {"kernel": (5, 5)}),
-        ((8, 8), {"kernel": (3, 3), "stride": (3, 3), "pad": (1, 1)}),
+        ((9, 9), {"kernel": (3, 3), "stride": (3, 3), "pad": (1, 1)}),
         ((4, 5, 4), {"kernel": (2, 3, 2), "stride": (2, 2, 1), "pad": (1, 1, 0)}),
     )
     for kind in ("max", "avg", "sum"):
@@ -93,11 +93,10 @@ def _pools(values: Values) -> Iterator[Case]:
     yield case(
         "Pooling", {**inner, "pooling_convention": "full", "stride": (2, 2)}, data=values.signed(1, 2, 6, 6)
     )
-    same = {"kernel": (3,), "stride": (2,), "pool_type": "max", "pooling_convention": "same"}
-    yield case("Pooling", same, data=values.signed(1, 2, 6))
-    for power in (1, 2, 3):
-        powers = {"kernel": (2, 2), "pool_type": "lp", "p_value": power}
-        yield case("Pooling", powers, data=values.unit(1, 2, 4, 4))
+    for kernel in ((3, 3), (4, 4)):
+        wide = {"kernel": kernel, "stride": (2, 2), "pad": (1, 1), "pool_type": "max"}
+        yield case("Pooling", wide, data=values.whole(0, 2, 2, 2, 6, 6))
+    yield case("Pooling", {"pool_type": "max", "global_pool": True}, data=values.whole(0, 2, 2, 2, 3, 3))
 
 
 def _normalised(values: Values) -> Iterator[Case]:

@@ -16,6 +16,7 @@ from . import (
     ordering,
     picking,
     pooling,
+    rectifiers,
     reduction,
     regions,
     reshape,
@@ -33,6 +34,7 @@ from . import (
 
 OPERATORS = (
     *elementwise.OPERATORS,
+    *rectifiers.OPERATORS,
     *broadcast.OPERATORS,
     *reduction.OPERATORS,
     *linear.OPERATORS,

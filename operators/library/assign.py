@@ -10,34 +10,38 @@ from ..attributes import Attributes, flag, integer, number, shape
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, numbered, of_data
-from .shape import slice_bounds
+from .shape import ENDS, Cut, cuts_of
 from .texts import element, joined, names
 
 
-def _inside(variables: Sequence[str], bounds: Sequence[tuple[int, int]], whole: Shape) -> str:
-    """The condition that the variables lie in a box, without what always holds."""
-    conditions = [
-        condition
-        for variable, (start, stop), extent in zip(variables, bounds, whole, strict=True)
-        for condition, holds in (
-            (f"{variable} >= {start}", start == 0),
-            (f"{variable} < {stop}", stop == extent),
-        )
-        if not holds
-    ]
+def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
+    """The condition that the variables lie in the cuts, without what always holds."""
+    conditions = []
+    for variable, cut, extent in zip(variables, cuts, whole, strict=True):
+        start, length, step = cut
+        first, last = sorted((start, start + step * (length - 1)))
+        conditions += [f"{variable} >= {first}"] if first else []
+        conditions += [f"{variable} <= {last}"] if last < extent - 1 else []
+        conditions += [f"({variable} - {first}) % {abs(step)} == 0"] if abs(step) != 1 else []
     return " and ".join(conditions) or "True"
+
+
+def _source(variable: str, cut: Cut) -> str:
+    """The index in the box of the place that `variable` is."""
+    shifted = f"{variable} - {cut.start}" if cut.start else variable
+    return shifted if cut.step == 1 else f"({shifted}) // {cut.step}"
 
 
 def _slice_assign(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     lhs, rhs = shapes["lhs"], shapes["rhs"]
-    bounds = slice_bounds("_slice_assign", lhs, attributes.shape("begin"), attributes.shape("end"))
-    box = tuple(stop - start for start, stop in bounds)
+    cuts = cuts_of("_slice_assign", attributes, lhs)
+    box = tuple(cut.length for cut in cuts)
     if rhs != box:
         raise ShapeError(f"_slice_assign: rhs has shape {rhs}, but the box from begin to end has {box}")
     variables = names("i", len(lhs))
-    indices = [f"{v} - {start}" if start else v for v, (start, _) in zip(variables, bounds, strict=True)]
+    indices = [_source(variable, cut) for variable, cut in zip(variables, cuts, strict=True)]
     binders = [f"{v}=lhs.shape[{axis}]" for axis, v in enumerate(variables)]
-    inside = _inside(variables, bounds, lhs)
+    inside = _inside(variables, cuts, lhs)
     return variant(
         f"def _slice_assign(lhs, rhs):\n    return lambda {joined(binders)}: "
         f"where({inside}, pad({element('rhs', indices)}, 0), {element('lhs', variables)})"
@@ -46,11 +50,12 @@ def _slice_assign(attributes: Attributes, shapes: Mapping[str, Shape]) -> Varian
 
 def _crop_assign_scalar(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data = shapes["data"]
-    bounds = slice_bounds("_crop_assign_scalar", data, attributes.shape("begin"), attributes.shape("end"))
+    cuts = cuts_of("_crop_assign_scalar", attributes, data)
     variables = names("i", len(data))
+    binders = [f"{v}=data.shape[{axis}]" for axis, v in enumerate(variables)]
     return variant(
-        f"def _crop_assign_scalar(data, *, scalar):\n    return lambda {joined(variables)}: "
-        f"where({_inside(variables, bounds, data)}, scalar, {element('data', variables)})",
+        f"def _crop_assign_scalar(data, *, scalar):\n    return lambda {joined(binders)}: "
+        f"where({_inside(variables, cuts, data)}, scalar, {element('data', variables)})",
         {"scalar": attributes.number("scalar")},
     )
 
@@ -69,9 +74,10 @@ def _crop(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     offset = attributes.shape("offset")
     if attributes.flag("center_crop"):
         offset = ((data[2] - like[2]) // 2, (data[3] - like[3]) // 2)
-    begin = (0, 0, *offset)
-    end = (data[0], data[1], offset[0] + like[2], offset[1] + like[3])
-    slice_bounds("Crop", data, begin, end)
+    if any(
+        not 0 <= o <= o + size <= extent for o, size, extent in zip(offset, like[2:], data[2:], strict=True)
+    ):
+        raise ShapeError(f"Crop: a box of {like[2:]} at offset {offset} does not lie in data of shape {data}")
     tensors = numbered("num_args", "arg")(attributes)
     height, width = ("arg1.shape[2]", "arg1.shape[3]") if count == 2 else like[2:]
     return variant(
@@ -86,14 +92,14 @@ OPERATORS = (
         aliases=("_crop_assign",),
         definition=ByShape(_slice_assign, of=lambda attributes: ("lhs", "rhs")),
         argument_names=arguments("lhs", "rhs"),
-        specs=(shape("begin"), shape("end")),
+        specs=ENDS,
         example=Example({"lhs": (3, 5), "rhs": (2, 3)}, {"begin": (0, 1), "end": (2, 4)}),
     ),
     Operator(
         name="_crop_assign_scalar",
         definition=ByShape(_crop_assign_scalar, of_data),
         argument_names=arguments("data"),
-        specs=(number("scalar", 0.0), shape("begin"), shape("end")),
+        specs=(number("scalar", 0.0), *ENDS),
         example=Example({"data": (3, 5)}, {"begin": (0, 1), "end": (2, 4)}),
     ),
     Operator(

@@ -12,7 +12,7 @@ from math import prod
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
 from ..attributes import Attributes, choice, number
-from ..definition import ByShape, Variant, text, variant
+from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, of_data
 from .texts import flat_index, joined, names
@@ -52,14 +52,18 @@ def _dropout(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     )
 
 
+def _dropout_in_inference(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
+    return _dropout(attributes, shapes) if attributes.text("mode") == "always" else variant(IDENTITY)
+
+
 OPERATORS = (
     Operator(
         name="Dropout",
         definition=ByShape(_dropout, of_data),
-        inference_definition=text(IDENTITY),
+        inference_definition=ByShape(_dropout_in_inference, of_data),
         argument_names=arguments("data"),
         seeds=("seed",),
-        specs=(number("p", 0.5), choice("mode", "training", default="training")),
+        specs=(number("p", 0.5), choice("mode", "training", "always", default="training")),
         example=Example({"data": (4, 5), "seed": (1,)}, {"p": 0.4}, {"seed": (0, 1000)}),
     ),
 )

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from ...analyzer.region import Shape
 from ..attributes import Attributes, choice, integer, number
-from ..definition import Fixed, Variant, text, variant
+from ..definition import ByRank, Fixed, Variant, text, variant
 from ..operator import Array, Example, Operator
-from ..shape_solver import PartialShape
 from .arguments import arguments, numbered
 
 GELU = "0.5 * data[*i] * (1 + erf(data[*i] * 0.7071067811865476))"
@@ -145,16 +144,6 @@ ACTIVATIONS = {
     "softsign": "data[*i] / (1 + abs(data[*i]))",
 }
 
-SLOPED = {
-    "leaky": "where(data[*i] > 0, data[*i], slope * data[*i])",
-    "elu": "where(data[*i] > 0, data[*i], slope * expm1(minimum(data[*i], 0)))",
-}
-
-PRELU = """
-def LeakyReLU(data, gamma):
-    return lambda n, c, *i: where(data[n, c, *i] > 0, data[n, c, *i], gamma[c] * data[n, c, *i])
-"""
-
 SMALL = (2, 3)
 
 
@@ -207,23 +196,6 @@ def _activation(attributes: Attributes) -> Variant:
     return variant(f"def Activation(data):\n    return lambda *i: {body}")
 
 
-def _leaky_relu(attributes: Attributes) -> Variant:
-    kind = attributes.text("act_type")
-    if kind == "prelu":
-        return variant(PRELU)
-    if kind == "gelu":
-        return variant(f"def LeakyReLU(data):\n    return lambda *i: {GELU}")
-    source = f"def LeakyReLU(data, *, slope):\n    return lambda *i: {SLOPED[kind]}"
-    return variant(source, {"slope": attributes.number("slope")})
-
-
-def _prelu_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
-    data = shapes["data"]
-    if data is None or attributes.text("act_type") != "prelu":
-        return {}
-    return {"gamma": (data[1],)}
-
-
 def _cast(attributes: Attributes) -> Variant:
     """Numbers are kept in the graph's floating-point type; a cast to integers cuts off their fractions."""
     body = {"int32": "trunc(data[*i])", "uint8": "trunc(data[*i]) % 256"}.get(
@@ -243,21 +215,22 @@ def _add_n(attributes: Attributes) -> Variant:
     return variant(f"def add_n({', '.join(names)}):\n    return lambda *i: {total}")
 
 
+def _where(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    """A condition of one dimension chooses whole rows."""
+    rows = ranks["condition"] == 1 < ranks["x"]
+    variables, place = ("n, *i", "n") if rows else ("*i", "*i")
+    return variant(
+        "def where_(condition, x, y):\n"
+        f"    return lambda {variables}: where(condition[{place}] != 0, x[{variables}], y[{variables}])"
+    )
+
+
 ACTIVATION = Operator(
     name="Activation",
     definition=Fixed(_activation),
     argument_names=arguments("data"),
     specs=(choice("act_type", *ACTIVATIONS),),
     example=Example({"data": SMALL}, {"act_type": "relu"}),
-)
-
-LEAKY_RELU = Operator(
-    name="LeakyReLU",
-    definition=Fixed(_leaky_relu),
-    argument_names=lambda a: ("data", "gamma") if a.text("act_type") == "prelu" else ("data",),
-    specs=(choice("act_type", *SLOPED, "prelu", "gelu", default="leaky"), number("slope", 0.25)),
-    hints=_prelu_hints,
-    example=Example({"data": SMALL}),
 )
 
 ADD_N = Operator(
@@ -282,9 +255,7 @@ CLIP = Operator(
 
 WHERE = Operator(
     name="where",
-    definition=text(
-        "def where_(condition, x, y):\n    return lambda *i: where(condition[*i] != 0, x[*i], y[*i])"
-    ),
+    definition=ByRank(_where, of=("condition", "x")),
     argument_names=arguments("condition", "x", "y"),
     example=Example({"condition": SMALL, "x": SMALL, "y": SMALL}),
 )
@@ -299,4 +270,4 @@ CAST = Operator(
     example=Example({"data": SMALL}, {"dtype": "float64"}),
 )
 
-OPERATORS = (*_unary(), *_binary(), *_scalar(), ACTIVATION, LEAKY_RELU, ADD_N, CLIP, WHERE, CAST)
+OPERATORS = (*_unary(), *_binary(), *_scalar(), ACTIVATION, ADD_N, CLIP, WHERE, CAST)

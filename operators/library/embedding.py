@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...errors import OperatorError
 from .. import kernels
 from ..attributes import Attributes, choice, ignored, integer, number
-from ..definition import Attachment, ByRank, Fixed, Variant, text, variant
+from ..definition import NO_KERNELS, Attachment, ByRank, Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import names
+from .picking import POSITIONS, clipped
+from .texts import axis_in, element, joined, names
 
-EMBEDDING = "def Embedding(data, weight):\n    return lambda *i, j: weight[data[*i], j]"
+EMBEDDING = (
+    f"def Embedding(data, weight):\n    return lambda *i, j: weight[{clipped('data[*i]', 'weight', 0)}, j]"
+)
 
 
 def _gradient_of(table: str) -> Mapping[str, Attachment]:
@@ -28,15 +30,15 @@ def _embedding_hints(
 
 
 def _take(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """Rows along the first axis; indices that leave the table are moved to its edge."""
-    axis = attributes["axis"]
-    if axis != 0:
-        raise OperatorError(f"take: axis={axis} is not supported; transpose, and take along axis 0")
-    row = "".join(f", {name}" for name in names("j", ranks["a"] - 1))
+    """The dimensions of the indices stand where the axis was that they lie along."""
+    rank, mode = ranks["a"], attributes.text("mode")
+    axis = axis_in("take", attributes.integer("axis"), rank)
+    rows = names("j", rank)
+    places = (*rows[:axis], POSITIONS[mode]("indices[*i]", "a", axis), *rows[axis + 1 :])
     return variant(
         "def take(a, indices):\n"
-        f"    return lambda *i{row}: a[minimum(maximum(indices[*i], 0), a.shape[0] - 1){row}]",
-        kernels=_gradient_of("a"),
+        f"    return lambda {joined((*rows[:axis], '*i', *rows[axis + 1 :]))}: {element('a', places)}",
+        kernels=_gradient_of("a") if axis == 0 and mode == "clip" else NO_KERNELS,
     )
 
 
@@ -55,7 +57,7 @@ OPERATORS = (
         name="take",
         definition=ByRank(_take, of=("a",)),
         argument_names=arguments("a", "indices"),
-        specs=(integer("axis", 0), choice("mode", "clip", default="clip")),
+        specs=(integer("axis", 0), choice("mode", *POSITIONS, default="clip")),
         example=Example({"a": (5, 3), "indices": (2, 2)}, whole={"indices": (0, 5)}),
     ),
     Operator(

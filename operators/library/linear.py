@@ -85,13 +85,16 @@ def _fully_connected_hints(
 
 
 def _dot(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """Sums over the last dimension of lhs and the first of rhs; a transpose reverses all dimensions."""
+    """Sums over the last dimension of lhs and the first of rhs, or where transposed over first and last.
+
+    The other dimensions keep their order, as in MXNet, which takes them for one.
+    """
     outer, inner = list(names("i", ranks["lhs"] - 1)), list(names("j", ranks["rhs"] - 1))
     lhs, rhs = [*outer, "k"], ["k", *inner]
     if attributes.flag("transpose_a"):
-        lhs = lhs[::-1]
+        lhs = ["k", *outer]
     if attributes.flag("transpose_b"):
-        rhs = rhs[::-1]
+        rhs = [*inner, "k"]
     binders = joined([*outer, *inner]) or "one=1"
     return variant(
         f"def dot(lhs, rhs):\n"

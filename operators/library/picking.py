@@ -1,14 +1,15 @@
 """One element along a dimension, at a position that another tensor holds.
 
-A position that leaves the dimension is moved to its edge, as MXNet does.
+A position that leaves the dimension is moved to its edge or taken modulo the extent, as MXNet does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from ...errors import OperatorError
-from ..attributes import Attributes, flag, integer
+from ..attributes import Attributes, AttributeSpec, Kind, choice, flag
 from ..definition import ByRank, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
@@ -21,12 +22,22 @@ def clipped(position: str, tensor: str, axis: int) -> str:
     return f"minimum(maximum({position}, 0), {tensor}.shape[{axis}] - 1)"
 
 
+def wrapped(position: str, tensor: str, axis: int) -> str:
+    """The index `position`, counted round and round the dimension."""
+    return f"{position} % {tensor}.shape[{axis}]"
+
+
+POSITIONS = MappingProxyType({"clip": clipped, "wrap": wrapped})
+"""By MXNet's `mode`, what becomes of a position that leaves the dimension."""
+
+
 def _pick(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     """`index` may keep the dimension that is picked along with one element, or lack it."""
     if attributes["axis"] is None:
         raise OperatorError(
             "pick: axis=None is not supported, as in MXNet; say which dimension to pick along"
         )
+    moved = POSITIONS[attributes.text("mode")]
     rank = ranks["data"]
     axis = axis_in("pick", attributes.integer("axis"), rank)
     variables = list(names("i", rank))
@@ -36,7 +47,7 @@ def _pick(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     index = element("index", kept if ranks["index"] == rank else outer)
     if not attributes.flag("keepdims"):
         index = index.replace("one", "0")
-    variables[axis] = clipped(index, "data", axis)
+    variables[axis] = moved(index, "data", axis)
     picked = element("data", variables)
     return variant(f"def pick(data, index):\n    return lambda {joined(binders) or 'one=1'}: {picked}")
 
@@ -59,7 +70,11 @@ OPERATORS = (
         name="pick",
         definition=ByRank(_pick, of=("data", "index")),
         argument_names=arguments("data", "index"),
-        specs=(integer("axis", optional=True), flag("keepdims", False)),
+        specs=(
+            AttributeSpec("axis", Kind.INT, -1, optional=True),
+            flag("keepdims", False),
+            choice("mode", *POSITIONS, default="clip"),
+        ),
         hints=_pick_hints,
         example=Example({"data": (3, 4), "index": (3,)}, {"axis": 1}, {"index": (0, 4)}),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ...errors import OperatorError
 from ..attributes import Attributes, flag, integer, shape
 from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
@@ -36,7 +37,9 @@ def _axes(operator: str, attributes: Attributes, rank: int) -> _Axes:
 def _reduction(name: str, reducer: str, item: str = "{}", *, mean: bool = False) -> ByRank:
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
         kept, reduced, axes = _axes(name, attributes, ranks["data"])
-        body = f"{reducer}(lambda {reduced}: {item.format(element('data', names('i', ranks['data'])))})"
+        body = item.format(element("data", names("i", ranks["data"])))
+        if axes:
+            body = f"{reducer}(lambda {reduced}: {body})"
         if mean:
             body += f" / ({product_of_extents('data', axes)})"
         return variant(f"def {name}(data):\n    return lambda {kept}: {body}")
@@ -45,11 +48,19 @@ def _reduction(name: str, reducer: str, item: str = "{}", *, mean: bool = False)
 
 
 def _norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    variables = joined(names("i", ranks["data"]))
+    """The sum of absolute values, or the root of that of squares, which is a stage of its own."""
+    order = attributes.integer("ord")
+    if order not in (1, 2):
+        raise OperatorError(f"norm: ord={order} is not supported, as in MXNet; it is 1 or 2")
+    kept, reduced, _ = _axes("norm", attributes, ranks["data"])
+    item = element("data", names("i", ranks["data"]))
+    if order == 1:
+        return variant(f"def norm(data):\n    return lambda {kept}: Sum(lambda {reduced}: abs({item}))")
+    outer = joined([binder.partition("=")[0] for binder in kept.split(", ")])
     return variant(
         "def norm(data):\n"
-        f"    squares = lambda one=1: Sum(lambda {variables}: data[{variables}] * data[{variables}])\n"
-        "    return lambda one: sqrt(squares[one])"
+        f"    squares = lambda {kept}: Sum(lambda {reduced}: {item} * {item})\n"
+        f"    return lambda {outer}: sqrt(squares[{outer}])"
     )
 
 
@@ -60,16 +71,19 @@ def _argmax_channel(attributes: Attributes, ranks: Mapping[str, int]) -> Variant
 
 
 def _position(name: str, reducer: str) -> ByRank:
-    """The first position along the axis where the extreme value stands."""
+    """The first position along the axis, or in flattened data, where the extreme value stands."""
 
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
         rank = ranks["data"]
-        kept, reduced, (axis, *_) = _axes(name, attributes, rank)
+        kept, reduced, axes = _axes(name, attributes, rank)
         variables = names("i", rank)
         data = element("data", variables)
-        outer = joined([v for d, v in enumerate(variables) if d != axis]) or "one"
-        stage_binders = outer if outer != "one" else "one=1"
-        found = f"where({data} == extreme[{outer}], {variables[axis]}, data.shape[{axis}])"
+        outer = joined([v for d, v in enumerate(variables) if d not in axes]) or "0"
+        stage_binders = outer if outer != "0" else "one=1"
+        place = " + ".join(
+            " * ".join((variables[axis], *(f"data.shape[{d}]" for d in axes if d > axis))) for axis in axes
+        )
+        found = f"where({data} == extreme[{outer}], {place}, {product_of_extents('data', axes)})"
         return variant(
             f"def {name}(data):\n"
             f"    extreme = lambda {stage_binders}: {reducer}(lambda {reduced}: {data})\n"
@@ -79,7 +93,8 @@ def _position(name: str, reducer: str) -> ByRank:
     return ByRank(describe)
 
 
-AXES = (shape("axis", ()), flag("keepdims", False), flag("exclude", False))
+AXIS = shape("axis", ())
+AXES = (AXIS, flag("keepdims", False), flag("exclude", False))
 EXAMPLE = Example({"data": (2, 3, 4)}, {"axis": (1,)})
 
 
@@ -106,6 +121,7 @@ OPERATORS = (
         name="norm",
         definition=ByRank(_norm),
         argument_names=arguments("data"),
+        specs=(integer("ord", 2), AXIS, flag("keepdims", False)),
         example=Example({"data": (2, 3)}),
     ),
     *(
@@ -113,7 +129,7 @@ OPERATORS = (
             name=name,
             definition=_position(name, reducer),
             argument_names=arguments("data"),
-            specs=(integer("axis"), flag("keepdims", False)),
+            specs=(integer("axis", optional=True), flag("keepdims", False)),
             differentiable=False,
             example=Example({"data": (2, 5)}, {"axis": 1}),
         )

@@ -118,10 +118,17 @@ def _split(extent: int, first: int, second: int, codes: Sequence[int]) -> tuple[
 
 
 def _target(attributes: Attributes, data: Shape) -> Shape:
-    codes = attributes.shape("shape") or attributes.shape("target_shape")
+    codes = attributes.shape("shape") or _legacy_codes(attributes)
     if not attributes.flag("reverse"):
         return target_shape(codes, data)
     return target_shape(codes[::-1], data[::-1])[::-1]
+
+
+def _legacy_codes(attributes: Attributes) -> Shape:
+    """`target_shape`, where 0 stands for what remains; `keep_highest` keeps the first dimension as it is."""
+    target = attributes.shape("target_shape")
+    codes = tuple(extent or -1 for extent in target)
+    return (0, *codes[1:]) if attributes.flag("keep_highest") else codes
 
 
 def _reshape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -159,6 +166,7 @@ OPERATORS = (
             shape("shape", ()),
             flag("reverse", False),
             shape("target_shape", ()),
+            flag("keep_highest", False),
         ),
         gradient_definition=_shape_back,
         example=Example({"data": (2, 6)}, {"shape": (0, -4, 2, -1)}),

@@ -1,18 +1,21 @@
-"""Sequences `[time, batch, ...]` whose lengths may differ: SequenceLast, SequenceMask, SequenceReverse."""
+"""Sequences whose lengths may differ: SequenceLast, SequenceMask, SequenceReverse.
+
+Data is `[time, batch, ...]`, or for the first two `[batch, time, ...]` with axis=1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ...analyzer.region import Shape
-from ..attributes import Attributes, flag, number
+from ...errors import OperatorError
+from ..attributes import Attributes, flag, integer, number
 from ..definition import Fixed, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 
-LAST = "lambda n, *i: data[sequence_length[n] - 1, n, *i]"
-LAST_OF_ALL = "lambda n, *i: data[data.shape[0] - 1, n, *i]"
-MASK = "lambda t, n, *i: where(t < sequence_length[n], data[t, n, *i], value)"
+LAST = "lambda n, *i: data[{0}, *i]"
+MASK = "lambda {0}, *i: where(t < sequence_length[n], data[{0}, *i], value)"
 REVERSE = (
     "lambda t={0}.shape[0], n, *i: {0}[where(t < sequence_length[n], sequence_length[n] - 1 - t, t), n, *i]"
 )
@@ -27,25 +30,40 @@ def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mappin
     data = shapes["data"]
     if data is None or not attributes.flag("use_sequence_length"):
         return {}
-    return {"sequence_length": (data[1],)}
+    return {"sequence_length": (data[1 - _time(attributes)],)}
 
 
-def _by_length(name: str, with_lengths: str, without: str) -> Fixed:
-    def describe(attributes: Attributes) -> Variant:
-        if attributes.flag("use_sequence_length"):
-            return variant(f"def {name}(data, sequence_length):\n    return {with_lengths}")
-        return variant(f"def {name}(data):\n    return {without}")
+def _time(attributes: Attributes) -> int:
+    """The dimension of time. Raises OperatorError for any but the first two."""
+    axis = attributes.integer("axis") if "axis" in attributes else 0
+    if axis not in (0, 1):
+        raise OperatorError(f"axis={axis} is not supported; sequences lie along dimension 0 or 1")
+    return axis
 
-    return Fixed(describe)
+
+def _last(attributes: Attributes) -> Variant:
+    time = _time(attributes)
+    lengths = attributes.flag("use_sequence_length")
+    end = "sequence_length[n] - 1" if lengths else f"data.shape[{time}] - 1"
+    tensors = "data, sequence_length" if lengths else "data"
+    place = f"n, {end}" if time == 1 else f"{end}, n"
+    return variant(f"def SequenceLast({tensors}):\n    return {LAST.format(place)}")
 
 
 def _mask(attributes: Attributes) -> Variant:
     if not attributes.flag("use_sequence_length"):
         return variant("def SequenceMask(data):\n    return lambda *i: data[*i]")
     return variant(
-        f"def SequenceMask(data, sequence_length, *, value):\n    return {MASK}",
+        "def SequenceMask(data, sequence_length, *, value):\n"
+        f"    return {MASK.format('n, t' if _time(attributes) == 1 else 't, n')}",
         {"value": attributes.number("value")},
     )
+
+
+def _reverse(attributes: Attributes) -> Variant:
+    if attributes.flag("use_sequence_length"):
+        return variant(f"def SequenceReverse(data, sequence_length):\n    return {REVERSE.format('data')}")
+    return variant(f"def SequenceReverse(data):\n    return {REVERSE_ALL.format('data')}")
 
 
 def _reverse_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -59,6 +77,7 @@ def _reverse_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Varian
 
 
 LENGTHS = flag("use_sequence_length", False)
+TIME = integer("axis", 0)
 EXAMPLE = Example(
     {"data": (3, 4, 2), "sequence_length": (4,)},
     {"use_sequence_length": True},
@@ -68,9 +87,9 @@ EXAMPLE = Example(
 OPERATORS = (
     Operator(
         name="SequenceLast",
-        definition=_by_length("SequenceLast", LAST, LAST_OF_ALL),
+        definition=Fixed(_last),
         argument_names=_arguments,
-        specs=(LENGTHS,),
+        specs=(LENGTHS, TIME),
         hints=_hints,
         example=EXAMPLE,
     ),
@@ -78,13 +97,13 @@ OPERATORS = (
         name="SequenceMask",
         definition=Fixed(_mask),
         argument_names=_arguments,
-        specs=(LENGTHS, number("value", 0.0)),
+        specs=(LENGTHS, number("value", 0.0), TIME),
         hints=_hints,
         example=EXAMPLE,
     ),
     Operator(
         name="SequenceReverse",
-        definition=_by_length("SequenceReverse", REVERSE.format("data"), REVERSE_ALL.format("data")),
+        definition=Fixed(_reverse),
         argument_names=_arguments,
         specs=(LENGTHS,),
         gradient_definition=_reverse_back,

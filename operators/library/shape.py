@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ...analyzer.region import Shape
-from ...errors import ShapeError
-from ..attributes import Attributes, flag, integer, shape
+from ...errors import OperatorError, ShapeError
+from ..attributes import Attributes, Bounds, bounds, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, numbered, of_data
@@ -73,51 +74,73 @@ def _stack(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     return variant(f"def stack({joined(parameters)}):\n    return lambda {binders}: {body}")
 
 
-def _sliced(name: str, data: Shape, bounds: Sequence[tuple[int, int]]) -> Variant:
+class Cut(NamedTuple):
+    """The indices `start`, `start + step`, ... of one dimension, `count` of them."""
+
+    start: int
+    length: int
+    step: int = 1
+
+
+def _sliced(name: str, data: Shape, cuts: Sequence[Cut]) -> Variant:
     variables = names("i", len(data))
-    indices = [f"{v} + {start}" if start else v for v, (start, _) in zip(variables, bounds, strict=True)]
-    binders = [
-        variable if (start, stop) == (0, extent) else f"{variable}={stop - start}"
-        for variable, (start, stop), extent in zip(variables, bounds, data, strict=True)
-    ]
+    indices, binders = [], []
+    for variable, cut, extent in zip(variables, cuts, data, strict=True):
+        scaled = variable if cut.step == 1 else f"{variable} * {cut.step}"
+        indices.append(f"{scaled} + {cut.start}" if cut.start else scaled)
+        binders.append(variable if cut == Cut(0, extent) else f"{variable}={cut.length}")
     return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {element('data', indices)}")
 
 
-def _bounds(name: str, axis: int, extent: int, begin: int, end: int | None) -> tuple[int, int]:
-    """Begin and end counted from the front. Raises ShapeError unless they lie in the tensor, in order."""
-    start = begin + extent if begin < 0 else begin
-    stop = extent if end is None else end + extent if end < 0 else end
-    if not 0 <= start < stop <= extent:
-        raise ShapeError(
-            f"{name}: begin={begin}, end={end} is no range in dimension {axis}, which has {extent} elements"
-        )
-    return start, stop
+def _cut(name: str, axis: int, extent: int, begin: int | None, end: int | None, step: int | None) -> Cut:
+    """Ends count from the front or, below zero, from the back; one beyond the tensor is moved to its edge.
+
+    Raises ShapeError where nothing lies between them.
+    """
+    stride = 1 if step is None else step
+    if stride == 0:
+        raise OperatorError(f"{name}: step is 0 in dimension {axis}")
+    chosen = range(*slice(begin, end, stride).indices(extent))
+    if not chosen or (begin is not None and not -extent <= begin < extent):
+        raise _no_range(name, axis, extent, begin, end)
+    return Cut(chosen.start, len(chosen), stride)
+
+
+def _no_range(name: str, axis: int, extent: int, begin: int | None, end: int | None) -> ShapeError:
+    return ShapeError(
+        f"{name}: begin={begin}, end={end} is no range in dimension {axis}, which has {extent} elements"
+    )
 
 
 def _slice_axis(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data = shapes["data"]
     axis = axis_in("slice_axis", attributes.integer("axis"), len(data))
     end = None if attributes["end"] is None else attributes.integer("end")
-    start, stop = _bounds("slice_axis", axis, data[axis], attributes.integer("begin"), end)
-    bounds = [(0, extent) for extent in data]
-    bounds[axis] = (start, stop)
-    return _sliced("slice_axis", data, bounds)
+    if end is not None and end > data[axis]:
+        raise _no_range("slice_axis", axis, data[axis], attributes.integer("begin"), end)
+    cuts = [Cut(0, extent) for extent in data]
+    cuts[axis] = _cut("slice_axis", axis, data[axis], attributes.integer("begin"), end, 1)
+    return _sliced("slice_axis", data, cuts)
 
 
-def slice_bounds(name: str, data: Shape, begin: Sequence[int], end: Sequence[int]) -> list[tuple[int, int]]:
-    """First index and end for every dimension, whole ones after those given. Raises ShapeError."""
-    if len(begin) != len(end) or len(begin) > len(data):
-        raise ShapeError(f"{name}: begin={begin} and end={end} do not fit data of shape {data}")
+def cuts_of(name: str, attributes: Attributes, data: Shape) -> list[Cut]:
+    """The cut of every dimension by `begin`, `end` and `step`, whole ones after those given.
+
+    Raises ShapeError for more of them than dimensions, or ends with nothing between.
+    """
+    begin, end, step = (attributes.bounds(each) for each in ("begin", "end", "step"))
+    count = len(begin)
+    if count != len(end) or count > len(data) or len(step) not in (0, count):
+        raise ShapeError(f"{name}: begin={begin}, end={end}, step={step} do not fit data of shape {data}")
+    steps = step or (1,) * count
     return [
-        _bounds(name, axis, data[axis], begin[axis], end[axis]) if axis < len(begin) else (0, data[axis])
-        for axis in range(len(data))
+        _cut(name, axis, extent, begin[axis], end[axis], steps[axis]) if axis < count else Cut(0, extent)
+        for axis, extent in enumerate(data)
     ]
 
 
 def _slice(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    data = shapes["data"]
-    bounds = slice_bounds("slice", data, attributes.shape("begin"), attributes.shape("end"))
-    return _sliced("slice", data, bounds)
+    return _sliced("slice", shapes["data"], cuts_of("slice", attributes, shapes["data"]))
 
 
 def _slice_channel(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -166,6 +189,7 @@ def _filled(name: str, value: int) -> ByRank:
 
 
 COUNT = integer("num_args")
+ENDS = (bounds("begin"), bounds("end"), bounds("step", Bounds()))
 PAIR = {"arg0": (2, 3), "arg1": (2, 3)}
 
 OPERATORS = (
@@ -213,7 +237,7 @@ OPERATORS = (
         aliases=("crop",),
         definition=ByShape(_slice, of_data),
         argument_names=arguments("data"),
-        specs=(shape("begin"), shape("end")),
+        specs=ENDS,
         example=Example({"data": (3, 5)}, {"begin": (0, 1), "end": (2, 4)}),
     ),
     Operator(

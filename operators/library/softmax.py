@@ -10,36 +10,37 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from ...analyzer.region import Shape
-from ..attributes import Attributes, choice, integer
-from ..definition import ByRank, Variant, text, variant
+from ...errors import OperatorError
+from ..attributes import Attributes, choice, integer, optional_number
+from ..definition import ByRank, Constant, Variant, text, variant
 from ..operator import Example, Operator
 from .arguments import arguments
 from .texts import axis_in, joined, names
 
 SOFTMAX = """
-def {name}(data):
+def {name}(data{parameter}):
     peak = lambda {outer}: Max(lambda {inner}: data[{all}])
-    total = lambda {outer}: Sum(lambda {inner}: exp(data[{all}] - peak[{kept}]))
-    return lambda {all}: exp(data[{all}] - peak[{kept}]) / total[{kept}]
+    total = lambda {outer}: Sum(lambda {inner}: exp({tempered}))
+    return lambda {all}: exp({tempered}) / total[{kept}]
 """
 
 SOFTMAX_GRADIENT = """
-def {name}_grad(grad_0, output_0):
+def {name}_grad(grad_0, output_0{parameter}):
     projection = lambda {outer}: Sum(lambda {inner}: grad_0[{all}] * output_0[{all}])
-    return lambda {all}: output_0[{all}] * (grad_0[{all}] - projection[{kept}])
+    return lambda {all}: output_0[{all}] * (grad_0[{all}] - projection[{kept}]){division}
 """
 
 LOG_SOFTMAX = """
-def {name}(data):
+def {name}(data{parameter}):
     peak = lambda {outer}: Max(lambda {inner}: data[{all}])
-    total = lambda {outer}: Sum(lambda {inner}: exp(data[{all}] - peak[{kept}]))
-    return lambda {all}: data[{all}] - peak[{kept}] - log(total[{kept}])
+    total = lambda {outer}: Sum(lambda {inner}: exp({tempered}))
+    return lambda {all}: {tempered} - log(total[{kept}])
 """
 
 LOG_SOFTMAX_GRADIENT = """
-def {name}_grad(grad_0, output_0):
+def {name}_grad(grad_0, output_0{parameter}):
     grad_sum = lambda {outer}: Sum(lambda {inner}: grad_0[{all}])
-    return lambda {all}: grad_0[{all}] - exp(output_0[{all}]) * grad_sum[{kept}]
+    return lambda {all}: (grad_0[{all}] - exp(output_0[{all}]) * grad_sum[{kept}]){division}
 """
 
 CROSS_ENTROPY = """
@@ -65,15 +66,20 @@ class Distribution:
     variables: tuple[str, ...]
     classes: Collection[int]
 
-    def fill(self, template: str, name: str) -> str:
+    def fill(self, template: str, name: str, tempered: bool = False) -> str:
+        """The template for an operator; `tempered` divides by its attribute `temperature`."""
         kept = [v for d, v in enumerate(self.variables) if d not in self.classes]
         inner = [v for d, v in enumerate(self.variables) if d in self.classes]
+        places = {"all": joined(self.variables), "kept": joined(kept) or "0"}
+        relative = "data[{all}] - peak[{kept}]".format(**places)
         return template.format(
             name=name,
             outer=joined(kept) or "one=1",
-            kept=joined(kept) or "0",
             inner=joined(inner),
-            all=joined(self.variables),
+            parameter=", *, temperature" if tempered else "",
+            tempered=f"({relative}) / temperature" if tempered else relative,
+            division=" / temperature" if tempered else "",
+            **places,
         )
 
 
@@ -83,19 +89,29 @@ def distribution(rank: int, classes: Collection[int]) -> Distribution:
 
 def _forward(name: str, template: str, classes: Classes) -> ByRank:
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-        rank = ranks["data"]
-        return variant(distribution(rank, classes(attributes, rank)).fill(template, name))
+        return variant(*_tempered(template, name, attributes, classes, ranks["data"]))
 
     return ByRank(describe)
+
+
+def _tempered(
+    template: str, name: str, attributes: Attributes, classes: Classes, rank: int
+) -> tuple[str, Mapping[str, Constant]]:
+    """Text and constants; a temperature of one is left out. Raises OperatorError unless it is above 0."""
+    temperature = attributes.get("temperature")
+    given = temperature not in (None, 1)
+    if given and attributes.number("temperature") <= 0:
+        raise OperatorError(f"{name}: temperature={temperature}; it must be above 0")
+    text = distribution(rank, classes(attributes, rank)).fill(template, name, given)
+    return text, {"temperature": attributes.number("temperature")} if given else {}
 
 
 def _gradient(
     name: str, template: str, classes: Classes
 ) -> Callable[[Attributes, Mapping[str, Shape]], Variant]:
     def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-        rank = len(shapes["data"])
-        text = distribution(rank, classes(attributes, rank)).fill(template, name)
-        return variant(text, targets={"data": "output_0"})
+        text, constants = _tempered(template, name, attributes, classes, len(shapes["data"]))
+        return variant(text, constants, targets={"data": "output_0"})
 
     return describe
 
@@ -105,7 +121,8 @@ def _along_axis(attributes: Attributes, rank: int) -> Collection[int]:
 
 
 def _by_mode(attributes: Attributes, rank: int) -> Collection[int]:
-    return (1,) if attributes.text("mode") == "channel" else range(1, rank)
+    """Over channels, or over the last dimension: MXNet takes all others for instances."""
+    return (1,) if attributes.text("mode") == "channel" else (rank - 1,)
 
 
 OPERATORS = (
@@ -113,7 +130,7 @@ OPERATORS = (
         name="softmax",
         definition=_forward("softmax", SOFTMAX, _along_axis),
         argument_names=arguments("data"),
-        specs=(integer("axis", -1),),
+        specs=(integer("axis", -1), optional_number("temperature")),
         gradient_definition=_gradient("softmax", SOFTMAX_GRADIENT, _along_axis),
         example=Example({"data": (2, 4)}),
     ),
@@ -121,7 +138,7 @@ OPERATORS = (
         name="log_softmax",
         definition=_forward("log_softmax", LOG_SOFTMAX, _along_axis),
         argument_names=arguments("data"),
-        specs=(integer("axis", -1),),
+        specs=(integer("axis", -1), optional_number("temperature")),
         gradient_definition=_gradient("log_softmax", LOG_SOFTMAX_GRADIENT, _along_axis),
         example=Example({"data": (2, 4)}),
     ),

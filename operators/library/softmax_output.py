@@ -50,7 +50,8 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     classes = _classes(attributes, len(data))
     position = flat_index([variables[d] for d in classes], [data[d] for d in classes])
     at = joined(_label_indices(attributes, data, label, variables))
-    body = f"output_0[{everywhere}] - where(label[{at}] == {position}, 1, 0)"
+    hit, miss = _targets(attributes, prod(data[d] for d in classes))
+    body = f"output_0[{everywhere}] - where(label[{at}] == {position}, {hit!r}, {miss!r})"
     ignores = attributes.flag("use_ignore") or attributes.text("normalization") == "valid"
     if ignores:
         constants["ignore_label"] = attributes.number("ignore_label")
@@ -65,12 +66,21 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     )
 
 
+def _targets(attributes: Attributes, classes: int) -> tuple[float, float]:
+    """The probability wanted of the label's class, and that of each other class."""
+    smooth = attributes.number("smooth_alpha")
+    if not 0 <= smooth <= 1:
+        raise OperatorError(f"SoftmaxOutput: smooth_alpha={smooth} does not lie between 0 and 1")
+    return (1 - smooth, smooth / (classes - 1)) if smooth and classes > 1 else (1, 0)
+
+
 def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str]:
     """A stage that the scale needs, and the scale: MXNet divides several outputs by their number, too."""
     space = range(2, rank) if attributes.flag("multi_output") else range(0)
+    rows = range(1, rank - 1) if attributes.flag("preserve_shape") else space
     match attributes.text("normalization"):
         case "batch":
-            return "", f"(grad_scale / ({product_of_extents('output_0', (0, *space))}))"
+            return "", f"(grad_scale / ({product_of_extents('output_0', (0, *rows))}))"
         case "valid":
             labels = joined(names("j", label_rank))
             valid = f"Sum(lambda {labels}: where(label[{labels}] != ignore_label, 1, 0))"
@@ -117,6 +127,7 @@ OPERATORS = (
             flag("preserve_shape", False),
             choice("normalization", "null", "batch", "valid", default="null"),
             flag("out_grad", False),
+            number("smooth_alpha", 0.0),
         ),
         gradient_definition=_gradient,
         hints=_hints,

@@ -33,60 +33,63 @@ def inverse(matrix: Array) -> Array:
 FACTOR = """
 def linalg_potrf(A):
     cholesky = Opaque()
-    return lambda {b}, i, j: cholesky(A[{b}, :, :])[i, j]
+    return lambda {b}i, j: cholesky(A[{b}:, :])[i, j]
 """
 
 FACTOR_GRADIENT = """
 def linalg_potrf_grad(grad_0, output_0):
     inverse = Opaque()
-    inverted = lambda {b}, i, j: inverse(output_0[{b}, :, :])[i, j]
-    product = lambda {b}, i, j: Sum(lambda k: output_0[{b}, k, i] * grad_0[{b}, k, j])
-    left = lambda {b}, i, j: Sum(lambda k:
-        inverted[{b}, k, i] * where(k >= j, product[{b}, k, j], product[{b}, j, k]))
-    return lambda {b}, i, j: 0.5 * Sum(lambda k: left[{b}, i, k] * inverted[{b}, k, j])
+    inverted = lambda {b}i, j: inverse(output_0[{b}:, :])[i, j]
+    product = lambda {b}i, j: Sum(lambda k: output_0[{b}k, i] * grad_0[{b}k, j])
+    left = lambda {b}i, j: Sum(lambda k:
+        inverted[{b}k, i] * where(k >= j, product[{b}k, j], product[{b}j, k]))
+    return lambda {b}i, j: 0.5 * Sum(lambda k: left[{b}i, k] * inverted[{b}k, j])
 """
 
 INVERSE = """
 def linalg_potri(A):
     inverse = Opaque()
-    inverted = lambda {b}, i, j: inverse(A[{b}, :, :])[i, j]
-    return lambda {b}, i, j: Sum(lambda k: inverted[{b}, k, i] * inverted[{b}, k, j])
+    inverted = lambda {b}i, j: inverse(A[{b}:, :])[i, j]
+    return lambda {b}i, j: Sum(lambda k: inverted[{b}k, i] * inverted[{b}k, j])
 """
 
 INVERSE_GRADIENT = """
 def linalg_potri_grad(grad_0, inverted, output_0):
-    outer = lambda {b}, i, j: Sum(lambda k: output_0[{b}, i, k] * (grad_0[{b}, k, j] + grad_0[{b}, j, k]))
-    full = lambda {b}, i, j: Sum(lambda k: outer[{b}, i, k] * inverted[{b}, j, k])
-    return lambda {b}, i, j: where(i >= j, -full[{b}, i, j], 0)
+    outer = lambda {b}i, j: Sum(lambda k: output_0[{b}i, k] * (grad_0[{b}k, j] + grad_0[{b}j, k]))
+    full = lambda {b}i, j: Sum(lambda k: outer[{b}i, k] * inverted[{b}j, k])
+    return lambda {b}i, j: where(i >= j, -full[{b}i, j], 0)
 """
 
 PRODUCT = """
 def linalg_trmm(A, B):
-    return lambda {b}, i, j: {alpha} * Sum(lambda k: where({row} >= {column}, A[{b}, {row}, {column}], 0)
-        * B[{b}, {other}])
+    return lambda {b}i, j: {alpha} * Sum(lambda k: where({row} >= {column}, A[{b}{row}, {column}], 0)
+        * B[{b}{other}])
 """
 
 SOLUTION = """
 def linalg_trsm(A, B):
     inverse = Opaque()
-    inverted = lambda {b}, i, j: inverse(A[{b}, :, :])[i, j]
-    return lambda {b}, i, j: {alpha} * Sum(lambda k: inverted[{b}, {row}, {column}] * B[{b}, {other}])
+    inverted = lambda {b}i, j: inverse(A[{b}:, :])[i, j]
+    return lambda {b}i, j: {alpha} * Sum(lambda k: inverted[{b}{row}, {column}] * B[{b}{other}])
 """
 
 SOLUTION_GRADIENT = """
 def linalg_trsm_grad(grad_0, inverted, output_0):
-    solved = lambda {b}, i, j: Sum(lambda k: inverted[{b}, {column}, {row}] * grad_0[{b}, {other}])
+    solved = lambda {b}i, j: Sum(lambda k: inverted[{b}{column}, {row}] * grad_0[{b}{other}])
     return (
-        lambda {b}, i, j: {alpha} * solved[{b}, i, j],
-        lambda {b}, p, q: where(p >= q, -Sum(lambda k: {left} * {right}), 0),
+        lambda {b}i, j: {alpha} * solved[{b}i, j],
+        lambda {b}p, q: where(p >= q, -Sum(lambda k: {left} * {right}), 0),
     )
 """
 
 
 def _batch(operator: str, rank: int) -> str:
-    if rank < 3:
-        raise ShapeError(f"{operator} takes batches of matrices, of at least 3 dimensions, not {rank}")
-    return joined(names("b", rank - 2))
+    """Index variables of the dimensions before those of the matrices, each followed by a comma."""
+    if rank < 2:
+        raise ShapeError(
+            f"{operator} takes a matrix or a batch of them, of at least 2 dimensions, not {rank}"
+        )
+    return "".join(f"{variable}, " for variable in names("b", rank - 2))
 
 
 def _factor(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
@@ -143,7 +146,7 @@ def _solution_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> V
 
     def element(tensor: str, variable: str) -> str:
         places = ("k", variable) if right else (variable, "k")
-        return f"{tensor}[{_batch('linalg_trsm', rank)}, {joined(places)}]"
+        return f"{tensor}[{_batch('linalg_trsm', rank)}{joined(places)}]"
 
     text = _filled(
         SOLUTION_GRADIENT,

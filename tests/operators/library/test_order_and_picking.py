@@ -67,7 +67,7 @@ def test_pick(axis: int, keepdims: bool) -> None:
 
 def test_pick_needs_an_axis() -> None:
     with pytest.raises(OperatorError, match="axis=None"):
-        apply("pick", {"data": DATA, "index": np.zeros((2, 3))})
+        apply("pick", {"data": DATA, "index": np.zeros((2, 3))}, axis=None)
 
 
 def test_rows() -> None:
