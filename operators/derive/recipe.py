@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from .layout import address_of, bounds
 from .steps import DType, Operand, Register, Scalar, Steps, Value, assign_memory
 
 SCRATCH = -1
+
+OUTPUT_BY_NAME = (np.maximum, np.minimum)
+"""NumPy would have these take more than two inputs by position one day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,26 @@ class Recipe:
             else:
                 operands.append(operand)
         calls = [
-            (function, tuple([operands[number] for number in arguments]), operands[out])
+            _call(function, [operands[number] for number in arguments], operands[out])
             for function, arguments, out in self.steps
         ]
+        if len(calls) == 1:
+            return calls[0]
 
         def run() -> None:
-            for function, arguments, out in calls:
-                function(*arguments, out=out)
+            for call in calls:
+                call()
 
         return run
+
+
+def _call(
+    function: Callable[..., object], arguments: Sequence[Array | Scalar], out: Array | Scalar
+) -> Callable[[], Any]:
+    """A step bound to its operands. Universal functions take their output by position sooner than by name."""
+    if isinstance(function, np.ufunc) and function not in OUTPUT_BY_NAME:
+        return partial(function, *arguments, out)
+    return partial(function, *arguments, out=out)
 
 
 def recipe(steps: Steps, templates: Sequence[Array]) -> Recipe:
