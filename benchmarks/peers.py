@@ -1,0 +1,241 @@
+"""Training steps beside those of MXNet and PyTorch, one thread each, in one run.
+
+python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--workers 1 8] [--rounds 15] [--save FILE]
+
+Every contender is a process of its own on the same core, with one BLAS and one OpenMP thread; all start
+from the same weights, train on the same batch and say their losses, which must agree. They take turns, so
+that whatever else the machine does meets all alike, and processor time is compared, since wall time would
+count what others do. Several workers of Tofu share its one thread. A peer is a Python interpreter that has
+it installed; one that is not named is left out, and said to be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.machine import described
+
+ROOT = Path(__file__).resolve().parents[1]
+WARM_UP = 2
+AGREEMENT = 1e-3
+"""How much the first losses may differ, relatively: more, and the steps would not be the same."""
+
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MXNET_CPU_WORKER_NTHREADS": "1",
+}
+
+BENCHMARKS: dict[str, dict[str, Any]] = {
+    "LSTM": {
+        "model": "rnn-2-512",
+        "batch": 32,
+        "family": "recurrent",
+        "hidden": 512,
+        "layers": 2,
+        "steps": 20,
+        "output": "softmax",
+        "peers": {"mxnet": ("graph", "fused"), "torch": ("plain",)},
+    },
+    "WRN-16-4": {
+        "model": "wresnet-16-4",
+        "batch": 16,
+        "family": "residual",
+        "output": "softmax",
+        "peers": {"mxnet": ("graph",), "torch": ("plain", "channels_last")},
+    },
+}
+NAMES = {
+    ("mxnet", "graph"): "MXNet",
+    ("mxnet", "fused"): "MXNet, RNN operator",
+    ("torch", "plain"): "PyTorch",
+    ("torch", "channels_last"): "PyTorch, channels last",
+}
+
+
+@dataclass
+class Contender:
+    """A process that runs a step when asked to."""
+
+    name: str
+    process: subprocess.Popen[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+    processor: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+
+    def hear(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} ended early, with status {self.process.wait()}")
+        return json.loads(line)
+
+    def ask(self, command: str) -> Any:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{command}\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def step(self) -> None:
+        answer = self.ask("step")
+        self.processor.append(answer["processor_seconds"])
+        self.wall.append(answer["wall_seconds"])
+        self.losses.append(answer["loss"])
+
+    def result(self, reference: list[float]) -> dict[str, Any]:
+        """Medians after the first rounds; `ratio` is the median of the rounds' ratios to `reference`."""
+        ratios = [own / other for own, other in zip(self.processor, reference, strict=True)][WARM_UP:]
+        return {
+            **self.facts,
+            "processor_seconds": median(self.processor[WARM_UP:]),
+            "least_processor_seconds": min(self.processor),
+            "wall_seconds": median(self.wall[WARM_UP:]),
+            "tofu_to_this": 1 / median(ratios),
+            "first_loss": self.losses[0],
+            "last_loss": self.losses[-1],
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time training steps beside MXNet's and PyTorch's.")
+    parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet")
+    parser.add_argument("--torch", metavar="PYTHON", help="an interpreter that has PyTorch")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1], help="worker counts of Tofu")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--core", type=int, default=0, help="the processor core that all stay on")
+    parser.add_argument("--models", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
+    parser.add_argument("--save", type=Path, help="also write the result to this file")
+    options = parser.parse_args()
+    results = {name: measured(BENCHMARKS[name], options) for name in options.models}
+    absent = [peer for peer in ("mxnet", "torch") if getattr(options, peer) is None]
+    print("".join(report(name, result) for name, result in results.items()))
+    for peer in absent:
+        print(f"{peer} was not measured: name an interpreter that has it with --{peer}")
+    if options.save is not None:
+        result = {**described(), "threads": 1, "not_measured": absent, "results": results}
+        options.save.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """All contenders of one model, in turns."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        prepare(Path(folder), benchmark)
+        contenders = []
+        for name, command in commands(folder, benchmark, options):
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={**os.environ, **ONE_THREAD},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            contenders.append(Contender(name, process))
+        for contender in contenders:
+            contender.facts = contender.hear()
+        for _ in range(WARM_UP + options.rounds):
+            for contender in contenders:
+                contender.step()
+        check(contenders)
+        profiles = {c.name: c.ask("profile") for c in contenders if c.name.startswith("Tofu")}
+    results = {c.name: c.result(contenders[0].processor) for c in contenders}
+    for name, profile in profiles.items():
+        results[name].update(profile)
+    return results
+
+
+def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
+    """The graph, start values and a batch for all contenders."""
+    from tofu import models
+
+    model = models.get(benchmark["model"], batch=benchmark["batch"])
+    generator = np.random.default_rng(0)
+    _, _, auxiliary = model.symbol.infer_shape(**model.shapes)
+    states = dict(zip(model.symbol.list_auxiliary_states(), auxiliary, strict=True))
+    tensors = {}
+    for name, shape in {**model.parameters, **states, **model.data}.items():
+        match name.rsplit("_", 1)[-1]:
+            case "gamma" | "var":
+                value = np.ones(shape)
+            case "beta" | "bias" | "mean":
+                value = np.zeros(shape)
+            case "weight":
+                value = generator.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+            case _:
+                value = generator.standard_normal(shape)
+        tensors[name] = value.astype(np.float32)
+    for name, shape in model.labels.items():
+        tensors[name] = generator.integers(0, 10, shape).astype(np.float32)
+    np.savez(folder / "tensors.npz", **tensors)
+    (folder / "facts.json").write_text(json.dumps(benchmark), encoding="utf-8")
+    (folder / "graph.json").write_text(model.symbol.tojson(), encoding="utf-8")
+
+
+def commands(
+    folder: str, benchmark: dict[str, Any], options: argparse.Namespace
+) -> Iterator[tuple[str, list[str]]]:
+    """Every contender's name and command, Tofu's first worker count at the head."""
+    core = str(options.core)
+    for workers in options.workers:
+        module = "benchmarks.steps.tofu_step"
+        name = f"Tofu, {workers} worker{'s' * (workers > 1)}"
+        yield name, [sys.executable, "-m", module, folder, core, str(workers)]
+    for peer, forms in benchmark["peers"].items():
+        interpreter = getattr(options, peer)
+        for form in forms if interpreter is not None else ():
+            module = f"benchmarks.steps.{peer}_step"
+            yield NAMES[peer, form], [interpreter, "-m", module, folder, core, form]
+
+
+def check(contenders: list[Contender]) -> None:
+    """Contenders that do not compute the same are not compared."""
+    first = contenders[0]
+    for other in contenders[1:]:
+        if abs(other.losses[0] - first.losses[0]) > AGREEMENT * abs(first.losses[0]):
+            raise SystemExit(f"{other.name} has a loss of {other.losses[0]}, {first.name} {first.losses[0]}")
+        if other.facts["parameters"] != first.facts["parameters"]:
+            raise SystemExit(f"{other.name} has {other.facts['parameters']} parameters")
+
+
+def report(name: str, results: dict[str, dict[str, Any]]) -> str:
+    """A table of the contenders, and where Tofu's time goes."""
+    lines = [f"{name}\n", f"  {'':28}{'processor s':>12}{'least':>8}{'wall s':>8}{'Tofu/this':>11}\n"]
+    for contender, result in results.items():
+        times = "".join(
+            f"{result[key]:{width}.3f}"
+            for key, width in (("processor_seconds", 12), ("least_processor_seconds", 8), ("wall_seconds", 8))
+        )
+        lines.append(f"  {contender:28}{times}{result['tofu_to_this']:11.2f}  {result['version']}\n")
+    for contender, result in results.items():
+        if "operator_seconds" not in result:
+            continue
+        lines.append(f"  {contender}: {result['instructions']} instructions, ")
+        lines.append(
+            f"{result['operations'] / 1e9:.1f} GFLOP, {result['product_seconds']:.3f} s as one product\n"
+        )
+        total = sum(result["operator_seconds"].values())
+        for operator, seconds in list(result["operator_seconds"].items())[:12]:
+            lines.append(f"    {operator:36}{seconds:8.4f} s{seconds / total:7.1%}\n")
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The training step in Tofu: python -m benchmarks.steps.tofu_step FOLDER CORE WORKERS."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.steps.serving import RATE, given, loss_of, pin, serve
+
+PROFILED_STEPS = 5
+SQUARE = 1024
+
+
+def main(folder: str, core: str, workers: str) -> None:
+    pin(int(core))
+    from tofu import models, partition
+    from tofu.dataflow.graph import Graph
+    from tofu.partitioner import lower
+    from tofu.runtime.executor import Executor
+
+    facts, tensors = given(folder)
+    model = models.get(facts["model"], batch=facts["batch"])
+    graph: Graph = model.training_graph()
+    plan = partition(graph, workers=int(workers))
+
+    def started(timed: bool) -> Executor:
+        executor = Executor(lower(graph, plan), threads=1, timed=timed)
+        for name in tensors:
+            if executor.has(name):
+                executor.write(name, tensors[name])
+        executor.write("learning_rate", np.full(1, RATE, np.float32))
+        return executor
+
+    executor = started(timed=False)
+
+    def step() -> float:
+        executor.run()
+        return loss_of(executor.read(f"{facts['output']}_output"), tensors["softmax_label"])
+
+    def profile() -> dict[str, Any]:
+        """Where a step's time goes, and what its floating-point operations would take as one product."""
+        with started(timed=True) as timed:
+            taken: list[dict[str, float]] = []
+            for _ in range(1 + PROFILED_STEPS):
+                timed.run()
+                taken.append(timed.operator_seconds)
+            seconds = {name: median(each[name] for each in taken[1:]) for name in taken[-1]}
+            instructions = sum(len(program.instructions) for program in timed.partitioned.programs)
+        flops = sum(operation.bound.flops or 0 for operation in graph.operations)
+        return {
+            "operator_seconds": seconds,
+            "instructions": instructions,
+            "fetched_bytes": executor.fetched_bytes,
+            "operations": flops,
+            "product_seconds": flops / product_rate(),
+        }
+
+    serve(
+        {"version": f"NumPy {version('numpy')}", "parameters": model.weight_count, "threads": 1},
+        step,
+        profile=profile,
+    )
+    executor.close()
+
+
+def product_rate() -> float:
+    """Operations per second of one large product of matrices, the best of several."""
+    a = np.ones((SQUARE, SQUARE), np.float32)
+    out = np.empty_like(a)
+    return 2 * SQUARE**3 / min(_seconds(lambda: np.matmul(a, a, out=out)) for _ in range(7))
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    started = time.thread_time()
+    run()
+    return time.thread_time() - started
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

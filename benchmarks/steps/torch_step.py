@@ -1,0 +1,108 @@
+"""The training step in PyTorch: python -m benchmarks.steps.torch_step FOLDER CORE FORM.
+
+FORM is `plain`, or `channels_last` for images with their channels innermost in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from benchmarks.steps.serving import MOMENTUM, RATE, given, pin, serve
+
+EPSILON = 2e-5
+
+
+def main(folder: str, core: str, form: str) -> None:
+    pin(int(core))
+    import torch
+
+    torch.set_num_threads(1)
+    facts, tensors = given(folder)
+    arrays = {name: torch.from_numpy(value) for name, value in tensors.items()}
+    data, label = arrays.pop("data"), arrays.pop("softmax_label").long()
+    if facts["family"] == "recurrent":
+        network, parameters = recurrent(torch, facts, arrays)
+    else:
+        memory = torch.channels_last if form == "channels_last" else torch.contiguous_format
+        data = data.contiguous(memory_format=memory)
+        network, parameters = residual(torch, arrays, memory)
+    trained = [each for name, each in parameters.items() if each.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=RATE, momentum=MOMENTUM)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(network(data), label)
+        loss.backward()
+        optimizer.step()
+        return float(loss.item())
+
+    count = sum(each.numel() for each in parameters.values())
+    serve(
+        {"version": f"PyTorch {torch.__version__}", "parameters": count, "threads": torch.get_num_threads()},
+        step,
+    )
+
+
+def recurrent(torch: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """LSTM layers, the last output classified."""
+    width = arrays["lstm_l0_i2h_weight"].shape[1]
+    layers = torch.nn.LSTM(width, facts["hidden"], facts["layers"], batch_first=True)
+    head = torch.nn.Linear(facts["hidden"], len(arrays["pred_weight"]))
+    with torch.no_grad():
+        for number in range(facts["layers"]):
+            for source, target in (("i2h", "ih"), ("h2h", "hh")):
+                for kind in ("weight", "bias"):
+                    parameter = getattr(layers, f"{kind}_{target}_l{number}")
+                    parameter.copy_(arrays[f"lstm_l{number}_{source}_{kind}"])
+        head.weight.copy_(arrays["pred_weight"])
+        head.bias.copy_(arrays["pred_bias"])
+    parameters = {**dict(layers.named_parameters()), **dict(head.named_parameters(prefix="pred"))}
+    return (lambda data: head(layers(data)[0][:, -1])), parameters
+
+
+def residual(torch: Any, arrays: dict[str, Any], memory: Any) -> tuple[Any, dict[str, Any]]:
+    """The wide residual network of the zoo, by the names of its parameters."""
+    functional = torch.nn.functional
+    states = {name: arrays.pop(name) for name in list(arrays) if "_moving_" in name}
+    parameters = {}
+    for name, array in arrays.items():
+        copy = array.contiguous(memory_format=memory) if array.ndim == 4 else array
+        parameters[name] = copy.clone().requires_grad_(name != "bn_data_gamma")
+    units = sorted({name.split("_conv1")[0] for name in parameters if "_conv1" in name})
+
+    def normal(data: Any, name: str) -> Any:
+        return functional.batch_norm(
+            data,
+            states[f"{name}_moving_mean"],
+            states[f"{name}_moving_var"],
+            parameters[f"{name}_gamma"],
+            parameters[f"{name}_beta"],
+            training=True,
+            momentum=0.1,
+            eps=EPSILON,
+        )
+
+    def convolution(data: Any, name: str, stride: int = 1) -> Any:
+        weight = parameters[f"{name}_weight"]
+        return functional.conv2d(data, weight, stride=stride, padding=weight.shape[-1] // 2)
+
+    def unit(data: Any, name: str) -> Any:
+        stride = 2 if name.endswith("unit1") and not name.startswith("stage1") else 1
+        first = functional.relu(normal(data, f"{name}_bn1"))
+        body = functional.relu(normal(convolution(first, f"{name}_conv1", stride), f"{name}_bn2"))
+        shortcut = convolution(first, f"{name}_sc", stride) if f"{name}_sc_weight" in parameters else data
+        return convolution(body, f"{name}_conv2") + shortcut
+
+    def network(data: Any) -> Any:
+        body = convolution(normal(data, "bn_data"), "conv0")
+        for name in units:
+            body = unit(body, name)
+        body = functional.relu(normal(body, "bn1")).mean((2, 3))
+        return functional.linear(body, parameters["fc1_weight"], parameters["fc1_bias"])
+
+    return network, parameters
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
