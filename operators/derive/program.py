@@ -6,7 +6,7 @@ depend on it, so everything broadcasts. A node's value for given ranges of its v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import assert_never
@@ -292,8 +292,10 @@ class Program:
         for name in (*node.free, *node.variables):
             shape[self.axes[name]] = length({**ranges, **block}[name])
         axes = tuple(self.axes[name] for name in node.variables)
-        run = partial(_reduce_axes, REDUCERS[node.reducer], axes, tuple(shape))
-        return self.steps.add(run, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
+        reduce = partial(REDUCERS[node.reducer].reduce, axis=axes, keepdims=True, dtype=dtype)
+        if not isinstance(body, Value) or body.shape != tuple(shape):
+            reduce = partial(_reduce_repeated, reduce, tuple(shape))
+        return self.steps.add(reduce, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
 
     # -- outputs ------------------------------------------------------------------------------------
 
@@ -378,7 +380,6 @@ def _copy(source: Operand, out: Array) -> None:
     np.copyto(out, source, casting="unsafe")  # type: ignore[arg-type]
 
 
-def _reduce_axes(
-    ufunc: np.ufunc, axes: tuple[int, ...], shape: tuple[int, ...], body: Array, out: Array
-) -> None:
-    ufunc.reduce(np.broadcast_to(body, shape), axis=axes, keepdims=True, out=out, dtype=out.dtype)
+def _reduce_repeated(reduce: Callable[..., object], shape: tuple[int, ...], body: Array, out: Array) -> None:
+    """Reduce a value that repeats along some of the axes that it is reduced over."""
+    reduce(np.broadcast_to(body, shape), out=out)
