@@ -19,14 +19,15 @@ def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace
     patches = Patches(data, windows, workspace)
     weights = Weights.apart(filters, workspace)
     results = Images(out, windows, patches.largest, workspace)
-    terms = workspace.array((patches.largest.places_in(windows) * len(filters),), out.dtype)
+    added = windows.taps[0] > 1
+    terms = workspace.array((added * patches.largest.places_in(windows) * len(filters),), out.dtype)
 
     def run() -> None:
         weights.refresh()
         for block, (first, *rest) in patches.gathered():
             total = np.matmul(weights.matrices[0], first, out=results.matrices(block))
-            term = terms[: total.size].reshape(total.shape)
             for tap, matrices in enumerate(rest, 1):
+                term = terms[: total.size].reshape(total.shape)
                 np.add(total, np.matmul(weights.matrices[tap], matrices, out=term), out=total)
             results.store(block, total)
 
