@@ -9,7 +9,7 @@ import click
 
 from ..errors import TofuError
 
-COMMANDS = ("audit", "describe", "models", "operators", "plan", "train", "verify")
+COMMANDS = ("audit", "describe", "diff", "explain", "models", "operators", "plan", "train", "verify")
 
 
 class _Failure(click.ClickException):

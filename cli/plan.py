@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ def command(
     MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`.
     """
     from ..partitioner import lower, partition
+    from ..partitioner.source import Source
     from ..reports import plan as report
     from ..runtime.memory import plan_memory
     from .target import load_model
@@ -57,7 +59,8 @@ def command(
     memory = plan_memory(lower(graph, found))
     single = plan_memory(lower(graph, partition(graph, workers=1)))
     if save is not None:
-        found.save(save)
+        source = Source(model, batch, dict(shapes), optimizer)
+        dataclasses.replace(found, source=source).save(save)
     facts = {
         "model": loaded.name,
         "workers": workers,

@@ -7,47 +7,45 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, ShapeOption, json_option
+from .options import Shape, json_option
+from .planned import Planned, planned_options
 
 
 @click.command("verify")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.argument("model")
+@click.argument("model", required=False)
 @click.option("--workers", "-w", type=click.IntRange(1, 4096), help="Refuse plans for another number.")
-@click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
-@click.option(
-    "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
-)
-@click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
+@planned_options
 @json_option
 def command(
     plan: Path,
-    model: str,
+    model: str | None,
     workers: int | None,
     batch: int | None,
     shapes: tuple[tuple[str, Shape], ...],
-    optimizer: str,
+    optimizer: str | None,
     as_json: bool,
 ) -> None:
     """Check that PLAN is a valid plan for MODEL's training graph and moves the bytes it states.
 
-    The checker shares no code with search and lowering. Anything wrong ends in a message and status 2.
+    MODEL is needed only where the plan file does not say what it was made for. The checker shares no code
+    with search and lowering. Anything wrong ends in a message and status 2.
     """
     from ..partitioner import Plan, lower
     from ..partitioner.verify import check_workers, verify
     from ..partitioner.verify_program import verify_program
-    from .target import load_model
 
     found = Plan.load(plan)
     if workers is not None:
         check_workers(found, workers)
-    graph = load_model(model, batch, dict(shapes)).training_graph(optimizer=optimizer)
+    planned = Planned(model, batch, dict(shapes), optimizer)
+    graph = planned.graph(found)
     verify(graph, found)
     programs = lower(graph, found)
     verify_program(graph, found.workers, found.cost_bytes, programs)
     facts = {
         "plan": str(plan),
-        "model": model,
+        "model": planned.name(found),
         "workers": found.workers,
         "tensors": len(graph.tensors),
         "operators": len(graph.operations),
@@ -59,7 +57,7 @@ def command(
         click.echo(json.dumps(facts))
         return
     click.echo(
-        f"{plan} is valid for {model} on {found.workers} workers: {facts['tensors']} tensors, "
+        f"{plan} is valid for {facts['model']} on {found.workers} workers: {facts['tensors']} tensors, "
         f"{facts['operators']} operators and {facts['instructions']} instructions checked, "
         f"{found.cost_bytes} bytes recounted"
     )

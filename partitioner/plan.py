@@ -11,6 +11,7 @@ from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
 from ..errors import PlanError
 from .recount import Contribution, count, count_bytes
+from .source import Source
 from .splits import SplitLayout, check_strategies
 from .tables import Strategies
 
@@ -26,7 +27,7 @@ class Plan:
     along, None where a step does not split the operation. `cost_bytes` cross between workers in one
     iteration; `step_cost_bytes` add up to it. No plan that a recursive search with the same factors and
     the same ties can find costs less than `lower_bound_bytes`. `search_seconds` is None where the plan
-    was read from a file, and takes no part in comparison.
+    was read from a file, and takes no part in comparison. `source` is where the graph came from, if known.
     """
 
     fingerprint: str
@@ -39,6 +40,7 @@ class Plan:
     step_cost_bytes: tuple[int, ...]
     lower_bound_bytes: int
     search_seconds: float | None = field(default=None, compare=False)
+    source: Source | None = None
 
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""

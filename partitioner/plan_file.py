@@ -6,6 +6,7 @@ gaps or overlaps. The time that the search took is not kept: equal plans are equ
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -15,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 from ..errors import PlanError
 from .plan import WORKER_LIMIT, Plan
+from .source import Source
 from .splits import SplitLayout
 from .tables import Strategies
 
@@ -63,7 +65,7 @@ def read_plan(path: Path) -> Plan:
 
 def encode_plan(plan: Plan) -> str:
     """The text of a plan file; ASCII, deterministic."""
-    head = {
+    head: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
         "fingerprint": plan.fingerprint,
@@ -74,6 +76,8 @@ def encode_plan(plan: Plan) -> str:
         "step_cost_bytes": plan.step_cost_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
     }
+    if plan.source is not None:
+        head["source"] = dataclasses.asdict(plan.source)
     tensors = {n: {"shape": t.shape, "dimensions": t.dimensions} for n, t in plan.layouts.items()}
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     lines.append(f'  "tensors": {_one_a_line(tensors)},')
@@ -96,7 +100,8 @@ def decode_plan(data: bytes) -> Plan:
     if version != VERSION:
         raise PlanError(f'"version" is {version}; this Tofu reads version {VERSION}')
     keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
-    _expect_keys(head, ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations"), "the file")
+    expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
+    _expect_keys(head, expected, "the file", optional=("source",))
     factors = tuple(
         _number(factor, f"factors[{i}]", 2, WORKER_LIMIT)
         for i, factor in enumerate(_typed(head["factors"], list, "factors"))
@@ -127,16 +132,32 @@ def decode_plan(data: bytes) -> Plan:
         cost_bytes=cost_bytes,
         step_cost_bytes=steps,
         lower_bound_bytes=_number(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
+        source=_source(head["source"]) if "source" in head else None,
     )
+
+
+def _source(value: object) -> Source:
+    entry = _object(value, "source")
+    _expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source")
+    batch = entry["batch"]
+    shapes = _object(entry["shapes"], "source.shapes")
+    return Source(
+        _typed(entry["model"], str, "source.model"),
+        None if batch is None else _number(batch, "source.batch", 1, EXTENT_LIMIT),
+        {name: _extents(shape, f"source.shapes[{name!r}]") for name, shape in shapes.items()},
+        _typed(entry["optimizer"], str, "source.optimizer"),
+    )
+
+
+def _extents(value: object, place: str) -> tuple[int, ...]:
+    extents = _typed(value, list, place)
+    return tuple(_number(extent, f"{place}[{i}]", 0, EXTENT_LIMIT) for i, extent in enumerate(extents))
 
 
 def _layout(value: object, factors: tuple[int, ...], place: str) -> SplitLayout:
     entry = _object(value, place)
     _expect_keys(entry, ("shape", "dimensions"), place)
-    shape = tuple(
-        _number(extent, f"{place}.shape[{i}]", 0, EXTENT_LIMIT)
-        for i, extent in enumerate(_typed(entry["shape"], list, f"{place}.shape"))
-    )
+    shape = _extents(entry["shape"], f"{place}.shape")
     dimensions = tuple(
         None if dimension is None else _number(dimension, f"{place}.dimensions[{i}]", 0, len(shape) - 1)
         for i, dimension in enumerate(_typed(entry["dimensions"], list, f"{place}.dimensions"))
@@ -200,9 +221,11 @@ def _number(value: object, place: str, lowest: int, highest: int) -> int:
     return number
 
 
-def _expect_keys(entry: dict[str, object], keys: tuple[str, ...], place: str) -> None:
+def _expect_keys(
+    entry: dict[str, object], keys: tuple[str, ...], place: str, optional: tuple[str, ...] = ()
+) -> None:
     missing = [key for key in keys if key not in entry]
-    unknown = [key for key in entry if key not in keys]
+    unknown = [key for key in entry if key not in keys + optional]
     if missing or unknown:
         found = f"lacks {missing[0]!r}" if missing else f"has an unknown key {unknown[0]!r}"
         raise PlanError(f"{place} {found}; its keys are {', '.join(keys)}")

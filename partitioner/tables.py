@@ -21,6 +21,8 @@ from .sequences import near_sequences
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
+Choice = tuple[str | int | None, ...]
+"""Strategies or dimensions, where it does not matter which."""
 
 KeepVariables = Callable[[Bound, tuple[str, ...]], Strategies]
 """From an operator and the variables that a step can split it along to those that a method considers."""

@@ -15,6 +15,11 @@ def format_bytes(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
 
 
+def format_change(count: float) -> str:
+    """`-8192 -> '-8.19 kB'`: more or less than before."""
+    return ("-" if count < 0 else "+") + format_bytes(abs(count))
+
+
 def format_interval(interval: tuple[int, int]) -> str:
     """`(0, 4) -> '0:4'`, as a slice is written."""
     return f"{interval[0]}:{interval[1]}"

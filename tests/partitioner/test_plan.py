@@ -13,6 +13,7 @@ from tofu.errors import PlanError
 from tofu.partitioner import partition
 from tofu.partitioner.plan import Plan, contributors
 from tofu.partitioner.plan_file import SIZE_LIMIT_BYTES, decode_plan, encode_plan
+from tofu.partitioner.source import Source
 from tofu.partitioner.splits import SplitLayout
 
 
@@ -41,6 +42,17 @@ def test_saved_plans_come_back(graph, tmp_path):
         assert encode_plan(loaded) == path.read_text()
         for name, layout in plan.layouts.items():
             np.testing.assert_array_equal(loaded.layouts[name].regions, layout.regions)
+
+
+def test_where_the_graph_came_from_comes_back(plan, tmp_path):
+    source = Source("mlp-symbol.json", 16, {"data": (16, 784)}, "adam")
+    recorded = dataclasses.replace(plan, source=source)
+    recorded.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json") == recorded
+    text = encode_plan(recorded)
+    for old, new in (('"batch": 16', '"batch": 0'), ('"batch": 16', '"batch": "16"'), ("[16, 784]", "[-1]")):
+        with pytest.raises(PlanError, match="source"):
+            decode_plan(text.replace(old, new).encode())
 
 
 def test_the_same_graph_gives_the_same_file(matmul, tmp_path):

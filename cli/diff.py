@@ -1,0 +1,44 @@
+"""`tofu diff`: what two plans for one graph do differently."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import click
+
+from .options import Shape, json_option
+from .planned import Planned, planned_options
+
+
+@click.command("diff")
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@click.argument("model", required=False)
+@planned_options
+@json_option
+def command(
+    first: Path,
+    second: Path,
+    model: str | None,
+    batch: int | None,
+    shapes: tuple[tuple[str, Shape], ...],
+    optimizer: str | None,
+    as_json: bool,
+) -> None:
+    """Compare the plans FIRST and SECOND: operators and tensors that differ, bytes of each, totals.
+
+    MODEL is needed only where the first plan file does not say what it was made for.
+    """
+    from ..partitioner import Plan
+    from ..partitioner.difference import difference
+    from ..reports import difference as report
+
+    plans = Plan.load(first), Plan.load(second)
+    graph = Planned(model, batch, dict(shapes), optimizer).graph(plans[0])
+    found = difference(graph, *plans)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(found)))
+        return
+    report.show(found, (str(first), str(second)))

@@ -1,0 +1,51 @@
+"""`tofu explain`: what a plan chose for one operator or tensor, and what anything else would cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import click
+
+from .options import Shape, json_option
+from .planned import Planned, planned_options
+
+
+@click.command("explain")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("name", metavar="TENSOR|OPERATOR")
+@click.argument("model", required=False)
+@click.option(
+    "--as",
+    "what",
+    type=click.Choice(["operator", "tensor"]),
+    help="Which of the two, where both have the name.",
+)
+@planned_options
+@json_option
+def command(
+    plan: Path,
+    name: str,
+    model: str | None,
+    what: str | None,
+    batch: int | None,
+    shapes: tuple[tuple[str, Shape], ...],
+    optimizer: str | None,
+    as_json: bool,
+) -> None:
+    """Say what PLAN chose for TENSOR or OPERATOR, what it moves, and what every alternative would.
+
+    MODEL is needed only where the plan file does not say what it was made for.
+    """
+    from ..partitioner import Plan
+    from ..partitioner.explain import explain
+    from ..reports import explanation
+
+    found = Plan.load(plan)
+    graph = Planned(model, batch, dict(shapes), optimizer).graph(found)
+    result = explain(graph, found, name, what)  # type: ignore[arg-type]
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(result)))
+        return
+    explanation.show(result)
