@@ -16,7 +16,7 @@ from ..analyzer.bound import Bound
 from ..dataflow.graph import Phase, Role
 from .elimination import eliminate
 from .network import Link, Network
-from .recursive import factor_graph, nothing_split, prime_factors, recursion_bound
+from .recursive import factor_graph, next_choices, nothing_split, recursion_bound, steps_of
 from .sequences import Label, all_sequences
 from .solution import Solution, assigned
 from .tables import (
@@ -75,7 +75,7 @@ def equal_chop(network: Network, workers: int) -> Solution:
 
     Where no dimension has as many values as there are workers, as few dimensions as possible.
     """
-    factors = prime_factors(workers)
+    factors = steps_of(network, workers)
     tables = Tables(factors)
     operators, tensors = _chops(network, factors)
     solved = eliminate(*factor_graph(network, tables, operators, tensors))
@@ -90,7 +90,7 @@ def spartan(network: Network, workers: int) -> Solution:
     The operators it is incident to follow, each by its best strategy given the tensors chosen so far; then
     the next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
     """
-    factors = prime_factors(workers)
+    factors = steps_of(network, workers)
     tables = Tables(factors)
     operators, tensors = _chops(network, factors)
     of_tensor: list[list[Link]] = [[] for _ in tensors]
@@ -124,18 +124,11 @@ def _stepwise(
     keep_dimensions: Callable[[int], KeepDimensions],
 ) -> Solution:
     """Recursion among what is kept of every operator's variables and of every tensor's dimensions."""
-    factors = prime_factors(workers)
+    factors = steps_of(network, workers)
     tables = Tables(factors)
     plan = nothing_split(network, factors)
     for _ in factors:
-        operators = [
-            tables.operator(bound, sequence, keep_variables(number))
-            for number, (bound, sequence) in enumerate(zip(network.operators, plan.strategies, strict=True))
-        ]
-        tensors = [
-            tables.tensor(shape, sequence, keep_dimensions(number))
-            for number, (shape, sequence) in enumerate(zip(network.shapes, plan.dimensions, strict=True))
-        ]
+        operators, tensors = next_choices(network, tables, plan, keep_variables, keep_dimensions)
         solved = eliminate(*factor_graph(network, tables, operators, tensors))
         plan = assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum)
     return _bounded(network, plan)

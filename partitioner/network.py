@@ -17,6 +17,7 @@ import numpy as np
 from ..analyzer.bound import Bound
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph, Operation
+from .restrictions import UNRESTRICTED, Restrictions
 
 Source = tuple[str, ...] | int
 """How an operation touches a tensor: the parameters through which it reads it, or the output it is."""
@@ -33,13 +34,19 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """The decisions: `operators[c]` and `shapes[c]` describe a class, the maps lead from index to class."""
+    """The decisions: `operators[c]` and `shapes[c]` describe a class, the maps lead from index to class.
+
+    `factors` are the steps over which the workers are split, the worker count's prime factors if None;
+    `restrictions` what constraints leave of the choices.
+    """
 
     graph: Graph
     operators: tuple[Bound, ...]
     shapes: tuple[Shape, ...]
     operation_class: tuple[int, ...]
     tensor_class: tuple[int, ...]
+    factors: tuple[int, ...] | None = None
+    restrictions: Restrictions = UNRESTRICTED
 
     @property
     def tied(self) -> bool:

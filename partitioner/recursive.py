@@ -8,13 +8,21 @@ step's optimum is exact. The steps together need not be optimal, unless there is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .elimination import Factor, eliminate
 from .lower_bound import first_step_bound
 from .network import Network
 from .solution import Solution, assigned
-from .tables import OperatorChoices, Tables, TensorChoices
+from .tables import (
+    KeepDimensions,
+    KeepVariables,
+    OperatorChoices,
+    Tables,
+    TensorChoices,
+    every_dimension,
+    every_variable,
+)
 
 
 def prime_factors(workers: int) -> tuple[int, ...]:
@@ -31,9 +39,14 @@ def prime_factors(workers: int) -> tuple[int, ...]:
     return tuple(reversed(factors))
 
 
+def steps_of(network: Network, workers: int) -> tuple[int, ...]:
+    """The factors over which a search splits its workers."""
+    return prime_factors(workers) if network.factors is None else network.factors
+
+
 def recursive(network: Network, workers: int) -> Solution:
     """Solve one step after the other, each exactly."""
-    factors = prime_factors(workers)
+    factors = steps_of(network, workers)
     tables = Tables(factors)
     plan = nothing_split(network, factors)
     for step in range(len(factors)):
@@ -76,13 +89,26 @@ def nothing_split(network: Network, factors: tuple[int, ...]) -> Solution:
 
 
 def next_choices(
-    network: Network, tables: Tables, plan: Solution
+    network: Network,
+    tables: Tables,
+    plan: Solution,
+    keep_variables: Callable[[int], KeepVariables] = lambda operator: every_variable,
+    keep_dimensions: Callable[[int], KeepDimensions] = lambda tensor: every_dimension,
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """All choices of the step after those that a plan has made."""
-    return (
-        [tables.operator(b, s) for b, s in zip(network.operators, plan.strategies, strict=True)],
-        [tables.tensor(s, d) for s, d in zip(network.shapes, plan.dimensions, strict=True)],
-    )
+    """The choices of the step after those that a plan has made, of those that a method keeps.
+
+    Methods say by class what they consider; the network's restrictions come first.
+    """
+    allowed = network.restrictions
+    operators = [
+        tables.operator(bound, sequence, allowed.variables(number, sequence, keep_variables(number)))
+        for number, (bound, sequence) in enumerate(zip(network.operators, plan.strategies, strict=True))
+    ]
+    tensors = [
+        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep_dimensions(number)))
+        for number, (shape, sequence) in enumerate(zip(network.shapes, plan.dimensions, strict=True))
+    ]
+    return operators, tensors
 
 
 def factor_graph(
@@ -91,7 +117,10 @@ def factor_graph(
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
 ) -> tuple[list[int], list[Factor]]:
-    """Domains and factors of the choices: a variable per operator, then one per tensor."""
+    """Domains and factors of the choices: a variable per operator, then one per tensor.
+
+    Choices that the network's restrictions do not allow cost more than any that they do.
+    """
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
     factors = [
@@ -101,4 +130,8 @@ def factor_graph(
         )
         for link in network.links
     ]
+    restrictions = network.restrictions
+    if restrictions:
+        chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
+        factors = restrictions.priced(factors, *chosen)
     return domains, factors

@@ -65,7 +65,7 @@ def near_sequences(
             swapped = list(centre)
             swapped[step], swapped[place] = centre[place], own
             found += [_inserted(rest, place, own), tuple(swapped)]
-    return tuple(s for s in dict.fromkeys(found) if is_possible(extents, factors, s))
+    return tuple(s for s in dict.fromkeys(found) if s == centre or is_possible(extents, factors, s))
 
 
 def _inserted(
