@@ -67,8 +67,7 @@ def contribution(extents: Extents, site: Site) -> Contribution:
         lambda base: f"{base}#fresh{next(numbers)}",
     )
     body = _Body(extents.description, site, found, positions).product()
-    stated = {binder.name: binder for binder in site.reduction_variables}
-    free = [stated.get(name, Binder(name)) for name in names if name not in found.values]
+    free = [Binder(name) for name in names if name not in found.values]
     named_after: dict[str, str] = {}
     for name, axis in found.solved_by.items():
         if name in sizes:
