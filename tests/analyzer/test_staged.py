@@ -168,3 +168,25 @@ def test_a_stage_that_attributes_switch_off_reads_nothing(last: str):
     assert bound.flops_of(bound.full_box[None]) is not None
     assert bound.elements_of(bound.full_box[None]).tolist() == [8]
     assert bound.tight
+
+
+def test_opaque_functions_of_a_stage_and_of_the_last_one():
+    text = """
+def f(x):
+    first = Opaque()
+    second = Opaque()
+    once = lambda b, i: first(x[b, :])[i]
+    return lambda b, i: second(once[b, :])[i]
+"""
+    bound = bind(tdl.parse(text), {"x": (2, 3)})
+    x = np.arange(6.0).reshape(2, 3)
+    (result,) = bound.interpret({"x": x}, {"first": np.cumsum, "second": np.flip})
+    assert (result == np.cumsum(x, axis=1)[:, ::-1]).all()
+
+
+def test_counts_of_boxes_are_integers():
+    bound = bind(tdl.parse(SOFTMAX), {"x": (6, 5)})
+    boxes = bound.split(("b",), (3,))
+    for counts in (bound.flops_of(boxes), bound.elements_of(boxes)):
+        assert counts.dtype == np.int64
+        assert counts.shape == (3,)

@@ -191,6 +191,16 @@ def test_wrong_strategies_are_refuted(name: str) -> None:
     report = tofu.audit(tofu.parse(text), np.copy, SHAPES[text], select=select)
     found = {finding.check for finding in report.refuted} & {REGIONS, CONCAT, REDUCE, Check.OFFSET}
     assert found == checks
+    examples = [finding.counterexample for finding in report.refuted if finding.check in found]
+    assert None not in examples
+    for example in (finding.counterexample for finding in report.refuted if finding.check is REGIONS):
+        assert example is not None
+        assert example.message.startswith(f"reads {example.tensor}[")
+        assert example.place is not None
+        assert example.region is not None
+        outside = [not low <= p < high for p, (low, high) in zip(example.place, example.region, strict=True)]
+        assert any(outside)
+        assert f"worker {example.worker} of {example.workers}; region of {example.tensor} [" in str(example)
 
 
 @pytest.mark.parametrize("name", NO_LAW)
