@@ -218,3 +218,10 @@ def test_more_operations_than_can_be_counted_in_bulk(bind: Callable[..., Bound])
     assert bound.flops == 2**63
     with pytest.raises(ShapeError, match=r"f: 9223372036854775808 operations exceed 2\*\*62"):
         bound.flops_of(bound.full_box[None])
+
+
+def test_boxes_that_share_the_output_share_its_operations(bind):
+    text = "def f(a):\n    return lambda i, k: -a[i, k] + Sum(lambda j: exp(a[i, j]))"
+    bound = bind(text, {"a": (6, 5)})
+    assert bound.flops_of(bound.full_box[None]).tolist() == [bound.flops]
+    assert bound.flops_of(bound.split(("i",), (3,))).tolist() == [bound.flops // 3] * 3

@@ -7,9 +7,20 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tofu import tdl
 from tofu.analyzer.audit.samples import Sample, sample
-from tofu.analyzer.audit.trial import combine, difference, inside, whole_numbers, wrong_result
+from tofu.analyzer.audit.trial import (
+    combine,
+    difference,
+    inside,
+    missed_element,
+    whole_numbers,
+    wrong_cover,
+    wrong_result,
+)
 from tofu.analyzer.bound import Bound
+from tofu.analyzer.staged import bind as bind_stages
+from tofu.analyzer.strategy import Strategy
 
 Bind = Callable[..., Bound]
 SUM = "def op(x):\n    return lambda i: Sum(lambda k: x[i, k])"
@@ -104,3 +115,41 @@ def test_whole_numbers() -> None:
 def test_inside_a_region() -> None:
     assert inside(((1, 2), (0, 2)), (3, 3)).astype(int).tolist() == [[0, 0, 0], [1, 1, 0], [0, 0, 0]]
     assert inside((), ()).tolist() is True
+
+
+def test_stages_are_interpreted_in_parts() -> None:
+    text = "def op(x):\n    twice = lambda i: 2 * x[i]\n    return lambda i=6: twice[i] + twice[i + 1]"
+    bound = bind_stages(tdl.parse(text), {"x": (7,)})
+    (strategy,) = bound.strategies
+    given = sample(bound)
+    assert given.reference is not None
+    assert wrong_result(bound, strategy, 3, given) is None
+    wrong = wrong_result(bound, strategy, 3, Sample(given.tensors, (given.reference[0] + 1,), {}))
+    assert wrong is not None
+    assert wrong.found == given.reference[0][0]
+
+
+class FirstAlone(Strategy):
+    """Reads what the first worker reads, and produces what the first one does, whoever works."""
+
+    def input_regions(self, *, worker: int, workers: int) -> dict[str, tuple[tuple[int, int], ...]]:
+        return super().input_regions(worker=0, workers=workers)
+
+    def output_regions(self, *, worker: int, workers: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+        return super().output_regions(worker=0, workers=workers)
+
+
+def test_what_is_missed_is_shown_whole(bind: Bind) -> None:
+    bound = bind("def op(x):\n    return lambda i: Sum(lambda d=2: x[i + d])", {"x": (7,)})
+    (given, (strategy, _)) = sample(bound), bound.strategies
+    fields = (strategy.variable, strategy.kind, strategy.reducer, strategy.needs_offset, strategy.bound)
+    assert missed_element(bound, strategy, 2, given) is None
+    assert wrong_cover(bound, strategy, 2) is None
+    missed = missed_element(bound, FirstAlone(*fields), 2, given)
+    assert str(missed) == "reads x[4] outside of its region; worker 1 of 2; region of x [0:4]; with x (7,)"
+    assert missed is not None
+    assert missed.place == (4,)
+    uncovered = wrong_cover(bound, FirstAlone(*fields), 2)
+    assert str(uncovered) == "output 0[0] is produced by 2 workers; 2 workers; with x (7,)"
+    assert uncovered is not None
+    assert uncovered.place == (0,)
