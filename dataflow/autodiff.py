@@ -108,7 +108,7 @@ class _Backward:
         gradient = application.gradient
         assert gradient is not None
         reached = any(output in self.gradients for output in application.outputs)
-        if not reached and not application.operator.is_loss:
+        if not reached and not application.is_loss:
             return
         produced: dict[tuple[int, int], list[str]] = {}
         for argument, place in gradient.targets.items():

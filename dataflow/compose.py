@@ -118,8 +118,12 @@ def _compose(
     values = {key: plain(value, key) for key, value in values.items() if value is not None}
     direct = {key: str(value) for key, value in values.items() if key in UNMARKED or key == mark(key)}
     values = {key: value for key, value in values.items() if key not in direct}
+    positional, ordered = split_positional(operator, positional, Symbol, values)
     if operator.count_attribute is not None:
         values.setdefault(operator.count_attribute, len(positional) + len(named))
+    if repeated_value := next((key for key in ordered if key in values), None):
+        raise OperatorError(f"{operator.name}: attribute {repeated_value} is given by position and by name")
+    values |= {key: plain(value, key) for key, value in ordered.items()}
     attributes = operator.attributes(values)
     scope = current_scope()
     name = scope.name(name, hint or called.lower())
@@ -146,6 +150,28 @@ def _compose(
     if repeated:
         _refuse_duplicates(node, repeated)
     return Symbol([Entry(node, index) for index in range(len(node.outputs))])
+
+
+def split_positional(
+    operator: Operator,
+    positional: Sequence[Any],
+    tensor: type[Any] | tuple[type[Any], ...],
+    values: Mapping[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What is given by position, as inputs and, after all of those, attributes in MXNet's order, by name.
+
+    `values` are the attributes given by name; they decide how many inputs there are.
+    """
+    inputs = 0
+    while inputs < len(positional) and (positional[inputs] is None or isinstance(positional[inputs], tensor)):
+        inputs += 1
+    names = [spec.name for spec in operator.specs if spec.name != operator.count_attribute]
+    rest = positional[inputs:]
+    ordered = dict(zip(names, rest, strict=False))
+    if not rest or len(rest) > len(names) or operator.count_attribute is not None:
+        return tuple(positional), {}
+    slots = operator.arguments(operator.attributes({**ordered, **values}))
+    return (tuple(positional[:inputs]), ordered) if inputs >= len(slots) else (tuple(positional), {})
 
 
 def plain(value: Any, key: str) -> Any:
@@ -176,6 +202,8 @@ def _assign(
     for slot, symbol in (*zip(slots, positional, strict=False), *named.items()):
         if slot not in slots:
             raise OperatorError(f"{operator.name} {name!r} has no input {slot!r}{suggestion(slot, slots)}")
+        if symbol is None:
+            continue
         if slot in given:
             raise OperatorError(f"{operator.name} {name!r}: input {slot!r} is given by position and by name")
         if not isinstance(symbol, Symbol):

@@ -37,6 +37,7 @@ class Application:
     name: str
     operator: Operator
     gradient: Gradient | None
+    is_loss: bool
     steps: tuple[Step, ...]
     tensors: Mapping[str, int]
     outputs: tuple[int, ...]
@@ -142,7 +143,8 @@ class _Expander:
             self.update(node, state, stage, tensors)
         for seed in seeds:
             self.update(node, seed, operator.seed_update(seed), tensors)
-        return Application(node.name, operator, recipe.gradient, tuple(steps), tensors, outputs, tie)
+        is_loss = operator.starts_backward(node.attributes)
+        return Application(node.name, operator, recipe.gradient, is_loss, tuple(steps), tensors, outputs, tie)
 
     def seeds(self, node: Node, recipe: _Recipe) -> dict[str, int]:
         """A state of one element for each seed that the stages read."""

@@ -55,7 +55,9 @@ NO_ATTRIBUTES = Attributes({})
 def visible_outputs(operator: Operator, attributes: Attributes) -> tuple[str, ...]:
     """What an operator's outputs are called after its node's name: `output`, or `output0`, `output1`, ..."""
     count = len(operator.outputs(attributes))
-    return ("output",) if count == 1 else tuple(f"output{index}" for index in range(count))
+    if count == 1:
+        return ("output",)
+    return operator.visible_names[:count] or tuple(f"output{index}" for index in range(count))
 
 
 def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 from types import FrameType
 
 PACKAGE = Path(__file__).parents[1]
@@ -22,7 +23,7 @@ class Place:
 
     def __str__(self) -> str:
         """`net.py, line 12: fc1 = mx.sym.FullyConnected(data)`; the line itself where the file is there."""
-        text = linecache.getline(self.path, self.line).strip()
+        text = shorten(linecache.getline(self.path, self.line), 80, placeholder=" ...")
         return f"{Path(self.path).name}, line {self.line}{f': {text}' if text else ''}"
 
 

@@ -105,7 +105,7 @@ def _losses(expansion: Expansion) -> set[int]:
     return {
         output
         for application in expansion.applications
-        if application.operator.is_loss
+        if application.is_loss
         for output in application.outputs
     }
 

@@ -11,7 +11,7 @@ from ..dataflow import serialize, sym
 from ..dataflow import symbol as dataflow
 from ..dataflow.compose import group, variable
 from ..dataflow.naming import suggestion
-from ..dataflow.settings import UNMARKED
+from ..dataflow.settings import UNMARKED, marked
 from ..errors import GraphError, OperatorError
 from ..operators import registry
 from ..runtime.context import Context
@@ -96,6 +96,12 @@ class Symbol(dataflow.Symbol):
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """For every node with attributes its attributes as text, settings also without underscores."""
         return {name: _with_bare(text) for name, text in super().attr_dict().items()}
+
+    def _set_attr(self, **settings: str) -> None:
+        """Give the node settings, as text; they change no result."""
+        text = self._only_node().text
+        assert isinstance(text, dict)
+        text.update(marked(settings))
 
     def debug_str(self) -> str:
         """The nodes, one a line, each with its inputs."""

@@ -82,7 +82,9 @@ class Operator:
     that differs (BatchNorm). `argument_names` are the tensors a user gives, `auxiliary` the states that an
     iteration overwrites as `update_definitions` say. `gradient_definition` replaces the derived adjoint
     (unless it gives None); it is handed the shapes of everything that the forward stages read and produce.
-    `hints` adds shapes that the description cannot be solved for. `overwrites` names, for optimizer
+    `hints` adds shapes that the description cannot be solved for. A loss starts the backward pass without
+    head gradients, unless the flag `head_attribute` is set. `visible_names` says what users call several
+    outputs, where that is not `output0`, `output1`, ... `overwrites` names, for optimizer
     updates, the argument that each output replaces. An operator that is not `differentiable` has gradients
     of zero. `seeds` are states of one whole number each that no user sees: every application has its own, and
     a training iteration counts them up. `count_attribute` is the attribute that holds the
@@ -101,6 +103,8 @@ class Operator:
     gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
     hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
     is_loss: bool = False
+    head_attribute: str | None = None
+    visible_names: tuple[str, ...] = ()
     differentiable: bool = True
     overwrites: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
@@ -142,6 +146,11 @@ class Operator:
         if self.example is not None and not shapes and not attributes:
             return self.description(self.example.shapes, training, **self.example.attributes)
         return self._variant(self.attributes(attributes), shapes or {}, training).description
+
+    def starts_backward(self, attributes: Mapping[str, object]) -> bool:
+        """Whether gradients of the arguments need no gradient of the output: a loss."""
+        heads = self.head_attribute is not None and self.attributes(attributes).flag(self.head_attribute)
+        return self.is_loss and not heads
 
     def stages(
         self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 ZERO_SUFFIXES = ("_bias", "_beta", "_moving_mean")
 ONE_SUFFIXES = ("_gamma", "_moving_var")
-SEED_SUFFIX = ".seed"
+SEED = re.compile(r"\.(\w+_)?seed$")
 
 
 class WeightRule(Protocol):
@@ -83,7 +84,7 @@ def initial_value(name: str, shape: Shape, rule: WeightRule, seed: int) -> Float
     all others with two dimensions or more, by `rule`; seeds of random operators at a whole number. Raises
     DataError for any other tensor.
     """
-    if name.endswith(SEED_SUFFIX):
+    if SEED.search(name):
         return generator(name, seed).integers(0, 1 << 23, shape).astype(np.float32)
     if name.endswith(ZERO_SUFFIXES):
         return np.zeros(shape, np.float32)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ...dataflow.compose import plain
+from ...dataflow.compose import plain, split_positional
 from ...errors import OperatorError
 from ...operators import registry
-from .array import NDArray, as_array
+from ...operators.attributes import Attributes
+from ...operators.operator import Operator
+from .array import Array, NDArray, as_array
 
 Result = NDArray | list[NDArray]
 
@@ -22,28 +24,8 @@ def function(called: str) -> Callable[..., Result]:
     operator = registry.get(called)
 
     def call(*inputs: Any, out: NDArray | None = None, name: str | None = None, **keywords: Any) -> Result:
-        named = {key: value for key, value in keywords.items() if isinstance(value, NDArray | np.ndarray)}
-        values = {key: plain(value, key) for key, value in keywords.items() if key not in named}
-        values = {key: value for key, value in values.items() if value is not None}
-        if operator.count_attribute is not None:
-            values.setdefault(operator.count_attribute, len(inputs) + len(named))
-        attributes = operator.attributes(values)
-        slots = (*operator.arguments(attributes), *operator.auxiliary)
-        given = dict(zip(slots, inputs, strict=False)) | named
-        if len(inputs) > len(slots) or set(given) != set(slots):
-            raise OperatorError(
-                f"mx.nd.{called} takes the arrays {', '.join(slots) or 'none'}; given are "
-                f"{len(inputs)} by position{''.join(f', {key}' for key in named)}"
-            )
-        if operator.seeds:
-            raise OperatorError(f"mx.nd.{called} draws random numbers, which only bound symbols do")
-        arrays = {slot: as_array(value) for slot, value in given.items()}
-        shapes = {slot: array.shape for slot, array in arrays.items()}
-        inferred = operator.infer(attributes, dict(shapes))
-        shapes |= {key: tuple(e or 0 for e in inferred[key] or ()) for key in operator.outputs(attributes)}
-        bound = operator.bind(shapes, training=False, **attributes)
-        dtype = _result_type(operator.outputs(attributes), arrays, attributes)
-        produced = [NDArray(made.astype(dtype, copy=False)) for made in bound.compute(arrays)]
+        arrays, attributes = _assigned(operator, inputs, keywords)
+        produced = _computed(operator, arrays, attributes)
         if out is not None:
             out[:] = produced[0]
             return out
@@ -53,11 +35,51 @@ def function(called: str) -> Callable[..., Result]:
     return call
 
 
-def _result_type(outputs: Sequence[str], arrays: dict[str, Any], attributes: Any) -> Any:
-    """The `dtype` attribute where there is one, else the type of the first array."""
-    if isinstance(attributes.get("dtype"), str):
-        return np.dtype(attributes["dtype"])
+def _assigned(
+    operator: Operator, inputs: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[dict[str, Array], Attributes]:
+    """The input arrays by slot, and the attributes. Raises OperatorError where any is missing or unknown."""
+    tensor = (NDArray, np.ndarray)
+    named = {key: value for key, value in keywords.items() if isinstance(value, tensor)}
+    values = {key: value for key, value in keywords.items() if key not in named and value is not None}
+    if operator.count_attribute is not None:
+        values.setdefault(operator.count_attribute, len(inputs) + len(named))
+    inputs, ordered = split_positional(operator, inputs, tensor, values)
+    attributes = operator.attributes({key: plain(value, key) for key, value in {**ordered, **values}.items()})
+    slots = (*operator.arguments(attributes), *operator.auxiliary)
+    given = dict(zip(slots, inputs, strict=False)) | named
+    if len(inputs) > len(slots) or set(given) != set(slots):
+        raise OperatorError(
+            f"mx.nd.{operator.name} takes the arrays {', '.join(slots) or 'none'}; given are "
+            f"{len(inputs)} by position{''.join(f', {key}' for key in named)}"
+        )
+    return {slot: as_array(value) for slot, value in given.items()}, attributes
+
+
+def _computed(operator: Operator, arrays: Mapping[str, Array], attributes: Attributes) -> list[NDArray]:
+    """The outputs, in the type of the first array or of the `dtype` attribute."""
+    outputs = operator.outputs(attributes)
+    shapes = {slot: array.shape for slot, array in arrays.items()}
+    inferred = operator.infer(attributes, dict(shapes))
+    drawn = {seed: _drawn_seed() for seed in operator.seeds}
+    shapes |= {name: tuple(extent or 0 for extent in inferred[name] or ()) for name in outputs}
+    shapes |= dict.fromkeys(drawn, (1,))
+    bound = operator.bind(shapes, training=False, **attributes)
+    dtype = _result_type(arrays, attributes)
+    return [NDArray(made.astype(dtype, copy=False)) for made in bound.compute({**arrays, **drawn})]
+
+
+def _result_type(arrays: Mapping[str, Array], attributes: Attributes) -> np.dtype[Any]:
+    if isinstance(stated := attributes.get("dtype"), str):
+        return np.dtype(stated)
     return next(iter(arrays.values())).dtype if arrays else np.dtype(np.float32)
+
+
+def _drawn_seed() -> Array:
+    """A seed for an operator that draws random numbers."""
+    from ..random import next_generator
+
+    return next_generator().integers(0, 1 << 23, 1).astype(np.float32)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:

@@ -16,6 +16,7 @@ from . import (
     ordering,
     picking,
     pooling,
+    random,
     rectifiers,
     reduction,
     regions,
@@ -60,6 +61,7 @@ OPERATORS = (
     *sparsity.OPERATORS,
     *triangular.OPERATORS,
     *dropout.OPERATORS,
+    *random.OPERATORS,
     *rnn.OPERATORS,
     *optimizer.OPERATORS,
 )

@@ -15,16 +15,28 @@ from .arguments import arguments
 from .texts import joined
 
 
-def _filled(name: str, value: int) -> ByShape:
+def wanted_shape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Shape:
+    """What `shape` says, or what was inferred where it leaves an extent open."""
+    return shapes["output_0"] if 0 in attributes.shape("shape") else attributes.shape("shape")
+
+
+def of_output(attributes: Attributes) -> tuple[str, ...]:
+    """The tensors whose shapes a description depends on: the output's, where `shape` leaves it open."""
+    return ("output_0",) if 0 in attributes.shape("shape") else ()
+
+
+def _filled(name: str, value: str) -> ByShape:
     def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-        extents = shapes["output_0"] if 0 in attributes.shape("shape") else attributes.shape("shape")
+        extents = wanted_shape(attributes, shapes)
         binders = joined([f"i{axis}={extent}" for axis, extent in enumerate(extents)])
-        return variant(f"def {name}():\n    return lambda {binders}: {value}")
+        constants = {value: attributes.number(value)} if value in attributes else {}
+        parameters = f"*, {value}" if constants else ""
+        return variant(f"def {name}({parameters}):\n    return lambda {binders}: {value}", constants)
 
-    return ByShape(describe, lambda attributes: ("output_0",) if 0 in attributes.shape("shape") else ())
+    return ByShape(describe, of_output)
 
 
-def _fill_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+def fill_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
     """An extent of 0 is unknown until a reader of the tensor says what it is."""
     return {"output_0": tuple(extent or None for extent in attributes.shape("shape"))}
 
@@ -53,11 +65,15 @@ OPERATORS = (
             name=name,
             definition=_filled(name, value),
             argument_names=arguments(),
-            specs=(shape("shape", ()), ignored("ctx"), ignored("dtype")),
-            hints=_fill_hints,
-            example=Example({}, {"shape": (2, 3)}),
+            specs=(shape("shape", ()), *specs, ignored("ctx"), ignored("dtype")),
+            hints=fill_hints,
+            example=Example({}, {"shape": (2, 3), **{spec.name: 0.5 for spec in specs}}),
         )
-        for name, value in (("_zeros", 0), ("_ones", 1))
+        for name, value, specs in (
+            ("_zeros", "0", ()),
+            ("_ones", "1", ()),
+            ("_full", "value", (number("value"),)),
+        )
     ),
     Operator(
         name="_arange",

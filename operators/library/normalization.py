@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ...analyzer.region import Shape
-from ...errors import OperatorError
 from ..attributes import Attributes, choice, flag, ignored, integer, number
 from ..definition import ByRank, Definition, Fixed, Variant, text, variant
 from ..operator import Example, Operator
@@ -22,12 +21,13 @@ BATCH_STATISTICS = """
 def BatchNorm(data, {parameters}, *, eps):
     mean = lambda {c}: Sum(lambda {others}: data[{all}]) / ({count})
     var = lambda {c}: Sum(lambda {others}: (data[{all}] - mean[{c}]) * (data[{all}] - mean[{c}])) / ({count})
-    return lambda {all}: {scale}(data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) + beta[{c}]
+    return {before}lambda {all}: {scale}(data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) + beta[{c}]{after}
 """
 
 MOVING_STATISTICS = """
 def BatchNorm(data, {parameters}, moving_mean, moving_var, *, eps):
-    return lambda {all}: {scale}(data[{all}] - moving_mean[{c}]) * rsqrt(moving_var[{c}] + eps) + beta[{c}]
+    return {before}lambda {all}: ({scale}(data[{all}] - moving_mean[{c}])
+        * rsqrt(moving_var[{c}] + eps) + beta[{c}]){after}
 """
 
 GRADIENT = """
@@ -52,12 +52,15 @@ def BatchNorm_moving_{statistic}(moving_{statistic}, {statistic}, *, momentum):
 """
 
 
-def _filled(template: str, attributes: Attributes, rank: int) -> str:
-    """The template with its index variables; `fix_gamma` takes gamma to be one."""
+def _filled(template: str, attributes: Attributes, rank: int, moving: str = "") -> str:
+    """The template with its index variables; `fix_gamma` takes gamma to be one.
+
+    With `output_mean_var` the mean and one over the deviation are outputs, too, as in MXNet.
+    """
     axis = attributes.integer("axis") % rank
     variables = ["c" if d == axis else v for d, v in enumerate(names("i", rank))]
     others = [variable for variable in variables if variable != "c"]
-    fixed = attributes.flag("fix_gamma")
+    fixed, several = attributes.flag("fix_gamma"), attributes.flag("output_mean_var")
     return template.format(
         c="c",
         all=joined(variables),
@@ -66,16 +69,18 @@ def _filled(template: str, attributes: Attributes, rank: int) -> str:
         parameters="beta" if fixed else "gamma, beta",
         gamma="" if fixed else "gamma, ",
         scale="" if fixed else "gamma[c] * ",
+        before="(" if several else "",
+        after=f", lambda c: {moving}mean[c], lambda c: rsqrt({moving}var[c] + eps))" if several else "",
     )
 
 
 def _moving(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    return variant(_filled(MOVING_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")})
+    return variant(
+        _filled(MOVING_STATISTICS, attributes, ranks["data"], "moving_"), {"eps": attributes.number("eps")}
+    )
 
 
 def _batch_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    if attributes.flag("output_mean_var"):
-        raise OperatorError("BatchNorm: output_mean_var=True is not supported; use mean and square instead")
     if attributes.flag("use_global_stats"):
         return _moving(attributes, ranks)
     return variant(_filled(BATCH_STATISTICS, attributes, ranks["data"]), {"eps": attributes.number("eps")})
@@ -173,6 +178,8 @@ OPERATORS = (
         definition=ByRank(_batch_norm),
         inference_definition=ByRank(_moving),
         argument_names=arguments("data", "gamma", "beta"),
+        output_count=lambda attributes: 3 if attributes.flag("output_mean_var") else 1,
+        visible_names=("output", "mean", "var"),
         auxiliary=("moving_mean", "moving_var"),
         specs=(
             number("eps", 0.001),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from ...analyzer.region import Shape
-from ...errors import OperatorError, ShapeError
+from ...errors import ShapeError
 from ..attributes import Attributes, choice, flag, number
 from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
@@ -24,10 +24,6 @@ def _classes(attributes: Attributes, rank: int) -> Collection[int]:
 
 
 def _forward(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    if attributes.flag("out_grad"):
-        raise OperatorError(
-            "SoftmaxOutput: out_grad=True is not supported; use softmax and a loss on top of it"
-        )
     rank = ranks["data"]
     if rank < 2:
         raise ShapeError(f"SoftmaxOutput: data has {rank} dimensions, at least batch and class are needed")
@@ -38,12 +34,14 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data, label = shapes["data"], shapes["label"]
     variables = names("i", len(data))
     everywhere = joined(variables)
+    head, times = ("grad_0, ", f" * grad_0[{everywhere}]") if attributes.flag("out_grad") else ("", "")
     constants = {"grad_scale": attributes.number("grad_scale")}
     targets = {"data": "output_0"}
     if label == data and not attributes.flag("multi_output"):
         return variant(
-            "def SoftmaxOutput_grad(output_0, label, *, grad_scale):\n"
-            f"    return lambda {everywhere}: (output_0[{everywhere}] - label[{everywhere}]) * grad_scale",
+            f"def SoftmaxOutput_grad({head}output_0, label, *, grad_scale):\n"
+            f"    return lambda {everywhere}: "
+            f"(output_0[{everywhere}] - label[{everywhere}]) * grad_scale{times}",
             constants,
             targets=targets,
         )
@@ -59,8 +57,8 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         body = f"where(label[{at}] == ignore_label, 0, {body})"
     stage, scale = _scale(attributes, len(data), len(label))
     return variant(
-        f"def SoftmaxOutput_grad(output_0, label, *, {joined(tuple(constants))}):\n"
-        f"{stage}    return lambda {everywhere}: ({body}) * {scale}",
+        f"def SoftmaxOutput_grad({head}output_0, label, *, {joined(tuple(constants))}):\n"
+        f"{stage}    return lambda {everywhere}: ({body}) * {scale}{times}",
         constants,
         targets=targets,
     )
@@ -132,6 +130,7 @@ OPERATORS = (
         gradient_definition=_gradient,
         hints=_hints,
         is_loss=True,
+        head_attribute="out_grad",
         example=Example({"data": (3, 4), "label": (3,)}),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tofu.errors import OperatorError, ShapeError
+from tofu.errors import ShapeError
 from tofu.operators import get
 
 RNG = np.random.default_rng(11)
@@ -87,12 +87,21 @@ def test_probabilities_as_label(gradients: Callable[..., dict]) -> None:
     np.testing.assert_allclose(found, softmax(DATA) - label, rtol=1e-12)
 
 
-def test_label_that_fits_nothing_and_what_is_unsupported() -> None:
+def test_label_that_fits_nothing() -> None:
     operator = get("SoftmaxOutput")
     with pytest.raises(ShapeError, match=r"label has shape \(4,\), but data of shape \(3, 4\) needs \(3,\)"):
         operator.gradient({}, {"data": (3, 4), "label": (4,)})
-    with pytest.raises(OperatorError, match="out_grad"):
-        operator.stages({"out_grad": True}, {"data": (3, 4)})
+
+
+def test_with_out_grad_softmax_output_multiplies_by_the_gradient_it_is_given(
+    gradients: Callable[..., dict],
+) -> None:
+    operator, head = get("SoftmaxOutput"), RNG.normal(size=(3, 4))
+    tensors = {"data": DATA, "label": LABEL}
+    found = gradients(operator, {"out_grad": True}, tensors, (head,))["data"]
+    np.testing.assert_allclose(found, (softmax(DATA) - np.eye(4)[LABEL.astype(int)]) * head, rtol=1e-12)
+    assert operator.starts_backward({})
+    assert not operator.starts_backward({"out_grad": True})
 
 
 def test_large_scores_do_not_overflow(forward: Callable[..., dict]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tofu.errors import OperatorError
 from tofu.operators import get
 
 RNG = np.random.default_rng(13)
@@ -72,9 +71,17 @@ def test_gradient_of_a_part_of_the_batch_counts_the_whole_batch() -> None:
     assert regions["grad_sum"] == ((0, 3),)
 
 
-def test_mean_and_variance_as_outputs_are_refused() -> None:
-    with pytest.raises(OperatorError, match="output_mean_var"):
-        get("BatchNorm").stages({"output_mean_var": True}, SHAPES)
+def test_mean_and_deviation_as_outputs() -> None:
+    """The third output is one over the deviation, as MXNet 1.9.1 computes it."""
+    data = TENSORS["data"]
+    bound = get("BatchNorm").bind(SHAPES, output_mean_var=True, eps=0.1)
+    _, mean, deviation = bound.compute(TENSORS)
+    np.testing.assert_allclose(mean, data.mean((0, 2, 3)))
+    np.testing.assert_allclose(deviation, 1 / np.sqrt(data.var((0, 2, 3)) + 0.1))
+    moving = get("BatchNorm").bind(SHAPES, training=False, output_mean_var=True, eps=0.1)
+    _, mean, deviation = moving.compute(TENSORS)
+    np.testing.assert_allclose(mean, TENSORS["moving_mean"])
+    np.testing.assert_allclose(deviation, 1 / np.sqrt(TENSORS["moving_var"] + 0.1))
 
 
 def test_instance_norm() -> None:
