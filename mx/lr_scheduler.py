@@ -14,6 +14,7 @@ class LRScheduler:
     """A learning rate that starts at `base_lr`; an optimizer sets that to its own `learning_rate`.
 
     In the first `warmup_steps` it rises linearly from `warmup_begin_lr`, or stays there in mode "constant".
+    As in MXNet, the warm-up, PolyScheduler and CosineScheduler keep to the `base_lr` given here.
     """
 
     def __init__(
@@ -25,7 +26,7 @@ class LRScheduler:
     ) -> None:
         if warmup_mode not in ("linear", "constant"):
             raise DataError(f"warmup_mode is {warmup_mode!r}, expected 'linear' or 'constant'")
-        self.base_lr = base_lr
+        self.base_lr = self.base_lr_given = base_lr
         self.warmup_steps = warmup_steps
         self.warmup_begin_lr = warmup_begin_lr
         self.warmup_mode = warmup_mode
@@ -36,7 +37,7 @@ class LRScheduler:
             if self.warmup_mode == "constant":
                 return self.warmup_begin_lr
             done = num_update / self.warmup_steps
-            return self.warmup_begin_lr + (self.base_lr - self.warmup_begin_lr) * done
+            return self.warmup_begin_lr + (self.base_lr_given - self.warmup_begin_lr) * done
         return self.after_warmup(num_update)
 
     def after_warmup(self, num_update: int) -> float:
@@ -97,7 +98,7 @@ class PolyScheduler(LRScheduler):
 
     def after_warmup(self, num_update: int) -> float:
         share: float = (1 - self.done(num_update)) ** self.power
-        return self.final_lr + (self.base_lr - self.final_lr) * share
+        return self.final_lr + (self.base_lr_given - self.final_lr) * share
 
     def done(self, num_update: int) -> float:
         """How much of the way after the warm-up is done, from 0 to 1."""
@@ -114,4 +115,4 @@ class CosineScheduler(PolyScheduler):
 
     def after_warmup(self, num_update: int) -> float:
         share = (1 + math.cos(math.pi * self.done(num_update))) / 2
-        return self.final_lr + (self.base_lr - self.final_lr) * share
+        return self.final_lr + (self.base_lr_given - self.final_lr) * share

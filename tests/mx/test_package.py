@@ -1,0 +1,87 @@
+"""The names of the package, and `import mxnet` that means it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import tofu.mx as mx
+
+
+@pytest.mark.parametrize("name", mx.__all__)
+def test_every_name_exists(name: str) -> None:
+    assert getattr(mx, name) is not None
+
+
+def test_short_names_are_the_long_ones() -> None:
+    assert (mx.sym, mx.nd, mx.mod, mx.init, mx.viz) == (
+        mx.symbol,
+        mx.ndarray,
+        mx.module,
+        mx.initializer,
+        mx.visualization,
+    )
+
+
+def test_unknown_names_get_near_ones_and_missing_parts_their_replacement() -> None:
+    with pytest.raises(AttributeError, match="mx has no 'optimiser'; did you mean 'optimizer'"):
+        mx.optimiser  # noqa: B018
+    with pytest.raises(AttributeError, match=r"mx\.gluon is not supported: .* compose the network"):
+        mx.gluon.nn  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'FullyConnected'"):
+        mx.sym.FullyConected  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'zeros'"):
+        mx.nd.zeross  # noqa: B018
+
+
+def test_a_gpu_is_a_named_error() -> None:
+    with pytest.raises(
+        mx.MXNetError, match=r"gpu\(2\): no engine of this version runs on a GPU; use mx.cpu\(2\)"
+    ):
+        mx.gpu(2)
+    assert mx.num_gpus() == 0
+    assert mx.current_context() == mx.cpu(0) == mx.Context("cpu", 0)
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd="/")
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+def test_the_package_loads_its_parts_when_they_are_used() -> None:
+    assert run("import sys, tofu.mx; print('numpy' in sys.modules)") == "False"
+
+
+@pytest.mark.parametrize("how", ["tofu.mx.install()", "sys.modules['mxnet'] = tofu.mx"])
+def test_import_mxnet(how: str) -> None:
+    code = f"""
+import sys, tofu.mx
+{how}
+import mxnet as mx
+import mxnet.ndarray as nd
+import mxnet.symbol
+from mxnet.io import DataBatch
+from mxnet import init
+from mxnet.rnn.cells import LSTMCell
+from mxnet.module import Module
+assert mx is tofu.mx and nd is tofu.mx.nd and mxnet.symbol is tofu.mx.sym, nd
+assert DataBatch is tofu.mx.io.DataBatch and init is tofu.mx.initializer
+assert LSTMCell is tofu.mx.rnn.LSTMCell and Module is tofu.mx.mod.Module
+assert tofu.mx.ndarray.__spec__.name == "tofu.mx.ndarray"
+print("done")
+"""
+    assert run(code) == "done"
+
+
+def test_import_of_what_is_not_there() -> None:
+    assert "mx.gluon is not supported" in run("import tofu.mx; tofu.mx.install(); import mxnet.gluon")
+    assert "No module named 'mxnet'" in run("import tofu.mx; import mxnet.ndarray")
+
+
+def test_another_mxnet_is_not_replaced() -> None:
+    other = "import sys, types; sys.modules['mxnet'] = types.ModuleType('mxnet')"
+    assert run(f"{other}; import tofu.mx; tofu.mx.install()").startswith(
+        "ImportError: another mxnet is imported already"
+    )
