@@ -45,10 +45,41 @@ class Arithmetic:
     def __pow__(self, other: object) -> Symbol:
         return self._combine(other, "_power", "_power", "_power_scalar")
 
-    def __neg__(self) -> Symbol:
-        return self._combine(-1, None, "_mul", "_mul_scalar")
+    def __rpow__(self, other: object) -> Symbol:
+        return self._combine(other, None, "_power", "_rpower_scalar")
 
-    def _combine(self, other: object, pairwise: str | None, hint: str, scalar: str) -> Symbol:
+    def __mod__(self, other: object) -> Symbol:
+        return self._combine(other, "_mod", "_mod", "_mod_scalar")
+
+    def __rmod__(self, other: object) -> Symbol:
+        return self._combine(other, None, "_mod", "_rmod_scalar")
+
+    def __gt__(self, other: object) -> Symbol:
+        return self._compare(other, "_greater")
+
+    def __ge__(self, other: object) -> Symbol:
+        return self._compare(other, "_greater_equal")
+
+    def __lt__(self, other: object) -> Symbol:
+        return self._compare(other, "_lesser")
+
+    def __le__(self, other: object) -> Symbol:
+        return self._compare(other, "_lesser_equal")
+
+    def __abs__(self) -> Symbol:
+        from .compose import compose
+
+        return compose("abs", (self,))  # type: ignore[arg-type]
+
+    def __neg__(self) -> Symbol:
+        return self._combine(-1.0, None, "_mul", "_mul_scalar")
+
+    def _compare(self, other: object, operator: str) -> Symbol:
+        return self._combine(other, operator, operator, f"{operator}_scalar", f"{operator}_scalar")
+
+    def _combine(
+        self, other: object, pairwise: str | None, hint: str, scalar: str, scalar_hint: str | None = None
+    ) -> Symbol:
         from .compose import compose
         from .symbol import Symbol
 
@@ -56,7 +87,9 @@ class Arithmetic:
         if isinstance(other, Symbol) and pairwise is not None:
             return compose(pairwise, (self, other), hint=hint)
         if isinstance(other, Real):
-            return compose(scalar, (self,), {"scalar": other}, hint="_" + scalar.replace("_", ""))
+            return compose(
+                scalar, (self,), {"scalar": other}, hint=scalar_hint or "_" + scalar.replace("_", "")
+            )
         raise OperatorError(
             f"a symbol is combined with symbols and numbers by + - * / **, not with {other!r}"
         )

@@ -32,9 +32,9 @@ def current_context() -> Context:
 
 def as_list(context: Context | Sequence[Context] | None) -> list[Context]:
     """One device for each worker. ExecutionError for what is no device."""
-    listed = (
-        [current_context()] if context is None else [context] if isinstance(context, Context) else context
-    )
+    if context is None:
+        return [current_context()]
+    listed = context if isinstance(context, list | tuple) else [context]
     for each in listed:
         if not isinstance(each, Context):
             raise ExecutionError(f"{each!r} is no device; a context is a list such as [mx.cpu(0), mx.cpu(1)]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -27,10 +28,16 @@ __all__ = [
     "arange",
     "fromjson",
     "full",
+    "hypot",
+    "linalg",
     "load",
     "load_json",
+    "maximum",
+    "minimum",
     "ones",
     "pow",
+    "power",
+    "random",
     "var",
     "zeros",
 ]
@@ -71,10 +78,10 @@ class Symbol(dataflow.Symbol):
         return None if children is None else of(children)
 
     def __eq__(self, other: object) -> Any:
-        return self._compare(other, "_equal")
+        return NotImplemented if other is None else self._compare(other, "_equal")
 
     def __ne__(self, other: object) -> Any:
-        return self._compare(other, "_not_equal")
+        return NotImplemented if other is None else self._compare(other, "_not_equal")
 
     def __bool__(self) -> bool:
         raise GraphError("a symbol has no truth value before it is computed; compare it with `is None`")
@@ -82,10 +89,8 @@ class Symbol(dataflow.Symbol):
     def _combine(self, *arguments: Any) -> Symbol:
         return of(super()._combine(*arguments))
 
-    def _compare(self, other: object, operator: str) -> Any:
-        if other is None:
-            return NotImplemented
-        return self._combine(other, operator, operator, f"{operator}_scalar")
+    def __abs__(self) -> Symbol:
+        return of(super().__abs__())
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """The node's attributes as text, settings also without underscores; `recursive` is `attr_dict`."""
@@ -215,9 +220,51 @@ def arange(
     return _function("_arange")(start=start, stop=stop, step=step, repeat=repeat, **keywords)
 
 
-def pow(base: Any, exp: Any) -> Any:
+def _of_either(called: str, numeric: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A commutative function of two symbols, or of a symbol and a number."""
+
+    def function(left: Any, right: Any) -> Any:
+        if not isinstance(left, dataflow.Symbol):
+            left, right = right, left
+        if not isinstance(left, dataflow.Symbol):
+            return numeric(left, right)
+        if isinstance(right, dataflow.Symbol):
+            return _function(called)(left, right)
+        return _function(f"{called}_scalar")(left, scalar=right)
+
+    function.__name__ = called[1:]
+    function.__doc__ = f"`{called[1:]}` of symbols and numbers."
+    return function
+
+
+maximum = _of_either("_maximum", max)
+minimum = _of_either("_minimum", min)
+hypot = _of_either("_hypot", math.hypot)
+
+
+def power(base: Any, exp: Any) -> Any:
     """`base ** exp`, of symbols and numbers."""
     return base**exp
+
+
+pow = power
+
+
+class _Family:
+    """Operators that share the beginning of their names: `mx.sym.linalg.gemm2` is `mx.sym.linalg_gemm2`."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Callable[..., Symbol]:
+        try:
+            return _function(f"{self._prefix}{name}")
+        except OperatorError as error:
+            raise AttributeError(f"mx.sym: {error}") from None
+
+
+linalg = _Family("linalg_")
+random = _Family("random_")
 
 
 def __getattr__(name: str) -> Callable[..., Symbol]:

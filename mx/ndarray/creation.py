@@ -15,10 +15,8 @@ Extents = int | Sequence[int]
 
 
 def array(source: Any, ctx: Context | None = None, dtype: npt.DTypeLike | None = None) -> NDArray:
-    """A copy of numbers; NumPy's and MXNet's arrays keep their type, except that float64 becomes float32."""
-    found = np.asarray(source)
-    given = isinstance(source, np.ndarray | NDArray) and found.dtype != np.float64
-    return NDArray(np.array(found, dtype or (found.dtype if given else np.float32)))
+    """A copy of numbers, of float32 unless `dtype` says otherwise or they are in an NDArray already."""
+    return NDArray(np.array(source, dtype or (source.dtype if isinstance(source, NDArray) else np.float32)))
 
 
 def empty(shape: Extents, ctx: Context | None = None, dtype: npt.DTypeLike = "float32") -> NDArray:
