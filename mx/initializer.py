@@ -242,8 +242,9 @@ class Bilinear(Initializer):
     def _init_weight(self, name: str, arr: NDArray) -> None:
         factors = []
         for extent in arr.shape[-2:]:
-            middle = (2 * np.ceil(extent / 2) - 1 - np.ceil(extent / 2) % 1) / (2 * np.ceil(extent / 2))
-            factors.append(1 - np.abs(np.arange(extent) / np.ceil(extent / 2) - middle))
+            factor = np.ceil(extent / 2)
+            middle = (2 * factor - 1 - factor % 2) / (2 * factor)
+            factors.append(1 - np.abs(np.arange(extent) / factor - middle))
         arr[:] = np.broadcast_to(np.outer(*factors), arr.shape)
 
 

@@ -17,17 +17,12 @@ from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
+from .arguments import Arrays, Floats, GradientRequest, assign, named, requests_of
 from .context import Context, cpu, worker_count
 from .executor import Executor
 from .initializer import Uniform, initial_value
 
 Lower = Callable[[Graph, int], PartitionedGraph]
-Floats = npt.NDArray[np.float32]
-Arrays = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike | None]
-
-
-GradientRequest = str | Sequence[str] | Mapping[str, str]
-REQUESTS = ("write", "add", "null")
 
 
 def simple_bind(
@@ -47,7 +42,7 @@ def simple_bind(
     """
     arguments, _, states = symbol.infer_shape(**shapes)
     names = symbol.list_arguments()
-    requests = _requests(names, grad_req)
+    requests = requests_of(names, grad_req)
     named = dict(zip(names, arguments, strict=True))
     return BoundSymbol(
         symbol,
@@ -82,16 +77,16 @@ def bind(
     that do not fit.
     """
     names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
-    arguments = _named("args", names, args)
-    gradients = _named("args_grad", names, args_grad or {}, partial=True)
-    auxiliary = _named("aux_states", states, aux_states or {})
+    arguments = named("args", names, args)
+    gradients = named("args_grad", names, args_grad or {}, partial=True)
+    auxiliary = named("aux_states", states, aux_states or {})
     symbol.infer_shape(**{name: array.shape for name, array in {**arguments, **auxiliary}.items()})
     for name, gradient in gradients.items():
         if gradient.shape != arguments[name].shape:
             raise ShapeError(
                 f"argument '{name}' has shape {arguments[name].shape}, but args_grad {gradient.shape}"
             )
-    requests = _requests(names, grad_req)
+    requests = requests_of(names, grad_req)
     requests = {name: request if name in gradients else "null" for name, request in requests.items()}
     kept = {name: array for name, array in gradients.items() if requests[name] != "null"}
     return BoundSymbol(symbol, worker_count(context), lower, requests, arguments, kept, auxiliary, seed)
@@ -176,7 +171,7 @@ class BoundSymbol:
         for mine, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
             for name, value in given.items():
                 if name in mine:
-                    _assign(mine, name, value)
+                    assign(mine, name, value)
                 elif not allow_extra_params:
                     raise DataError(f"there is no '{name}'{suggestion(name, mine)}")
 
@@ -193,7 +188,7 @@ class BoundSymbol:
         for name, value in data.items():
             if name not in self.arg_dict:
                 raise DataError(f"the symbol has no argument '{name}'{suggestion(name, self.arg_dict)}")
-            _assign(self.arg_dict, name, value)
+            assign(self.arg_dict, name, value)
         executor = self._run(is_train, {})
         self._ran_training = is_train
         self.outputs = self._read_outputs(executor)
@@ -285,44 +280,3 @@ class BoundSymbol:
             given = 0 if out_grads is None else len(listed)
             raise DataError(f"backward needs out_grads for {', '.join(heads)}, but {given} were given")
         return listed
-
-
-def _assign(arrays: Mapping[str, Floats], name: str, value: npt.ArrayLike) -> None:
-    array = np.asarray(value)
-    if array.shape != arrays[name].shape:
-        raise DataError(f"'{name}' has shape {arrays[name].shape}, not {array.shape}")
-    arrays[name][...] = array
-
-
-def _named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, Floats]:
-    """Arrays of float32 by name; those that are such already are shared."""
-    if not isinstance(given, Mapping):
-        if len(given) != len(names):
-            raise DataError(f"{what} has {len(given)} arrays for {len(names)} names: {', '.join(names)}")
-        given = {name: array for name, array in zip(names, given, strict=True) if array is not None}
-    for name in given:
-        if name not in names:
-            raise DataError(f"{what} has an array for '{name}', which is not there{suggestion(name, names)}")
-    missing = [name for name in names if name not in given]
-    if missing and not partial:
-        raise DataError(f"{what} lacks {', '.join(missing)}")
-    return {name: np.asarray(given[name], np.float32) for name in names if name in given}
-
-
-def _requests(names: Sequence[str], grad_req: GradientRequest) -> dict[str, str]:
-    """What is wanted of each argument's gradient; arguments that a mapping leaves out want none."""
-    match grad_req:
-        case str():
-            requests = dict.fromkeys(names, grad_req)
-        case Mapping():
-            if unknown := [name for name in grad_req if name not in names]:
-                raise DataError(f"grad_req names '{unknown[0]}'{suggestion(unknown[0], names)}")
-            requests = {name: grad_req.get(name, "null") for name in names}
-        case _:
-            if len(grad_req) != len(names):
-                raise DataError(f"grad_req has {len(grad_req)} entries for {len(names)} arguments")
-            requests = dict(zip(names, grad_req, strict=True))
-    for name, request in requests.items():
-        if request not in REQUESTS:
-            raise DataError(f"grad_req of '{name}' is {request!r}; it must be one of {', '.join(REQUESTS)}")
-    return requests

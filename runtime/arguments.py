@@ -1,0 +1,64 @@
+"""What a user gives for a symbol's arguments: arrays, and what is wanted of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dataflow.naming import suggestion
+from ..errors import DataError
+
+Floats = npt.NDArray[np.float32]
+Arrays = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike | None]
+GradientRequest = str | Sequence[str] | Mapping[str, str]
+REQUESTS = ("write", "add", "null")
+
+
+def assign(arrays: Mapping[str, Floats], name: str, value: npt.ArrayLike) -> None:
+    """Overwrite the elements of an array. Raises DataError for a value of another shape."""
+    array = np.asarray(value)
+    if array.shape != arrays[name].shape:
+        raise DataError(f"'{name}' has shape {arrays[name].shape}, not {array.shape}")
+    arrays[name][...] = array
+
+
+def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, Floats]:
+    """Arrays of float32 by name; those that are such already are shared.
+
+    Raises DataError for one that is unknown, and for one that is missing unless they may be.
+    """
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise DataError(f"{what} has {len(given)} arrays for {len(names)} names: {', '.join(names)}")
+        given = {name: array for name, array in zip(names, given, strict=True) if array is not None}
+    for name in given:
+        if name not in names:
+            raise DataError(f"{what} has an array for '{name}', which is not there{suggestion(name, names)}")
+    missing = [name for name in names if name not in given]
+    if missing and not partial:
+        raise DataError(f"{what} lacks {', '.join(missing)}")
+    return {name: np.asarray(given[name], np.float32) for name in names if name in given}
+
+
+def requests_of(names: Sequence[str], grad_req: GradientRequest) -> dict[str, str]:
+    """What is wanted of each argument's gradient; arguments that a mapping leaves out want none.
+
+    Raises DataError for an unknown argument or request.
+    """
+    match grad_req:
+        case str():
+            requests = dict.fromkeys(names, grad_req)
+        case Mapping():
+            if unknown := [name for name in grad_req if name not in names]:
+                raise DataError(f"grad_req names '{unknown[0]}'{suggestion(unknown[0], names)}")
+            requests = {name: grad_req.get(name, "null") for name in names}
+        case _:
+            if len(grad_req) != len(names):
+                raise DataError(f"grad_req has {len(grad_req)} entries for {len(names)} arguments")
+            requests = dict(zip(names, grad_req, strict=True))
+    for name, request in requests.items():
+        if request not in REQUESTS:
+            raise DataError(f"grad_req of '{name}' is {request!r}; it must be one of {', '.join(REQUESTS)}")
+    return requests

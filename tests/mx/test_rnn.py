@@ -1,0 +1,175 @@
+"""Recurrent cells: arguments as MXNet 1.9.1 lists them, and the same results however they are built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tofu.mx as mx
+
+RNG = np.random.default_rng(2)
+GATED = ("i2h_weight", "i2h_bias", "h2h_weight", "h2h_bias")
+
+
+def of(prefix: str) -> list[str]:
+    return [f"{prefix}{name}" for name in GATED]
+
+
+def outputs(symbol: Any, arrays: dict[str, Any], workers: int = 1) -> np.ndarray:
+    context = [mx.cpu(worker) for worker in range(workers)]
+    shapes = {name: array.shape for name, array in arrays.items()}
+    with symbol.simple_bind(context, "null", **shapes) as executor:
+        executor.copy_params_from(arrays)
+        found: np.ndarray = executor.forward()[0].asnumpy()
+        return found
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def drawn(symbol: Any, **shapes: tuple[int, ...]) -> dict[str, Any]:
+    found, _, _ = symbol.infer_shape(**shapes)
+    named = zip(symbol.list_arguments(), found, strict=True)
+    return {name: mx.nd.array(RNG.normal(size=shape)) for name, shape in named}
+
+
+def test_arguments_are_those_of_mxnet() -> None:
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.LSTMCell(4, prefix="a_"))
+    stack.add(mx.rnn.DropoutCell(0.3, prefix="d_"))
+    stack.add(mx.rnn.ResidualCell(mx.rnn.GRUCell(4, prefix="b_")))
+    stack.add(mx.rnn.ZoneoutCell(mx.rnn.RNNCell(4, prefix="z_"), 0.2, 0.1))
+    stack.add(mx.rnn.BidirectionalCell(mx.rnn.GRUCell(2, prefix="l_"), mx.rnn.GRUCell(2, prefix="r_")))
+    unrolled, states = stack.unroll(3, mx.sym.Variable("data"), merge_outputs=True)
+    assert unrolled.list_arguments() == ["data", *of("a_"), *of("b_"), *of("z_"), *of("l_"), *of("r_")]
+    assert unrolled.infer_shape(data=(5, 3, 6))[1] == [(5, 3, 4)]
+    assert len(states) == len(stack.state_info) == 6
+
+
+def test_lstm_steps_are_those_of_the_paper() -> None:
+    cell = mx.rnn.LSTMCell(4, prefix="l_", forget_bias=0)
+    unrolled, _ = cell.unroll(3, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(unrolled, data=(2, 3, 5))
+    x, wi, bi, wh, bh = (values[name].asnumpy() for name in ["data", *of("l_")])
+    output = memory = np.zeros((2, 4))
+    for step in range(3):
+        i, f, c, o = np.split(x[:, step] @ wi.T + bi + output @ wh.T + bh, 4, axis=1)
+        memory = sigmoid(f) * memory + sigmoid(i) * np.tanh(c)
+        output = sigmoid(o) * np.tanh(memory)
+        np.testing.assert_allclose(outputs(unrolled, values, 2)[:, step], output, rtol=1e-4, atol=1e-6)
+
+
+def test_elman_steps() -> None:
+    unrolled, _ = mx.rnn.RNNCell(4, activation="relu", prefix="r_").unroll(
+        2, mx.sym.Variable("data"), layout="TNC", merge_outputs=True
+    )
+    values = drawn(unrolled, data=(2, 3, 5))
+    x, wi, bi, wh, bh = (values[name].asnumpy() for name in ["data", *of("r_")])
+    first = np.maximum(x[0] @ wi.T + bi + bh, 0)
+    second = np.maximum(x[1] @ wi.T + bi + first @ wh.T + bh, 0)
+    np.testing.assert_allclose(outputs(unrolled, values), [first, second], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["rnn_relu", "rnn_tanh", "lstm", "gru"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_fused_network_is_its_cells(mode: str, bidirectional: bool) -> None:
+    fused = mx.rnn.FusedRNNCell(3, num_layers=2, mode=mode, bidirectional=bidirectional, prefix="f_")
+    whole, _ = fused.unroll(4, mx.sym.Variable("data"), merge_outputs=True)
+    cells, _ = fused.unfuse().unroll(4, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(whole, data=(2, 4, 5))
+    unpacked = fused.unpack_weights(values)
+    packed = fused.unfuse().pack_weights(unpacked)
+    assert set(packed) == set(cells.list_arguments())
+    np.testing.assert_allclose(outputs(whole, values), outputs(cells, packed), rtol=1e-4, atol=1e-6)
+    again = fused.pack_weights(fused.unfuse().unpack_weights(packed))
+    np.testing.assert_array_equal(again["f_parameters"].asnumpy(), values["f_parameters"].asnumpy())
+
+
+def test_residual_and_zoneout_at_rest() -> None:
+    """Outside training nothing is dropped: zoneout keeps all of the new values."""
+    inner = mx.rnn.RNNCell(5, prefix="r_")
+    plain, _ = inner.unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    zoneout, _ = mx.rnn.ZoneoutCell(inner, 0.5, 0.5).unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    residual, _ = mx.rnn.ResidualCell(inner).unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(plain, data=(2, 2, 5))
+    expected = outputs(plain, values)
+    np.testing.assert_allclose(outputs(zoneout, values), expected, rtol=1e-6)
+    np.testing.assert_allclose(outputs(residual, values), expected + values["data"].asnumpy(), rtol=1e-6)
+
+
+def test_weights_are_shared_by_params() -> None:
+    first = mx.rnn.LSTMCell(4, prefix="a_")
+    second = mx.rnn.LSTMCell(4, prefix="b_", params=first.params)
+    output, states = first(mx.sym.Variable("x"), first.begin_state())
+    output, _ = second(output, states)
+    assert output.list_arguments() == ["x", *of("a_")]
+
+
+def test_states_to_start_from_may_be_variables() -> None:
+    cell = mx.rnn.GRUCell(4, prefix="g_")
+    output, _ = cell.unroll(1, [mx.sym.Variable("x")], begin_state=cell.begin_state(func=mx.sym.Variable))
+    assert output[0].list_arguments() == ["x", "g_i2h_weight", "g_i2h_bias", "g_begin_state_0", *of("g_")[2:]]
+    assert cell.state_shape == [(0, 4)]
+    steps, _ = cell.unroll(2, input_prefix="in_")
+    assert {"in_t0_data", "in_t1_data"} <= set(mx.sym.Group(steps).list_arguments())
+
+
+def test_what_cannot_be_built() -> None:
+    x = mx.sym.Variable("x")
+    with pytest.raises(mx.MXNetError, match="layout is 'NCT', expected 'NTC' or 'TNC'"):
+        mx.rnn.RNNCell(4).unroll(2, x, layout="NCT")
+    with pytest.raises(mx.MXNetError, match="mode is 'lstn', expected one of rnn_relu"):
+        mx.rnn.FusedRNNCell(4, mode="lstn")
+    with pytest.raises(mx.MXNetError, match="needs the whole sequence; call unroll, or unfuse"):
+        mx.rnn.FusedRNNCell(4)(x, [])
+    pair = mx.rnn.BidirectionalCell(mx.rnn.RNNCell(4, prefix="l_"), mx.rnn.RNNCell(4, prefix="r_"))
+    with pytest.raises(mx.MXNetError, match="needs the whole sequence"):
+        pair(x, [])
+    with pytest.raises(mx.MXNetError, match="goes around each cell"):
+        mx.rnn.ZoneoutCell(pair, 0.1)
+    with pytest.raises(mx.MXNetError, match="both cells have the prefix 'rnn_'"):
+        mx.rnn.BidirectionalCell(mx.rnn.RNNCell(4), mx.rnn.RNNCell(4))
+    stack = mx.rnn.SequentialRNNCell()
+    with pytest.raises(mx.MXNetError, match="no cells"):
+        stack.unroll(2, x)
+    stack.add(mx.rnn.RNNCell(4))
+    with pytest.raises(mx.MXNetError, match="two cells of the stack have the prefix 'rnn_'"):
+        stack.add(mx.rnn.RNNCell(4))
+
+
+def test_sentences_become_numbers_and_batches_of_one_length() -> None:
+    numbers, vocabulary = mx.rnn.encode_sentences(
+        [["a", "b"], ["b", "c", "a"]], invalid_label=0, start_label=1
+    )
+    assert numbers == [[1, 2], [2, 3, 1]]
+    assert vocabulary == {"\n": 0, "a": 1, "b": 2, "c": 3}
+    with pytest.raises(mx.MXNetError, match="the word 'd' is not in the vocabulary"):
+        mx.rnn.encode_sentences([["d"]], vocabulary)
+    sentences = [[1] * length for length in (2, 2, 3, 3, 4, 9)]
+    data = mx.rnn.BucketSentenceIter(sentences, 2, buckets=[2, 4], invalid_label=0)
+    assert data.default_bucket_key == 4
+    seen = list(data)
+    assert sorted(batch.bucket_key for batch in seen) == [2, 4]
+    for batch in seen:
+        words, following = batch.data[0].asnumpy(), batch.label[0].asnumpy()
+        assert words.shape == (2, batch.bucket_key) == batch.provide_data[0].shape
+        np.testing.assert_array_equal(following[:, :-1], words[:, 1:])
+        np.testing.assert_array_equal(following[:, -1], 0)
+    data.reset()
+    assert len(list(data)) == 2
+
+
+def test_checkpoints_hold_weights_by_gate(tmp_path: Any) -> None:
+    cell = mx.rnn.LSTMCell(3, prefix="l_")
+    unrolled, _ = cell.unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(unrolled, data=(2, 2, 4))
+    del values["data"]
+    mx.rnn.do_rnn_checkpoint(cell, f"{tmp_path}/net")(0, unrolled, values, {})
+    _, stored, _ = mx.model.load_checkpoint(f"{tmp_path}/net", 1)
+    assert stored["l_i2h_f_weight"].shape == (3, 4)
+    _, packed, _ = mx.rnn.load_rnn_checkpoint(cell, f"{tmp_path}/net", 1)
+    for name, array in values.items():
+        np.testing.assert_array_equal(packed[name].asnumpy(), array.asnumpy())
