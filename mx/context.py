@@ -34,7 +34,7 @@ def as_list(context: Context | Sequence[Context] | None) -> list[Context]:
     """One device for each worker. ExecutionError for what is no device."""
     if context is None:
         return [current_context()]
-    listed = list(context) if isinstance(context, list | tuple) else [context]
+    listed: list[Any] = list(context) if isinstance(context, list | tuple) else [context]
     for each in listed:
         if not isinstance(each, Context):
             raise ExecutionError(f"{each!r} is no device; a context is a list such as [mx.cpu(0), mx.cpu(1)]")

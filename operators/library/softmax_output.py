@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from ...analyzer.region import Shape
-from ...errors import ShapeError
+from ...errors import OperatorError, ShapeError
 from ..attributes import Attributes, choice, flag, number
 from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
