@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..dataflow.partitioned import MultiFetch, PartitionedGraph
+from ..dataflow.partitioned import PartitionedGraph
 from ..operators.kernel import Array
 from .collectives import Step
 from .timeline import writes
@@ -15,9 +15,9 @@ from .timeline import writes
 def watched(
     partitioned: PartitionedGraph, buffers: Sequence[Sequence[Array]], worker: int, steps: Sequence[Step]
 ) -> tuple[Step, ...]:
-    """A worker's steps; those that compute look at what they wrote.
+    """A worker's steps, each followed by a look at what it wrote.
 
-    Such a step raises FloatingPointError naming the tensor and the element, in the whole tensor's indices.
+    A step raises FloatingPointError naming the tensor and the element, in the whole tensor's indices.
     """
     program = partitioned.programs[worker]
     found: list[Step] = []
@@ -28,7 +28,7 @@ def watched(
             if buffers[worker][index].dtype.kind == "f"
             for start in ([lower for lower, _ in program.buffers[index].region],)
         ]
-        found.append(step if isinstance(instruction, MultiFetch) else _watched(step, targets))
+        found.append(_watched(step, targets) if targets else step)
     return tuple(found)
 
 
