@@ -24,6 +24,9 @@ from ..workspace import Workspace
 BLOCK_ELEMENTS = 1 << 18
 """Elements gathered at a time: more leave the cache, fewer starve BLAS."""
 
+WHOLE_BLOCKS = 4
+"""An image is cut if it is larger than so many blocks: lines at a cut are gathered twice."""
+
 Sizes = tuple[int, ...]
 
 
@@ -178,14 +181,16 @@ class Patches:
         return (block.count, *taps, self._images.shape[1], *lines)
 
     def _cut(self, elements: int) -> Iterator[Block]:
-        """Whole images if one fits, else some lines; the lines slowest, so that edges seldom change."""
-        windows, images = self.windows, len(self._images)
+        """Whole images, or lines of one that is too large; lines slowest, so that edges seldom change."""
+        windows, images, places = self.windows, len(self._images), self.windows.places[0]
         line = len(windows.phases) * self._rows * windows.line
-        fit = elements // (line * (windows.places[0] + windows.overhang))
-        lines = windows.places[0] if fit else max(1, elements // line - windows.overhang)
-        for places in even_cuts(windows.places[0], lines):
-            for part in even_cuts(images, max(1, fit)):
-                yield Block(part, places)
+        image = line * (places + windows.overhang)
+        whole = image <= WHOLE_BLOCKS * elements
+        lines = places if whole else max(1, elements // line - windows.overhang)
+        together = max(1, elements // image)
+        for cut in even_cuts(places, lines):
+            for part in even_cuts(images, together):
+                yield Block(part, cut)
 
 
 def even_cuts(total: int, size: int) -> list[Interval]:
