@@ -98,14 +98,14 @@ class Contender:
         self.losses.append(answer["loss"])
 
     def result(self, reference: list[float]) -> dict[str, Any]:
-        """Medians after the first rounds; `ratio` is the median of the rounds' ratios to `reference`."""
-        ratios = [own / other for own, other in zip(self.processor, reference, strict=True)][WARM_UP:]
+        """Medians after the first rounds; ratios are medians of the rounds' ratios."""
+        ratios = [tofu / own for own, tofu in zip(self.processor, reference, strict=True)][WARM_UP:]
         return {
             **self.facts,
             "processor_seconds": median(self.processor[WARM_UP:]),
             "least_processor_seconds": min(self.processor),
             "wall_seconds": median(self.wall[WARM_UP:]),
-            "tofu_to_this": 1 / median(ratios),
+            "tofu_to_this": median(ratios),
             "first_loss": self.losses[0],
             "last_loss": self.losses[-1],
         }
@@ -224,12 +224,14 @@ def report(name: str, results: dict[str, dict[str, Any]]) -> str:
             for key, width in (("processor_seconds", 12), ("least_processor_seconds", 8), ("wall_seconds", 8))
         )
         lines.append(f"  {contender:28}{times}{result['tofu_to_this']:11.2f}  {result['version']}\n")
-    for contender, result in results.items():
-        if "operator_seconds" not in result:
-            continue
-        lines.append(f"  {contender}: {result['instructions']} instructions, ")
+    profiled = {contender: result for contender, result in results.items() if "operator_seconds" in result}
+    for contender, result in profiled.items():
+        lines.append(f"  {contender}, {1 / result['tofu_to_this']:.2f} of the first: ")
         lines.append(
-            f"{result['operations'] / 1e9:.1f} GFLOP, {result['product_seconds']:.3f} s as one product\n"
+            f"{result['instructions']} instructions, {result['fetched_bytes'] / 1e6:.0f} MB fetched, "
+        )
+        lines.append(
+            f"{result['operations'] / 1e9:.1f} GFLOP, {result['product_seconds']:.3f} s in large products\n"
         )
         total = sum(result["operator_seconds"].values())
         for operator, seconds in list(result["operator_seconds"].items())[:12]:
