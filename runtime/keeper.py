@@ -79,6 +79,8 @@ def run_settings(data: ArrayIterator, optimizer: Optimizer, metrics: list[str]) 
             "attributes": dict(optimizer.attributes),
             "weight_decay": optimizer.weight_decay,
             "rescale": optimizer.rescale,
+            "rate_multipliers": dict(optimizer.rate_multipliers),
+            "decay_multipliers": dict(optimizer.decay_multipliers),
         },
         "metrics": metrics,
     }

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ... import module as tofu
-from ...dataflow.graph import Role
 from ...dataflow.naming import suggestion
 from ...dataflow.symbol import Symbol
 from ...errors import DataError, ExecutionError
@@ -28,6 +27,7 @@ from ..optimizer import Optimizer, create
 from .base_module import BaseModule, Params
 from .inputs import Inputs, described
 from .iteration import Iteration
+from .values import read_states, start_values, write_states
 
 UPDATES = "num_update"
 
@@ -175,25 +175,14 @@ class Module(BaseModule):
         self._bound("init_params")
         if self._preloaded is not None and arg_params is None and aux_params is None:
             arg_params, aux_params = self._preloaded
-        rule = initializer or Uniform(0.01)
         texts = self.symbol.attr_dict()
-        values = {}
+        values: dict[str, Array] = {}
         for names, shapes, given in (
             (self._param_names, self._param_shapes, arg_params),
             (self._aux_names, self._aux_shapes, aux_params),
         ):
-            unknown = [name for name in given or () if name not in names]
-            if unknown and not allow_extra:
-                raise DataError(f"the symbol has no parameter '{unknown[0]}'{suggestion(unknown[0], names)}")
-            for name in names:
-                array = NDArray(np.zeros(shapes[name], np.float32))
-                if given is not None and name in given:
-                    _assign(name, array, given[name])
-                elif given is not None and not allow_missing:
-                    raise DataError(f"no value is given for '{name}'; allow_missing=True initializes it")
-                else:
-                    rule(InitDesc(name, texts.get(name)), array)
-                values[name] = array.numpy_array
+            wanted = {InitDesc(name, texts.get(name)): shapes[name] for name in names}
+            values |= start_values(wanted, given, initializer or Uniform(0.01), allow_missing, allow_extra)
         self._module.set_parameters(values)
         self.params_initialized = True
         self._iteration = None
@@ -312,17 +301,13 @@ class Module(BaseModule):
     def optimizer_states(self) -> dict[str, Array]:
         """What the optimizer keeps, whole tensors by name."""
         executor, optimizer = self._trained("optimizer_states")
-        values = {name: executor.read(name) for name in _states(executor)}
-        return {**values, UPDATES: np.array([optimizer.num_update], np.int64)}
+        return {**read_states(executor), UPDATES: np.array([optimizer.num_update], np.int64)}
 
     def set_optimizer_states(self, values: Mapping[str, Array]) -> None:
         """Overwrite what the optimizer keeps. Raises DataError where it is of another optimizer."""
         executor, optimizer = self._trained("set_optimizer_states")
-        different = {*_states(executor), UPDATES} ^ set(values)
-        if different:
-            raise DataError(f"optimizer state '{min(different)}' is on one side only: another optimizer's")
-        for name in _states(executor):
-            executor.write(name, values[name])
+        kept = {name: array for name, array in values.items() if name != UPDATES}
+        write_states(executor, kept)
         optimizer.num_update = int(values[UPDATES][0])
 
     def close(self) -> None:
@@ -355,14 +340,3 @@ class Module(BaseModule):
         self._bound(call)
         if not self.params_initialized:
             raise ExecutionError(f"{call} needs init_params before it")
-
-
-def _states(executor: Executor) -> list[str]:
-    tensors = executor.partitioned.graph.tensors
-    return [t.name for t in tensors if t.role is Role.STATE and t.alias is None]
-
-
-def _assign(name: str, array: NDArray, value: Any) -> None:
-    if as_array(value).shape != array.shape:
-        raise DataError(f"'{name}' has shape {array.shape}, but its value {as_array(value).shape}")
-    array[:] = value

@@ -29,7 +29,7 @@ def _filled(name: str, value: str) -> ByShape:
     def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         extents = wanted_shape(attributes, shapes)
         binders = joined([f"i{axis}={extent}" for axis, extent in enumerate(extents)])
-        constants = {value: attributes.number(value)} if value in attributes else {}
+        constants = {value: float(attributes.number(value))} if value in attributes else {}
         parameters = f"*, {value}" if constants else ""
         return variant(f"def {name}({parameters}):\n    return lambda {binders}: {value}", constants)
 

@@ -37,7 +37,7 @@ def _drawn(name: str, formula: str, seeds: tuple[str, ...], *specs: AttributeSpe
         return variant(
             f"def {name}({joined(seeds)}, *, {joined(constants)}):\n"
             f"    return lambda {binders}: {formula.format(**numbers)}",
-            {constant: attributes.number(constant) for constant in constants},
+            {constant: float(attributes.number(constant)) for constant in constants},
         )
 
     return ByShape(describe, of_output)

@@ -9,7 +9,8 @@ import pytest
 from tofu import GraphError, OperatorError, ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Phase, Role
-from tofu.dataflow.optimizer import OPTIMIZERS, adam, sgd
+from tofu.dataflow.naming import NameScope
+from tofu.dataflow.optimizer import OPTIMIZERS, Optimizer, adam, sgd
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import gradient_graph, inference_graph, training_graph
 from tofu.dataflow.validate import validate
@@ -79,6 +80,33 @@ def test_momentum_against_the_formula(evaluate: Evaluate) -> None:
         momentum = 0.9 * inputs[f"mom({name})"] - 0.1 * gradient
         np.testing.assert_allclose(results[f"updated(mom({name}))"], momentum, rtol=1e-12)
         np.testing.assert_allclose(results[f"updated({name})"], inputs[name] + momentum, rtol=1e-12)
+
+
+def test_multipliers_scale_the_rate_and_the_decay(evaluate: Evaluate) -> None:
+    """Those of the optimizer go before those of variables."""
+    optimizer = Optimizer("sgd_update", {}, 0.5, 1.0, {"fc_bias": 3.0}, {"fc_bias": 2.0})
+    with NameScope():
+        weight = sym.Variable("w", lr_mult=0.25, wd_mult=4)
+        fc = sym.FullyConnected(sym.Variable("data"), weight, num_hidden=3, name="fc", attr={"lr_mult": "9"})
+        net = sym.SoftmaxOutput(fc, name="softmax")
+    shapes = {"data": (4, 5), "softmax_label": (4,)}
+    graph = training_graph(net, shapes, optimizer, dtype="float64")
+    validate(graph)
+    inputs = fed(graph)
+    results = evaluate(graph, inputs)
+    gradients = evaluate(gradient_graph(net, shapes, dtype="float64"), inputs)
+    for name, rate, decay in (("w", 0.025, 2.0), ("fc_bias", 0.3, 1.0)):
+        step = gradients[f"grad({name})"] + decay * inputs[name]
+        np.testing.assert_allclose(results[f"updated({name})"], inputs[name] - rate * step, rtol=1e-12)
+
+
+def test_gradients_of_outputs_that_are_no_losses_can_be_fed(evaluate: Evaluate) -> None:
+    with NameScope():
+        net = sym.FullyConnected(sym.Variable("data"), num_hidden=3, no_bias=True, name="fc")
+    graph = training_graph(net, {"data": (4, 5)}, sgd(momentum=0, rescale=1.0), heads=True, dtype="float64")
+    inputs = fed(graph)
+    expected = inputs["fc_weight"] - 0.1 * inputs["head(fc_output)"].T @ inputs["data"]
+    np.testing.assert_allclose(evaluate(graph, inputs)["updated(fc_weight)"], expected, rtol=1e-12)
 
 
 def test_plain_descent_has_no_state(evaluate: Evaluate) -> None:

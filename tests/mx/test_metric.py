@@ -23,7 +23,7 @@ CHOSEN = np.array([0.5, 0.6, 0.3, 0.7])
         ("nll_loss", "nll-loss", -np.log(CHOSEN).mean()),
         (mx.metric.Perplexity(), "perplexity", math.exp(-np.log(CHOSEN).mean())),
         (mx.metric.Perplexity(ignore_label=0), "perplexity", math.exp(-np.log(CHOSEN[[0, 2, 3]]).mean())),
-        (mx.metric.np_(lambda label, pred: (label * pred[:, 1]).sum()), "<lambda>", 0.5 + 0.3 + 0.4),
+        (mx.metric.np(lambda label, pred: (label * pred[:, 1]).sum()), "<lambda>", 0.5 + 0.3 + 0.4),
         (mx.metric.CustomMetric(lambda label, pred: (6.0, 4), name="mine"), "mine", 1.5),
         ("loss", "loss", PRED.asnumpy().mean()),
     ],

@@ -120,6 +120,33 @@ def test_mistakes_are_named() -> None:
             model.score(ArrayIterator(data, batch_size=16))
 
 
+def test_parameters_can_be_overwritten_at_any_time() -> None:
+    """Before anything is bound, while training is, and seen by evaluation."""
+    with NameScope():
+        symbol = sym.SoftmaxOutput(
+            sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc"), name="softmax"
+        )
+    shapes = {"data": (4, 5), "softmax_label": (4,)}
+    zeros = {"fc_weight": np.zeros((3, 5), np.float32), "fc_bias": np.zeros(3, np.float32)}
+    with Module(symbol, [cpu(0), cpu(1)], lower=lowered) as model:
+        model.set_parameters(zeros)
+        model.bind(shapes)
+        assert not model.parameters()["fc_weight"].any()
+        model.set_parameters({"fc_bias": [0.0, 0.0, 100.0]})
+        for gradients in (None, ("fc_bias",)):
+            executor = model.evaluator(shapes, gradients)
+            executor.write("data", np.ones((4, 5), np.float32))
+            if gradients is not None:
+                executor.write("softmax_label", np.zeros(4, np.float32))
+            executor.run()
+            np.testing.assert_array_equal(executor.read("softmax_output")[:, 2], 1)
+        np.testing.assert_allclose(executor.read("grad(fc_bias)"), [-4, 0, 4], atol=1e-6)
+        with pytest.raises(
+            DataError, match="no variable 'fc_bis', for which a value is given; did you mean 'fc_bias'"
+        ):
+            model.set_parameters({"fc_bis": [0.0]})
+
+
 def test_simple_bind_forward_and_backward() -> None:
     """d/dw of a linear output with a given head gradient, and of a loss that needs none."""
     with NameScope():

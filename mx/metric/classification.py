@@ -1,0 +1,137 @@
+"""Measures of chosen classes: how often right, how probable."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import DataError
+from .base import Array, EvalMetric, Listed, register
+
+
+@register
+class Accuracy(EvalMetric):
+    """How often the largest number along `axis` is at the label's place."""
+
+    names = ("acc",)
+
+    def __init__(self, axis: int = 1, name: str = "accuracy", **kwargs: Any) -> None:
+        super().__init__(name, **kwargs)
+        self.axis = axis
+
+    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+        if pred.shape != label.shape:
+            pred = pred.argmax(self.axis)
+        if pred.size != label.size:
+            raise DataError(f"metric '{self.name}' has {label.size} labels for {pred.size} outputs")
+        return float((pred.ravel().astype(np.int64) == label.ravel().astype(np.int64)).sum()), label.size
+
+
+@register
+class TopKAccuracy(EvalMetric):
+    """How often the label is among the `top_k` largest numbers of a row."""
+
+    names = ("top_k_accuracy", "top_k_acc")
+
+    def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", **kwargs: Any) -> None:
+        if top_k < 2:
+            raise DataError(f"top_k is {top_k}; for the largest number alone take Accuracy")
+        super().__init__(f"{name}_{top_k}", **kwargs)
+        self.top_k = top_k
+
+    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+        top = np.argsort(pred, axis=1, kind="stable")[:, -self.top_k :]
+        return float((top == label.reshape(-1, 1).astype(np.int64)).any(axis=1).sum()), len(pred)
+
+
+@register
+class F1(EvalMetric):
+    """Harmonic mean of precision and recall of class 1 of two: averaged over batches, or ("micro") of all."""
+
+    def __init__(self, name: str = "f1", average: str = "macro", **kwargs: Any) -> None:
+        self.average = average
+        super().__init__(name, **kwargs)
+
+    def reset(self) -> None:
+        super().reset()
+        self._hits = self._errors = 0
+
+    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+        chosen, actual = pred.argmax(axis=1), label.ravel().astype(np.int64)
+        if actual.size and actual.max() > 1:
+            raise DataError(f"metric '{self.name}' is for two classes, but there is a label {actual.max()}")
+        hits, errors = int((chosen & actual).sum()), int((chosen != actual).sum())
+        if self.average == "macro":
+            return _f1(hits, errors), 1
+        self._hits, self._errors = self._hits + hits, self._errors + errors
+        return _f1(self._hits, self._errors) * (self.num_inst + len(pred)) - self.sum_metric, len(pred)
+
+
+def _f1(hits: int, errors: int) -> float:
+    return 2 * hits / (2 * hits + errors) if hits else 0.0
+
+
+class _Surprise(EvalMetric):
+    """Sums of minus the logarithm of the probability of the label's class."""
+
+    smallest: ClassVar[float] = 0.0
+
+    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+        return self._surprise(label.ravel().astype(np.int64), pred.reshape(-1, pred.shape[-1]))
+
+    def _surprise(self, label: Array, rows: Array) -> tuple[float, int]:
+        if len(label) != len(rows):
+            raise DataError(f"metric '{self.name}' has {len(label)} labels for {len(rows)} rows of outputs")
+        chosen = rows[np.arange(len(rows)), label].astype(np.float64)
+        return float(-np.log(np.maximum(chosen + self.eps, self.smallest)).sum()), len(rows)
+
+    eps: float = 0.0
+
+
+@register
+class CrossEntropy(_Surprise):
+    """Mean of minus the logarithm of the probability of the label's class."""
+
+    names = ("ce", "cross-entropy")
+
+    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", **kwargs: Any) -> None:
+        super().__init__(name, **kwargs)
+        self.eps = eps
+
+
+@register
+class NegativeLogLikelihood(CrossEntropy):
+    """As CrossEntropy."""
+
+    names = ("nll_loss", "nll-loss")
+
+    def __init__(self, eps: float = 1e-12, name: str = "nll-loss", **kwargs: Any) -> None:
+        super().__init__(eps, name, **kwargs)
+
+
+@register
+class Perplexity(_Surprise):
+    """The exponential of the mean surprise; rows whose label is `ignore_label` do not count."""
+
+    smallest = 1e-10
+
+    def __init__(
+        self, ignore_label: int | None = None, axis: int = -1, name: str = "perplexity", **kwargs: Any
+    ) -> None:
+        super().__init__(name, **kwargs)
+        self.ignore_label = ignore_label
+        self.axis = axis
+
+    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+        rows = np.moveaxis(pred, self.axis, -1).reshape(-1, pred.shape[self.axis])
+        chosen = label.ravel().astype(np.int64)
+        if self.ignore_label is not None and len(chosen) == len(rows):
+            counted = chosen != self.ignore_label
+            chosen, rows = chosen[counted], rows[counted]
+        return self._surprise(chosen, rows)
+
+    def get(self) -> tuple[Listed, Any]:
+        name, value = super().get()
+        return name, math.exp(value) if value < 700 else math.inf if value >= 700 else value

@@ -1,0 +1,65 @@
+"""Where the values of parameters and of the optimizer's states come from and go to, as whole tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...dataflow.graph import Role
+from ...dataflow.naming import suggestion
+from ...errors import DataError
+from ...operators.kernel import Array
+from ...runtime.executor import Executor
+from ..initializer import InitDesc
+from ..ndarray.array import NDArray, as_array
+
+
+def start_values(
+    wanted: Mapping[InitDesc, tuple[int, ...]],
+    given: Mapping[str, Any] | None,
+    rule: Any,
+    allow_missing: bool,
+    allow_extra: bool,
+) -> dict[str, Array]:
+    """A value for each name of `wanted`, of its shape: the one given, or else what the initializer says.
+
+    Raises DataError for a value of another shape; unless they may be, for one that is not wanted, and for
+    one that is missing where any is given.
+    """
+    unknown = [name for name in given or () if name not in wanted]
+    if unknown and not allow_extra:
+        raise DataError(f"the symbol has no parameter '{unknown[0]}'{suggestion(unknown[0], wanted)}")
+    values: dict[str, Array] = {}
+    for name, shape in wanted.items():
+        array = NDArray(np.zeros(shape, np.float32))
+        if given is not None and name in given:
+            if (found := as_array(given[name]).shape) != shape:
+                raise DataError(f"'{name}' has shape {shape}, but its value {found}")
+            array[:] = given[name]
+        elif given is not None and not allow_missing:
+            raise DataError(f"no value is given for '{name}'; allow_missing=True initializes it")
+        else:
+            rule(name, array)
+        values[str(name)] = array.numpy_array
+    return values
+
+
+def read_states(executor: Executor) -> dict[str, Array]:
+    """What the optimizer keeps for each parameter."""
+    return {name: executor.read(name) for name in _names(executor)}
+
+
+def write_states(executor: Executor, values: Mapping[str, Array]) -> None:
+    """Overwrite what the optimizer keeps. Raises DataError where it is of another optimizer."""
+    different = set(_names(executor)) ^ set(values)
+    if different:
+        raise DataError(f"optimizer state '{min(different)}' is on one side only: another optimizer's")
+    for name, array in values.items():
+        executor.write(name, array)
+
+
+def _names(executor: Executor) -> list[str]:
+    tensors = executor.partitioned.graph.tensors
+    return [t.name for t in tensors if t.role is Role.STATE and t.alias is None]
