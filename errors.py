@@ -29,6 +29,10 @@ class PlanError(TofuError):
     """A plan cannot be made, read, or used for this graph and worker count."""
 
 
+class MachineError(TofuError):
+    """A machine's file is malformed, or the machine does not fit the workers."""
+
+
 class ExecutionError(TofuError):
     """A worker failed; the message names the worker, the operator and the step."""
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import Shape, ShapeOption, json_option, workers_option
+from .request import Request
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
+    from ..models import Model
+    from ..partitioner import Plan
 
 
 @click.command("plan")
@@ -24,6 +27,33 @@ if TYPE_CHECKING:
 )
 @click.option("--method", default="recursive", show_default=True, help="Search method.")
 @click.option("--compare", is_flag=True, help="Search by every method and print them side by side.")
+@click.option(
+    "--pin",
+    "pins",
+    multiple=True,
+    metavar="NAME=CHOICE,...",
+    help="Fix a choice per step: a tensor's dimensions (fc1_weight=0,0,1), an operator's variables "
+    "(fc1.product=n,*,-); * is free, - replicates, one entry stands for all steps.",
+)
+@click.option(
+    "--forbid",
+    "forbidden",
+    multiple=True,
+    metavar="NAME:LABEL",
+    help="Never split a tensor along a dimension (data:1), an operator along a variable (fc1.product:k).",
+)
+@click.option(
+    "--layouts", type=click.Path(path_type=Path), help="YAML or JSON file of layouts, for --method manual."
+)
+@click.option("--machine", metavar="FILE|PRESET", help="Report traffic over the links of this machine.")
+@click.option(
+    "--objective",
+    type=click.Choice(["bytes", "time"]),
+    default="bytes",
+    show_default=True,
+    help="What to minimise; time is that of the traffic over the machine's links.",
+)
+@click.option("--memory", help="What each device has, such as 12GB; the machine's if left out.")
 @click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @json_option
@@ -34,40 +64,56 @@ def command(
     shapes: tuple[tuple[str, Shape], ...],
     method: str,
     compare: bool,
+    pins: tuple[str, ...],
+    forbidden: tuple[str, ...],
+    layouts: Path | None,
+    machine: str | None,
+    objective: str,
+    memory: str | None,
     optimizer: str,
     save: Path | None,
     as_json: bool,
 ) -> None:
     """Partition MODEL's training graph over workers and print the plan.
 
-    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`.
+    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`. NAME in
+    --pin and --forbid may be a shell pattern.
     """
-    from ..partitioner import lower, partition
     from ..partitioner.source import Source
-    from ..reports import plan as report
-    from ..runtime.memory import plan_memory
     from .target import load_model
 
+    request = Request.read(workers, pins, forbidden, layouts, machine, objective, memory)
     loaded = load_model(model, batch, dict(shapes))
     graph = loaded.training_graph(optimizer=optimizer)
     if compare:
         if save is not None:
             raise click.UsageError("--compare makes several plans; choose one by --method to --save it")
-        _compare(loaded.name, graph, workers, as_json)
+        _compare(loaded.name, graph, request, as_json)
         return
-    found = partition(graph, workers=workers, method=method)
-    memory = plan_memory(lower(graph, found))
-    single = plan_memory(lower(graph, partition(graph, workers=1)))
+    found = request.partition(graph, method)
     if save is not None:
         source = Source(model, batch, dict(shapes), optimizer)
         dataclasses.replace(found, source=source).save(save)
+    _report(loaded, graph, found, request, as_json)
+    if save is not None and not as_json:
+        click.echo(f"plan written to {save}")
+
+
+def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: bool) -> None:
+    from ..partitioner import lower, partition
+    from ..reports import plan as report
+    from ..runtime.memory import plan_memory
+
+    programs = lower(graph, found)
+    memory = plan_memory(programs)
+    single = plan_memory(lower(graph, partition(graph, workers=1)))
     facts = {
-        "model": loaded.name,
-        "workers": workers,
+        "model": model.name,
+        "workers": found.workers,
         "method": found.method,
         "operators": len(graph.operations),
         "tensors": len(graph.tensors),
-        "weight_state_bytes": loaded.weight_state_bytes,
+        "weight_state_bytes": model.weight_state_bytes,
         "cost_bytes": found.cost_bytes,
         "step_cost_bytes": list(found.step_cost_bytes),
         "lower_bound_bytes": found.lower_bound_bytes,
@@ -75,23 +121,24 @@ def command(
         "peak_bytes_per_worker": max(memory.arena_bytes),
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
         "single_device_peak_bytes": max(single.arena_bytes),
+        **request.facts(programs, memory),
     }
     if as_json:
         click.echo(json.dumps(facts))
         return
     report.show(graph, found, facts, memory)
-    if save is not None:
-        click.echo(f"plan written to {save}")
 
 
-def _compare(model: str, graph: Graph, workers: int, as_json: bool) -> None:
-    from ..partitioner import METHODS, lower, partition
+def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:
+    from ..partitioner import lower
     from ..reports import comparison
     from ..runtime.memory import plan_memory
 
     entries = []
-    for method in METHODS:
-        found = partition(graph, workers=workers, method=method)
+    for method, asked in request.each().items():
+        found = asked.partition(graph, method)
+        programs = lower(graph, found)
+        memory = plan_memory(programs)
         entries.append(
             {
                 "method": method,
@@ -99,10 +146,11 @@ def _compare(model: str, graph: Graph, workers: int, as_json: bool) -> None:
                 "step_cost_bytes": list(found.step_cost_bytes),
                 "lower_bound_bytes": found.lower_bound_bytes,
                 "search_seconds": found.search_seconds,
-                "peak_bytes_per_worker": max(plan_memory(lower(graph, found)).arena_bytes),
+                "peak_bytes_per_worker": max(memory.arena_bytes),
+                **request.facts(programs, memory),
             }
         )
     if as_json:
-        click.echo(json.dumps({"model": model, "workers": workers, "methods": entries}))
+        click.echo(json.dumps({"model": model, "workers": request.workers, "methods": entries}))
         return
-    comparison.show(model, workers, entries)
+    comparison.show(model, request.workers, entries)

@@ -16,7 +16,7 @@ from ..analyzer.bound import Bound
 from ..dataflow.graph import Phase, Role
 from .elimination import eliminate
 from .network import Link, Network
-from .recursive import factor_graph, next_choices, nothing_split, recursion_bound, steps_of
+from .recursive import factor_graph, link_costs, next_choices, nothing_split, recursion_bound, steps_of
 from .sequences import Label, all_sequences
 from .solution import Solution, assigned
 from .tables import (
@@ -102,7 +102,7 @@ def spartan(network: Network, workers: int) -> Solution:
     for tensor in sorted(range(len(tensors)), key=lambda t: -prod(network.shapes[t])):
         added: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = {}
         for link in of_tensor[tensor]:
-            table = tables.bytes(operators[link.operator], tensors[tensor], link.source, link.weight)
+            table = link_costs(network, tables, link, operators[link.operator], tensors[tensor])
             added[link.operator] = added.get(link.operator, np.int64(0)) + table
         costs = np.zeros(len(tensors[tensor].sequences), np.int64)
         for operator, table in added.items():
@@ -135,6 +135,8 @@ def _stepwise(
 
 
 def _bounded(network: Network, plan: Solution) -> Solution:
+    if network.objective is not None:
+        return plan
     bound = min(recursion_bound(network, plan.factors), plan.cost_bytes)
     return Solution(plan.factors, plan.strategies, plan.dimensions, plan.cost_bytes, bound)
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from ..dataflow.naming import suggestion
 from ..errors import PlanError
@@ -23,15 +24,21 @@ from .network import Network
 from .restrictions import FREE, Restriction, Restrictions
 from .tables import Choice, splittable
 
+What = Literal["operator", "tensor"]
+
 _PATTERN = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What `name` matches takes these choices, one per step, or one for all: a label, None, or `FREE`."""
+    """What `name` matches takes these choices, one per step, or one for all: a label, None, or `FREE`.
+
+    `what` says whether it is about tensors or operators where the choice does not.
+    """
 
     name: str
     choice: Choice
+    what: What | None = None
 
     def __str__(self) -> str:
         return f"pin {self.name}={','.join('-' if c is None else str(c) for c in self.choice)}"
@@ -165,6 +172,8 @@ class _Collected:
         if len({type(label) for label in labels}) > 1:
             raise PlanError(f"{constraint} names both dimensions and index variables; give either")
         whats = ["tensor" if isinstance(label, int) else "operator" for label in labels[:1]]
+        if isinstance(constraint, Pin) and constraint.what is not None:
+            whats = [constraint.what]
         found = [
             subject
             for what in whats or ["operator", "tensor"]

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ..dataflow.graph import Graph
 from ..dataflow.naming import suggestion
 from ..errors import PlanError
+from .constraints import What
 from .cost import Counts
 from .network import Link, Network, build_network
 from .plan import Plan
 from .recount import Contribution, count
-from .sequences import Label, all_sequences, near_sequences, sequence_count
+from .sequences import candidates
 from .tables import (
     Choice,
     Dimensions,
@@ -36,8 +36,6 @@ from .tables import (
 
 ALTERNATIVE_LIMIT = 512
 """Sequences beyond which only those are priced that differ from the chosen one in a step or in order."""
-
-What = Literal["operator", "tensor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +191,17 @@ class _Explainer:
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
         """All choices of an operator, the chosen one first; whether they are all there are."""
         bound = self._network.operators[number]
-        sequences, complete = _candidates(splittable(bound), self._plan.factors, self._strategies(number))
+        sequences, complete = candidates(
+            splittable(bound), self._plan.factors, self._strategies(number), ALTERNATIVE_LIMIT
+        )
         return operator_choices(bound, sequences, self._plan.factors), complete
 
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
         shape = self._network.shapes[number]
         extents = dict(enumerate(shape))
-        sequences, complete = _candidates(extents, self._plan.factors, self._dimensions(number))
+        sequences, complete = candidates(
+            extents, self._plan.factors, self._dimensions(number), ALTERNATIVE_LIMIT
+        )
         return tensor_choices(shape, sequences, self._plan.factors), complete
 
     def _held_operator(self, number: int) -> OperatorChoices:
@@ -226,16 +228,3 @@ class _Explainer:
 
     def _bytes(self, link: Link, operator: OperatorChoices, tensor: TensorChoices) -> Counts:
         return self._tables.bytes(operator, tensor, link.source, link.weight)
-
-
-def _candidates(
-    extents: dict[Label, int], factors: tuple[int, ...], chosen: tuple[Label | None, ...]
-) -> tuple[tuple[tuple[Label | None, ...], ...], bool]:
-    """`chosen`, then every other sequence that recursion can make, or where those are many its neighbours."""
-    complete = sequence_count(extents, factors) <= ALTERNATIVE_LIMIT
-    sequences = [chosen]
-    if complete:
-        sequences += all_sequences(extents, factors)
-    else:
-        sequences += near_sequences(extents, factors, chosen, reorder=True)
-    return tuple(dict.fromkeys(sequences)), complete

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from ..dataflow.fingerprint import fingerprint
@@ -13,10 +14,14 @@ from ..errors import PlanError
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
 from .exact import exact
+from .machine import Machine
+from .machine_file import load_machine
+from .manual import Layouts, layout_pins, manual
 from .network import Network, build_network
+from .objective import TransferTime
 from .plan import WORKER_LIMIT, Plan
 from .recount import count_bytes
-from .recursive import recursive, steps_of
+from .recursive import recursion_bound, recursive, steps_of
 from .refine import refine
 from .solution import Solution
 from .splits import SplitLayout
@@ -34,7 +39,12 @@ METHODS: Mapping[str, Method] = {
     "data-parallel": data_parallel,
 }
 
-CONSTRAINABLE = frozenset({"recursive", "refine", "exact", "all-row", "icml18", "data-parallel"})
+OBJECTIVES = ("bytes", "time")
+
+MANUAL = "manual"
+"""The method that scores a user's layouts; it is in `METHODS` no more than they are known."""
+
+CONSTRAINABLE = frozenset({"recursive", "refine", "exact", "all-row", "icml18", "data-parallel", MANUAL})
 """Methods that find plans within constraints."""
 
 
@@ -44,52 +54,87 @@ def partition(
     method: str = "recursive",
     *,
     constraints: Iterable[Constraint | str] = (),
+    layouts: Layouts | None = None,
+    machine: Machine | str | None = None,
+    objective: str = "bytes",
 ) -> Plan:
     """Find a plan for `workers` workers; the same graph gives the same plan.
 
     `constraints` are pins and prohibitions, see `constraints`; the plan keeps to them, and its lower bound
-    is one for plans that do. Raises PlanError for an unknown method, a worker count below 1 or above
-    `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the method
-    gives up; GraphError for a malformed graph.
+    is one for plans that do. The method `manual` takes `layouts`, see `manual`.
+    With the objective `time` the method minimises the time that the traffic takes over the links of `machine`
+    (a preset's name, a file or a Machine), and splits the workers by its levels; see `objective`.
+    Raises PlanError for an unknown method, a worker count below 1 or above `WORKER_LIMIT`, constraints that
+    clash or that the method cannot take, or a graph on which the method gives up; GraphError for a malformed
+    graph.
     """
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise PlanError(f"the number of workers must be an integer, not {workers!r}")
     if not 1 <= workers <= WORKER_LIMIT:
         raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
-    if method not in METHODS:
-        raise PlanError(f"there is no search method {method!r}; there are: {', '.join(sorted(METHODS))}")
+    if method not in METHODS and method != MANUAL:
+        known = ", ".join(sorted((*METHODS, MANUAL)))
+        raise PlanError(f"there is no search method {method!r}; there are: {known}")
+    if objective not in OBJECTIVES:
+        raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
+    if (layouts is None) == (method == MANUAL):
+        raise PlanError(
+            "the method 'manual' needs layouts"
+            if layouts is None
+            else f"layouts are for the method 'manual', not {method!r}; pin tensors by constraints instead"
+        )
     validate(graph)
     start = time.perf_counter()
     network = build_network(graph)
+    if objective == "time":
+        timed = TransferTime(_machine(machine), workers)
+        network = replace(network, factors=timed.factors, objective=timed)
     given = [parse_constraint(c) if isinstance(c, str) else c for c in constraints]
+    given += layout_pins(graph, layouts or {})
     if given:
         if method not in CONSTRAINABLE:
             able = ", ".join(sorted(CONSTRAINABLE))
             raise PlanError(f"the method {method!r} cannot take constraints; those that can are {able}")
         network = restricted(network, steps_of(network, workers), given)
-    solution = METHODS[method](network, workers)
+    solution = manual(network, workers) if method == MANUAL else METHODS[method](network, workers)
     _check_kept(network, solution, method)
+    plan = _plan(network, solution, workers, method)
+    return replace(plan, search_seconds=time.perf_counter() - start)
+
+
+def _machine(machine: Machine | str | None) -> Machine:
+    if machine is None:
+        raise PlanError("the objective 'time' needs a machine")
+    return load_machine(machine) if isinstance(machine, str) else machine
+
+
+def _plan(network: Network, solution: Solution, workers: int, method: str) -> Plan:
+    """A solution spread over the graph's names, its bytes counted again."""
+    graph, factors = network.graph, solution.factors
     layouts = {
-        tensor.name: SplitLayout(tensor.shape, solution.dimensions[number], solution.factors)
+        tensor.name: SplitLayout(tensor.shape, solution.dimensions[number], factors)
         for tensor, number in zip(graph.tensors, network.tensor_class, strict=True)
     }
     strategies = {
         operation.name: solution.strategies[number]
         for operation, number in zip(graph.operations, network.operation_class, strict=True)
     }
-    totals = count_bytes(graph, layouts, strategies, solution.factors)
-    assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
+    totals = count_bytes(graph, layouts, strategies, factors)
+    bound = solution.lower_bound_bytes
+    if network.objective is None:
+        assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
+    else:
+        bound = min(recursion_bound(replace(network, objective=None), factors), totals[-1])
     return Plan(
         fingerprint=fingerprint(graph),
         workers=workers,
-        factors=solution.factors,
+        factors=factors,
         method=method,
         layouts=layouts,
         strategies=strategies,
         cost_bytes=totals[-1],
         step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
-        lower_bound_bytes=solution.lower_bound_bytes,
-        search_seconds=time.perf_counter() - start,
+        lower_bound_bytes=bound,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph, Operation
 from .restrictions import UNRESTRICTED, Restrictions
+
+if TYPE_CHECKING:
+    from .objective import TransferTime
 
 Source = tuple[str, ...] | int
 """How an operation touches a tensor: the parameters through which it reads it, or the output it is."""
@@ -37,7 +40,8 @@ class Network:
     """The decisions: `operators[c]` and `shapes[c]` describe a class, the maps lead from index to class.
 
     `factors` are the steps over which the workers are split, the worker count's prime factors if None;
-    `restrictions` what constraints leave of the choices.
+    `restrictions` what constraints leave of the choices; `objective` says what the search minimises where
+    that is not bytes.
     """
 
     graph: Graph
@@ -47,6 +51,7 @@ class Network:
     tensor_class: tuple[int, ...]
     factors: tuple[int, ...] | None = None
     restrictions: Restrictions = UNRESTRICTED
+    objective: TransferTime | None = None
 
     @property
     def tied(self) -> bool:

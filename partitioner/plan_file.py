@@ -12,9 +12,10 @@ import math
 import os
 import tempfile
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from ..errors import PlanError
+from .documents import JSON_LIMIT_BYTES, parse_json
 from .plan import WORKER_LIMIT, Plan
 from .source import Source
 from .splits import SplitLayout
@@ -22,7 +23,7 @@ from .tables import Strategies
 
 FORMAT = "tofu plan"
 VERSION = 1
-SIZE_LIMIT_BYTES = 64 << 20
+SIZE_LIMIT_BYTES = JSON_LIMIT_BYTES
 EXTENT_LIMIT = 1 << 48
 
 KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", list: "a list", dict: "an object"}
@@ -93,7 +94,7 @@ def _one_a_line(entries: object) -> str:
 
 def decode_plan(data: bytes) -> Plan:
     """Parse and check a plan file's contents, allocating nothing that depends on numbers in it."""
-    head = _object(_parse(data), "the file")
+    head = _object(parse_json(data), "the file")
     if head.get("format") != FORMAT:
         raise PlanError(f'"format" is {head.get("format")!r}, a plan file has {FORMAT!r}')
     version = _typed(head.get("version"), int, "version")
@@ -175,33 +176,6 @@ def _strategies(value: object, factors: tuple[int, ...], place: str) -> Strategi
     if len(strategies) != len(factors):
         raise PlanError(f"{place}: {len(strategies)} choices for {len(factors)} steps")
     return strategies
-
-
-def _parse(data: bytes) -> object:
-    try:
-        parsed: object = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant
-        )
-    except RecursionError:
-        raise PlanError("it is nested too deeply") from None
-    except ValueError as error:
-        raise PlanError(f"it is not JSON: {error}") from None
-    return parsed
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    entries = dict(pairs)
-    if len(entries) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise PlanError(f"the key {key!r} occurs twice in one object")
-            seen.add(key)
-    return entries
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise PlanError(f"{name} is not a number that a plan may hold")
 
 
 def _typed(value: object, kind: type[Kind], place: str) -> Kind:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .cost import Counts
 from .elimination import Factor, eliminate
 from .lower_bound import first_step_bound
-from .network import Network
+from .network import Link, Network
 from .solution import Solution, assigned
 from .tables import (
     KeepDimensions,
@@ -53,7 +54,7 @@ def recursive(network: Network, workers: int) -> Solution:
         operators, tensors = next_choices(network, tables, plan)
         solved = eliminate(*factor_graph(network, tables, operators, tensors))
         bound = plan.lower_bound_bytes
-        if step == 0:
+        if step == 0 and network.objective is None:
             bound = _bound(network, tables, operators, tensors, solved.optimum)
         plan = assigned(
             factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum, lower_bound_bytes=bound
@@ -111,6 +112,15 @@ def next_choices(
     return operators, tensors
 
 
+def link_costs(
+    network: Network, tables: Tables, link: Link, operator: OperatorChoices, tensor: TensorChoices
+) -> Counts:
+    """What the search minimises, for every pair of choices of a link's operator and tensor."""
+    if network.objective is None:
+        return tables.bytes(operator, tensor, link.source, link.weight)
+    return network.objective.table(operator, tensor, link.source, link.weight)
+
+
 def factor_graph(
     network: Network,
     tables: Tables,
@@ -126,7 +136,7 @@ def factor_graph(
     factors = [
         Factor(
             (link.operator, count + link.tensor),
-            tables.bytes(operators[link.operator], tensors[link.tensor], link.source, link.weight),
+            link_costs(network, tables, link, operators[link.operator], tensors[link.tensor]),
         )
         for link in network.links
     ]

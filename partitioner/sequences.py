@@ -90,3 +90,19 @@ def is_possible(
         else:
             left[label] //= factor
     return True
+
+
+def candidates(
+    extents: Mapping[Label, int], factors: Sequence[int], chosen: tuple[Label | None, ...], limit: int
+) -> tuple[tuple[tuple[Label | None, ...], ...], bool]:
+    """`chosen`, then every other sequence, or where there are more than `limit` those near it.
+
+    Also whether they are all there are.
+    """
+    complete = sequence_count(extents, factors) <= limit
+    sequences = [chosen]
+    if complete:
+        sequences += all_sequences(extents, factors)
+    else:
+        sequences += near_sequences(extents, factors, chosen, reorder=True)
+    return tuple(dict.fromkeys(sequences)), complete

@@ -13,7 +13,8 @@ class Solution:
     """Choices per class of a `Network`, with the bytes that the search claims for them.
 
     `lower_bound_bytes` holds for every plan that a recursive search of this network with these factors can
-    make, and so does not depend on the method.
+    make, and so does not depend on the method. Where the network has an objective of its own, `cost_bytes` is
+    in the units of that, and `lower_bound_bytes` of no use.
     """
 
     factors: tuple[int, ...]

@@ -14,7 +14,11 @@ from .units import format_bytes
 def show(model: str, workers: int, entries: Sequence[dict[str, Any]]) -> None:
     """Print the comparison. `entries` are what `tofu plan --compare --json` prints, one per method."""
     console = wide_console()
-    table = Table("method", "bytes moved", "by step", "peak of a worker", "of the least", "searched in")
+    timed, limited = "transfer_seconds" in entries[0], "fits" in entries[0]
+    columns = ["method", "bytes moved", "by step", "of the least", "peak of a worker"]
+    columns += ["fits in " + format_bytes(entries[0]["device_memory_bytes"])] if limited else []
+    columns += ["time over links"] if timed else []
+    table = Table(*columns, "searched in")
     table.title, table.title_justify = f"{model} over {workers} workers", "left"
     least = min(entry["cost_bytes"] for entry in entries)
     for entry in sorted(entries, key=lambda entry: int(entry["cost_bytes"])):
@@ -22,8 +26,10 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]]) -> None:
             entry["method"],
             format_bytes(entry["cost_bytes"]),
             ", ".join(map(format_bytes, entry["step_cost_bytes"])),
-            format_bytes(entry["peak_bytes_per_worker"]),
             f"{entry['cost_bytes'] / least:.2f} x" if least else "-",
+            format_bytes(entry["peak_bytes_per_worker"]),
+            *(["yes" if entry["fits"] else "out of memory"] if limited else []),
+            *([f"{entry['transfer_seconds'] * 1e3:.3g} ms"] if timed else []),
             f"{entry['search_seconds']:.2f} s",
         )
     console.print(table)

@@ -26,12 +26,36 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     )
     console.print(_steps(plan))
     console.print(_contributors(graph, plan))
+    if "levels" in facts:
+        console.print(_levels(facts))
     console.print(page(memory, facts["single_device_peak_bytes"]))
+    if "fits" in facts:
+        console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
     console.print(
         f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven); "
         f"searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )
+
+
+def _levels(facts: dict[str, Any]) -> Table:
+    """What crosses each level of a machine, and how long its busiest link takes."""
+    table = Table("level", "bytes that cross it", "busiest link, one way", "takes")
+    seconds = f"{facts['transfer_seconds'] * 1e3:.3g} ms in one iteration"
+    table.title, table.title_justify = f"Traffic on {facts['machine']}: {seconds}", "left"
+    for entry in facts["levels"]:
+        table.add_row(
+            entry["level"],
+            format_bytes(entry["crossing_bytes"]),
+            format_bytes(entry["busiest_link_bytes"]),
+            f"{entry['busiest_link_seconds'] * 1e3:.3g} ms",
+        )
+    return table
+
+
+def _verdict(facts: dict[str, Any]) -> str:
+    short = facts["peak_bytes_per_worker"] - facts["device_memory_bytes"]
+    return "enough" if facts["fits"] else f"too little: out of memory by {format_bytes(short)}"
 
 
 def _steps(plan: Plan) -> Table:

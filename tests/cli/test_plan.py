@@ -78,6 +78,17 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
         (["plan", "missing-symbol.json", "--shape", "data=8,8"], "missing-symbol.json"),
         (["plan", "missing.py:build"], "no Python file missing.py"),
         (["plann"], "did you mean 'plan'"),
+        (["plan", "mlp", "--pin", "fc1_weight"], "NAME=CHOICE"),
+        (["plan", "mlp", "--pin", "fc1_weigth=0"], "did you mean 'fc1_weight'"),
+        (["plan", "mlp", "--pin", "data=0", "--forbid", "data:0"], "pin data=0; forbid data:0"),
+        (["plan", "mlp", "--forbid", "data:7"], "it has 0, 1, 2, 3"),
+        (["plan", "mlp", "--method", "spartan", "--forbid", "data:0"], "cannot take constraints"),
+        (["plan", "mlp", "--method", "manual"], "needs layouts"),
+        (["plan", "mlp", "--layouts", "missing.yaml"], "No such file"),
+        (["plan", "mlp", "--machine", "pcie8"], "did you mean 'pcie-8'"),
+        (["plan", "mlp", "--machine", "pcie-8", "--workers", "9"], "9 workers need as many devices"),
+        (["plan", "mlp", "--objective", "time"], "needs a --machine"),
+        (["plan", "mlp", "--memory", "12"], "with its unit"),
     ],
 )
 def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str) -> None:
@@ -101,3 +112,54 @@ def test_a_comparison_cannot_be_saved(tofu: Tofu) -> None:
     result = tofu("plan", "mlp", "--compare", "--save", "plan.json")
     assert result.exit_code == 2
     assert "choose one by --method" in result.output
+
+
+def test_constraints_are_kept(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    arguments = ("--pin", "fc1_weight=0,1", "--forbid", "data:2", "--workers", "4", "--save", str(path))
+    facts = json.loads(tofu("plan", "mlp", *arguments, "--json").output)
+    assert facts["constraints"] == ["pin fc1_weight=0,1", "forbid data:2"]
+    plan = Plan.load(path)
+    assert plan.layouts["fc1_weight"].dimensions == (0, 1)
+    assert 2 not in plan.layouts["data"].dimensions
+
+
+def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
+    by_bytes = json.loads(tofu("plan", "mlp", "--machine", "pcie-8", "--memory", "1MB", "--json").output)
+    assert [entry["level"] for entry in by_bytes["levels"]] == ["socket", "switch", "gpu"]
+    assert sum(entry["crossing_bytes"] for entry in by_bytes["levels"]) == by_bytes["cost_bytes"]
+    assert by_bytes["transfer_seconds"] > 0
+    assert by_bytes["fits"] is True
+    by_time = json.loads(
+        tofu(
+            "plan", "mlp", "--machine", "pcie-8", "--method", "exact", "--objective", "time", "--json"
+        ).output
+    )
+    assert by_time["transfer_seconds"] < by_bytes["transfer_seconds"]
+    assert by_time["device_memory_bytes"] == 16e9
+    output = tofu("plan", "mlp", "--machine", "pcie-8", "--memory", "100kB").output
+    for part in ("Traffic on pcie-8", "socket", "out of memory by"):
+        assert part in output
+
+
+def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "layouts.yaml"
+    path.write_text("'*_weight': null\ndata: 0\n", encoding="utf-8")
+    asked = ("plan", "mlp", "--workers", "4", "--layouts", str(path))
+    alone = json.loads(tofu(*asked, "--method", "manual", "--json").output)
+    together = json.loads(
+        tofu(*asked, "--compare", "--memory", "500kB", "--machine", "pcie-8", "--json").output
+    )
+    by_method = {entry["method"]: entry for entry in together["methods"]}
+    assert by_method.keys() == METHODS.keys() | {"manual"}
+    assert by_method["manual"]["cost_bytes"] == alone["cost_bytes"] > by_method["recursive"]["cost_bytes"]
+    assert {entry["fits"] for entry in together["methods"]} == {True, False}
+    text = tofu(*asked, "--compare", "--memory", "500kB", "--machine", "pcie-8").output
+    for part in ("manual", "fits in 500.00 kB", "out of memory", "time over links"):
+        assert part in text
+
+
+def test_a_comparison_leaves_out_methods_that_cannot_take_constraints(tofu: Tofu) -> None:
+    asked = ("plan", "mlp", "--workers", "4", "--compare", "--forbid", "data:0", "--json")
+    methods = {entry["method"] for entry in json.loads(tofu(*asked).output)["methods"]}
+    assert methods == METHODS.keys() - {"spartan", "equal-chop"}

@@ -157,7 +157,7 @@ def test_missing_keys_are_named(plan, key):
     [
         ('"workers": 4', '"workers": 4, "workers": 4', "the key 'workers' occurs twice"),
         ('"b": {', '"a": {', "the key 'a' occurs twice"),
-        ('"workers": 4', '"workers": NaN', "NaN is not a number that a plan may hold"),
+        ('"workers": 4', '"workers": NaN', "NaN is not a number that a file may hold"),
         ('"workers": 4', '"workers": -Infinity', "-Infinity is not a number"),
         ('"workers": 4', '"workers": ' + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ('"workers": 4', '"workers": ' + "9" * 5000, "not JSON"),

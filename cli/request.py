@@ -1,0 +1,116 @@
+"""What a user asks of a plan on the command line: constraints, layouts, a machine, memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..dataflow.graph import Graph
+    from ..dataflow.partitioned import PartitionedGraph
+    from ..partitioner import Plan
+    from ..partitioner.constraints import Constraint
+    from ..partitioner.machine import Machine
+    from ..partitioner.manual import Layouts
+    from ..runtime.memory import MemoryPlan
+
+
+@dataclass(frozen=True)
+class Request:
+    """`memory_bytes` is what each device has, None where nobody said."""
+
+    workers: int
+    constraints: tuple[Constraint, ...]
+    layouts: Layouts | None
+    machine: Machine | None
+    objective: str
+    memory_bytes: int | None
+
+    @classmethod
+    def read(
+        cls,
+        workers: int,
+        pins: tuple[str, ...],
+        forbidden: tuple[str, ...],
+        layouts: Path | None,
+        machine: str | None,
+        objective: str,
+        memory: str | None,
+    ) -> Request:
+        """Read the values of the options. Raises TofuError for the first that is malformed."""
+        from ..partitioner.constraints import parse_forbid, parse_pin
+        from ..partitioner.machine_file import load_machine, quantity
+        from ..partitioner.manual import read_layouts
+
+        found = None if machine is None else load_machine(machine)
+        if found is None and objective == "time":
+            raise click.UsageError("--objective time needs a --machine whose links it is about")
+        if found is not None:
+            found.check_workers(workers)
+        device = None if found is None else found.memory_bytes
+        return cls(
+            workers,
+            (*map(parse_pin, pins), *map(parse_forbid, forbidden)),
+            None if layouts is None else read_layouts(layouts),
+            found,
+            objective,
+            device if memory is None else int(quantity(memory, "--memory")),
+        )
+
+    def each(self) -> dict[str, Request]:
+        """What to ask of every method that can do what is asked: layouts are for `manual` alone."""
+        from ..partitioner import METHODS
+        from ..partitioner.methods import CONSTRAINABLE, MANUAL
+
+        search = replace(self, layouts=None)
+        able = {method: search for method in METHODS if not self.constraints or method in CONSTRAINABLE}
+        return able if self.layouts is None else {**able, MANUAL: self}
+
+    def partition(self, graph: Graph, method: str) -> Plan:
+        """Search by one method. Raises PlanError where it cannot do what is asked."""
+        from ..partitioner import partition
+
+        return partition(
+            graph,
+            self.workers,
+            method,
+            constraints=self.constraints,
+            layouts=self.layouts,
+            machine=self.machine,
+            objective=self.objective,
+        )
+
+    def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
+        """What there is to say of a plan beyond its bytes, as `--json` prints it."""
+        from ..partitioner.traffic import traffic
+
+        facts: dict[str, Any] = {}
+        if self.constraints:
+            facts["constraints"] = [str(constraint) for constraint in self.constraints]
+        if self.machine is not None:
+            found = traffic(programs, self.machine)
+            facts["machine"] = self.machine.name
+            facts["objective"] = self.objective
+            facts["levels"] = [
+                {
+                    "level": name,
+                    "crossing_bytes": crossing,
+                    "busiest_link_bytes": load,
+                    "busiest_link_seconds": s,
+                }
+                for name, crossing, load, s in zip(
+                    found.levels,
+                    found.crossing_bytes,
+                    found.busiest_bytes,
+                    found.busiest_seconds,
+                    strict=True,
+                )
+            ]
+            facts["transfer_seconds"] = found.transfer_seconds
+        if self.memory_bytes is not None:
+            facts["device_memory_bytes"] = self.memory_bytes
+            facts["fits"] = max(memory.arena_bytes) <= self.memory_bytes
+        return facts
