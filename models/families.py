@@ -124,32 +124,23 @@ def _rnn(
     return Model(name, symbol, {"data": (batch, steps, features)}, {"softmax_label": (batch,)})
 
 
-def _lstm(
-    *,
-    name: str,
-    batch: int = 32,
-    layers: int = 2,
-    hidden: int = 128,
-    steps: int = 32,
-    embedding: int = 32,
-    vocabulary: int = 96,
-) -> Model:
-    symbol = recurrent.language_model(recurrent.lstm, layers, hidden, steps, embedding, vocabulary)
-    return _sequence(name, symbol, batch, steps)
+def _character_model(cell: recurrent.MakeCell) -> Callable[..., Model]:
+    """The builder of a language model of characters whose layers have these cells."""
 
+    def build(
+        *,
+        name: str,
+        batch: int = 32,
+        layers: int = 2,
+        hidden: int = 128,
+        steps: int = 32,
+        embedding: int = 32,
+        vocabulary: int = 96,
+    ) -> Model:
+        symbol = recurrent.language_model(cell, layers, hidden, steps, embedding, vocabulary)
+        return _sequence(name, symbol, batch, steps)
 
-def _gru(
-    *,
-    name: str,
-    batch: int = 32,
-    layers: int = 2,
-    hidden: int = 128,
-    steps: int = 32,
-    embedding: int = 32,
-    vocabulary: int = 96,
-) -> Model:
-    symbol = recurrent.language_model(recurrent.gru, layers, hidden, steps, embedding, vocabulary)
-    return _sequence(name, symbol, batch, steps)
+    return build
 
 
 def _encoder(
@@ -281,8 +272,15 @@ FAMILIES = (
         _rnn,
         TOFU,
     ),
-    Family("lstm", ("lstm",), _lstm, "Hochreiter and Schmidhuber, Long Short-Term Memory, 1997"),
-    Family("gru", ("gru",), _gru, "Cho et al., Learning Phrase Representations, 2014"),
+    Family(
+        "lstm",
+        ("lstm",),
+        _character_model(recurrent.lstm),
+        "Hochreiter and Schmidhuber, Long Short-Term Memory, 1997",
+    ),
+    Family(
+        "gru", ("gru",), _character_model(recurrent.gru), "Cho et al., Learning Phrase Representations, 2014"
+    ),
     Family(
         f"transformer-encoder{SIZE}",
         ("transformer-encoder-12-768", "transformer-encoder-24-1024"),
