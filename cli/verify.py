@@ -33,7 +33,10 @@ def command(
     """
     from ..partitioner import Plan, lower
     from ..partitioner.verify import check_workers, verify
+    from ..partitioner.verify_memory import verify_memory
     from ..partitioner.verify_program import verify_program
+    from ..runtime.memory import plan_memory
+    from ..runtime.schedule import schedule
 
     found = Plan.load(plan)
     if workers is not None:
@@ -43,6 +46,8 @@ def command(
     verify(graph, found)
     programs = lower(graph, found)
     verify_program(graph, found.workers, found.cost_bytes, programs)
+    memory = plan_memory(programs)
+    verify_memory(programs, memory.offsets, memory.arena_bytes, schedule(programs, memory).waits)
     facts = {
         "plan": str(plan),
         "model": planned.name(found),
@@ -51,6 +56,7 @@ def command(
         "operators": len(graph.operations),
         "instructions": sum(len(program.instructions) for program in programs.programs),
         "cost_bytes": found.cost_bytes,
+        "peak_bytes_per_worker": max(memory.arena_bytes),
         "verified": True,
     }
     if as_json:
@@ -59,5 +65,5 @@ def command(
     click.echo(
         f"{plan} is valid for {facts['model']} on {found.workers} workers: {facts['tensors']} tensors, "
         f"{facts['operators']} operators and {facts['instructions']} instructions checked, "
-        f"{found.cost_bytes} bytes recounted"
+        f"{found.cost_bytes} bytes recounted, {facts['peak_bytes_per_worker']} bytes of memory walked"
     )

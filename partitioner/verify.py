@@ -12,9 +12,10 @@ a plan states for granted. What it establishes, in this order:
 5. (`verify_program`) In the programs, every region that is read is in the buffer it is read from, every
    buffer is filled with exactly what it is said to hold, from buffers that hold it by then, and what
    crosses between workers is what the plan states.
+6. (`verify_memory`) Where buffers lie, no value is overwritten while it is needed, and no instruction can
+   race with another.
 
-It does not yet check that memory intervals are disjoint in time, nor that instructions cannot race; and it
-does not prove the lower bound that the plan states, only that it is none above the cost.
+It does not prove the lower bound that the plan states, only that it is none above the cost.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Boxes = tuple[Region, ...]
 def verify(graph: Graph, plan: Plan) -> None:
     """Raise PlanError naming the first thing that is wrong with a plan for `graph`: 1 to 4 above.
 
-    `verify_program` is point 5.
+    `verify_program` is point 5, `verify_memory` point 6.
     """
     _check_subject(graph, plan)
     _PlanCheck(graph, plan).run()

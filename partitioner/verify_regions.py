@@ -22,8 +22,8 @@ def common(a: Region, b: Region) -> Region:
 
 
 def inside(inner: Region, outer: Region) -> bool:
-    """Whether every element of `inner` is in `outer`."""
-    return size(common(inner, outer)) == size(inner)
+    """Whether every element of `inner` is in `outer`; not where they are of different ranks."""
+    return len(inner) == len(outer) and size(common(inner, outer)) == size(inner)
 
 
 def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[int]) -> tuple[Region, ...]:
