@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import PlanError
 from .options import Shape, ShapeOption, json_option, workers_option
 from .request import Request
 
@@ -134,9 +135,14 @@ def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:
     from ..reports import comparison
     from ..runtime.memory import plan_memory
 
-    entries = []
+    entries: list[dict[str, Any]] = []
+    left_out: dict[str, PlanError] = {}
     for method, asked in request.each().items():
-        found = asked.partition(graph, method)
+        try:
+            found = asked.partition(graph, method)
+        except PlanError as error:
+            left_out[method] = error
+            continue
         programs = lower(graph, found)
         memory = plan_memory(programs)
         entries.append(
@@ -150,7 +156,11 @@ def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:
                 **request.facts(programs, memory),
             }
         )
+    if not entries:
+        raise next(iter(left_out.values()))
+    reasons = {method: str(error) for method, error in left_out.items()}
     if as_json:
-        click.echo(json.dumps({"model": model, "workers": request.workers, "methods": entries}))
+        facts = {"model": model, "workers": request.workers, "methods": entries, "left_out": reasons}
+        click.echo(json.dumps(facts))
         return
-    comparison.show(model, request.workers, entries)
+    comparison.show(model, request.workers, entries, reasons)

@@ -61,13 +61,12 @@ class Request:
         )
 
     def each(self) -> dict[str, Request]:
-        """What to ask of every method that can do what is asked: layouts are for `manual` alone."""
+        """What to ask of every method: layouts are for `manual` alone, and it is nothing without them."""
         from ..partitioner import METHODS
-        from ..partitioner.methods import CONSTRAINABLE, MANUAL
+        from ..partitioner.methods import MANUAL
 
-        search = replace(self, layouts=None)
-        able = {method: search for method in METHODS if not self.constraints or method in CONSTRAINABLE}
-        return able if self.layouts is None else {**able, MANUAL: self}
+        search = dict.fromkeys(METHODS, replace(self, layouts=None))
+        return search if self.layouts is None else {**search, MANUAL: self}
 
     def partition(self, graph: Graph, method: str) -> Plan:
         """Search by one method. Raises PlanError where it cannot do what is asked."""

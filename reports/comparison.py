@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -11,8 +11,11 @@ from .console import wide_console
 from .units import format_bytes
 
 
-def show(model: str, workers: int, entries: Sequence[dict[str, Any]]) -> None:
-    """Print the comparison. `entries` are what `tofu plan --compare --json` prints, one per method."""
+def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: Mapping[str, str]) -> None:
+    """Print the comparison. `entries` are what `tofu plan --compare --json` prints, one per method.
+
+    `left_out` has the reason for every method that could not do what was asked.
+    """
     console = wide_console()
     timed, limited = "transfer_seconds" in entries[0], "fits" in entries[0]
     columns = ["method", "bytes moved", "by step", "of the least", "peak of a worker"]
@@ -33,3 +36,5 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]]) -> None:
             f"{entry['search_seconds']:.2f} s",
         )
     console.print(table)
+    for method, reason in left_out.items():
+        console.print(f"{method} is left out: {reason}", soft_wrap=True, markup=False)

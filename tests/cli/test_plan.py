@@ -159,7 +159,17 @@ def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Pa
         assert part in text
 
 
-def test_a_comparison_leaves_out_methods_that_cannot_take_constraints(tofu: Tofu) -> None:
-    asked = ("plan", "mlp", "--workers", "4", "--compare", "--forbid", "data:0", "--json")
-    methods = {entry["method"] for entry in json.loads(tofu(*asked).output)["methods"]}
-    assert methods == METHODS.keys() - {"spartan", "equal-chop"}
+def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> None:
+    asked = ("plan", "mlp", "--workers", "4", "--compare", "--pin", "fc1_weight=-")
+    facts = json.loads(tofu(*asked, "--json").output)
+    assert facts["left_out"].keys() == {"spartan", "equal-chop", "exact"}
+    assert {entry["method"] for entry in facts["methods"]} == METHODS.keys() - facts["left_out"].keys()
+    output = tofu(*asked).output
+    for part in (
+        "spartan is left out: the method 'spartan' cannot take constraints",
+        "does not consider repl",
+    ):
+        assert part in output
+    mistaken = tofu("plan", "mlp", "--compare", "--pin", "fc1_weigth=0")
+    assert mistaken.exit_code == 2
+    assert "did you mean 'fc1_weight'" in mistaken.output
