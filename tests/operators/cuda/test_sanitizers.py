@@ -31,7 +31,7 @@ def run_under(sanitizer: str, *arguments: str) -> subprocess.CompletedProcess[st
         libraries.append(found)
     flags = f"-g -fsanitize={sanitizer} -fno-sanitize-recover=undefined"
     environment = os.environ | options | {"LD_PRELOAD": " ".join(libraries), FLAGS: flags}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(
         command, env=environment, cwd=HERE.parents[2], capture_output=True, text=True, check=False
     )
@@ -54,7 +54,7 @@ def test_constructs(sanitizer: str) -> None:
 @pytest.mark.slow
 def test_a_missing_guard_is_seen() -> None:
     node = f"{HERE / 'test_planted.py'}::test_a_corrupted_source_is_refused[read guard dropped]"
-    result = run_under("address,undefined", "-s", node)
+    result = run_under("address,undefined", node)
     check(result)
     assert "AddressSanitizer: heap-buffer-overflow" in result.stdout + result.stderr
 
