@@ -174,21 +174,6 @@ def eliminate(
     return graph.solve(table_limit)
 
 
-def lower_bound(
-    domains: Sequence[int], factors: Iterable[Factor], *, arithmetic: Arithmetic, table_limit: int
-) -> Any:
-    """A bound below the optimum of `eliminate`, which is the optimum where no table exceeds the limit.
-
-    Mini-bucket elimination: where a variable's tables would combine into too large a table, they are taken
-    in groups, as if the variable could take another value in each. A sum of minima is never more than the
-    minimum of the sum.
-    """
-    graph = _FactorGraph(domains, {}, arithmetic)
-    for factor in factors:
-        graph.insert(factor)
-    return graph.solve(table_limit, relax=True).optimum
-
-
 class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
@@ -243,7 +228,7 @@ class _FactorGraph:
         for variable in scope:
             self._tables[variable][scope] = table
 
-    def solve(self, table_limit: int, relax: bool = False) -> Elimination:
+    def solve(self, table_limit: int) -> Elimination:
         domains = self._domains
         sizes = self._connect()
         heap = [(size, variable) for variable, size in enumerate(sizes) if variable not in self._fixed]
@@ -257,17 +242,16 @@ class _FactorGraph:
                 continue
             done[variable] = True
             entries = size * domains[variable]
-            if entries > table_limit and not relax:
+            if entries > table_limit:
                 raise WidthError(self._too_large(variable, entries, table_limit))
             largest = max(largest, entries)
             tables = self._tables[variable]
             eliminated.append((variable, tables))
-            buckets = [tables] if entries <= table_limit else self._buckets(variable, table_limit)
-            messages = [self._message(variable, bucket) for bucket in buckets if bucket]
-            for changed in self._remove(variable, sizes, [rest for rest, _ in messages]):
+            message = self._message(variable, tables) if tables else None
+            for changed in self._remove(variable, sizes):
                 heapq.heappush(heap, (sizes[changed], changed))
-            for rest, message in messages:
-                self._insert_sorted(rest, message)
+            if message is not None:
+                self._insert_sorted(*message)
         optimum = 0 if self._constant is None else self._constant.item()
         return Elimination(optimum, self._read_back(eliminated), largest)
 
@@ -286,21 +270,6 @@ class _FactorGraph:
             sizes.append(size)
         return sizes
 
-    def _buckets(self, variable: int, table_limit: int) -> list[dict[Scope, Table]]:
-        """The tables of a variable in groups that can each be combined within the limit, large ones first."""
-        buckets: list[dict[Scope, Table]] = []
-        scopes: list[set[int]] = []
-        for scope, table in sorted(self._tables[variable].items(), key=lambda item: -item[1].size):
-            for bucket, union in zip(buckets, scopes, strict=True):
-                if math.prod([self._domains[v] for v in union.union(scope)]) <= table_limit:
-                    bucket[scope] = table
-                    union.update(scope)
-                    break
-            else:
-                buckets.append({scope: table})
-                scopes.append(set(scope))
-        return buckets
-
     def _message(self, variable: int, tables: Mapping[Scope, Table]) -> tuple[Scope, Table]:
         """What eliminating a variable from some tables leaves: one over the other variables, ascending."""
         domains = self._domains
@@ -311,8 +280,8 @@ class _FactorGraph:
         axis = scope.index(variable)
         return scope[:axis] + scope[axis + 1 :], self._arithmetic.eliminate(parts, axis)
 
-    def _remove(self, variable: int, sizes: list[int], groups: Sequence[Scope]) -> Scope:
-        """Take a variable out, connect each group of its neighbours, and update their table sizes."""
+    def _remove(self, variable: int, sizes: list[int]) -> Scope:
+        """Take a variable out, connect its neighbours, and update their table sizes."""
         domains, neighbours = self._domains, self._neighbours
         around = neighbours[variable]
         for scope in self._tables[variable]:
@@ -324,13 +293,10 @@ class _FactorGraph:
             own = neighbours[other]
             own.discard(variable)
             sizes[other] //= domains[variable]
-        for group in groups:
-            for other in group:
-                own = neighbours[other]
-                for third in group:
-                    if third != other and third not in own:
-                        own.add(third)
-                        sizes[other] *= domains[third]
+            for third in around:
+                if third != other and third not in own:
+                    own.add(third)
+                    sizes[other] *= domains[third]
         return tuple(around)
 
     def _read_back(self, eliminated: list[tuple[int, dict[Scope, Table]]]) -> tuple[int, ...]:

@@ -1,48 +1,86 @@
 """All steps together, exactly: a choice is a sequence over all steps, and the plan is the best there is.
 
-Starts from the refined plan. Sequences that no best plan needs are pruned, then everything is eliminated at
-once; where a table would be too large, the refined plan is returned with a bound by mini-bucket elimination.
+Starts from the refined plan. Sequences that no best plan needs are pruned; what is left is eliminated at
+once where its tables stay small, and otherwise searched until the gap between plan and bound is closed or
+the work done, see `gap`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from .dominance import Dominance
-from .elimination import MIN_PLUS, Arithmetic, WidthError, eliminate, lower_bound
+from .dominance import Dominance, Pruned
+from .elimination import WidthError, eliminate
+from .gap import Report, close_gap
 from .network import Network
+from .pairwise import EXACT_LIMIT
 from .recursive import factor_graph
 from .refine import refine
 from .sequences import all_sequences, sequence_count
 from .solution import Solution, assigned
-from .tables import Tables, operator_choices, splittable, tensor_choices
+from .tables import OperatorChoices, Tables, TensorChoices, operator_choices, splittable, tensor_choices
 
 SEQUENCE_LIMIT = 512
 """Sequences of one operator or tensor beyond which the joint problem is not tried."""
 
-TABLE_LIMIT = 1 << 26
+TABLE_LIMIT = 1 << 22
 """Entries of the largest table that the joint elimination may combine."""
 
-BOUND_TABLE_LIMIT = 1 << 24
-"""The same for the bound that is proven where the joint elimination is too wide."""
+
+def silent(cost_bytes: int, lower_bound_bytes: int) -> None:
+    """A report to nobody."""
 
 
-def exact(network: Network, workers: int) -> Solution:
-    """The best plan of all that recursion can make, proven so where `lower_bound_bytes` equals the cost."""
+def exact(network: Network, workers: int, report: Report = silent) -> Solution:
+    """The best plan of all that recursion can make, proven so where `lower_bound_bytes` equals the cost.
+
+    `report` is told the cost and the bound, in bytes, whenever one of them improves.
+    """
     plan = refine(network, workers)
+    report(plan.cost_bytes, plan.lower_bound_bytes)
     if plan.lower_bound_bytes == plan.cost_bytes:
         return plan
     counts = [sequence_count(splittable(bound), plan.factors) for bound in network.operators]
     counts += [sequence_count(dict(enumerate(shape)), plan.factors) for shape in network.shapes]
     if max(counts) > SEQUENCE_LIMIT:
         return plan
-    return _solve(network, plan)
+    return _solve(network, plan, report)
 
 
-def _solve(network: Network, plan: Solution) -> Solution:
+def _solve(network: Network, plan: Solution, report: Report) -> Solution:
     """The best plan, or this one with a better bound."""
-    factors = plan.factors
-    tables = Tables(factors)
+    operators, tensors = _choices(network, plan.factors)
+    tables = Tables(plan.factors)
+    pruned = Dominance().prune(*factor_graph(network, tables, operators, tensors))
+    try:
+        solved = eliminate(pruned.domains, pruned.factors, table_limit=TABLE_LIMIT)
+    except WidthError:
+        cost, bound, assignment = _close(pruned, plan, report)
+    else:
+        cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment
+        report(cost, bound)
+    bound = max(bound, plan.lower_bound_bytes)
+    if assignment is None:
+        return replace(plan, lower_bound_bytes=bound)
+    return assigned(
+        plan.factors,
+        operators,
+        tensors,
+        pruned.original(assignment),
+        cost_bytes=cost,
+        lower_bound_bytes=bound,
+    )
+
+
+def _close(pruned: Pruned, plan: Solution, report: Report) -> tuple[int, int, tuple[int, ...] | None]:
+    if sum(int(factor.table.max()) for factor in pruned.factors) >= EXACT_LIMIT:
+        return plan.cost_bytes, plan.lower_bound_bytes, None
+    gap = close_gap(pruned.domains, pruned.factors, plan.cost_bytes, report)
+    return gap.cost, gap.bound, gap.assignment
+
+
+def _choices(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """All sequences of every operator and tensor, with their regions."""
     of_bound = {
         bound: operator_choices(bound, all_sequences(splittable(bound), factors), factors)
         for bound in dict.fromkeys(network.operators)
@@ -51,22 +89,4 @@ def _solve(network: Network, plan: Solution) -> Solution:
         shape: tensor_choices(shape, all_sequences(dict(enumerate(shape)), factors), factors)
         for shape in dict.fromkeys(network.shapes)
     }
-    operators = [of_bound[bound] for bound in network.operators]
-    tensors = [of_shape[shape] for shape in network.shapes]
-    pruned = Dominance().prune(*factor_graph(network, tables, operators, tensors))
-    arithmetic = Arithmetic(MIN_PLUS)
-    try:
-        solved = eliminate(pruned.domains, pruned.factors, arithmetic=arithmetic, table_limit=TABLE_LIMIT)
-    except WidthError:
-        bound = lower_bound(
-            pruned.domains, pruned.factors, arithmetic=arithmetic, table_limit=BOUND_TABLE_LIMIT
-        )
-        return replace(plan, lower_bound_bytes=max(plan.lower_bound_bytes, bound))
-    return assigned(
-        factors,
-        operators,
-        tensors,
-        pruned.original(solved.assignment),
-        cost_bytes=solved.optimum,
-        lower_bound_bytes=solved.optimum,
-    )
+    return [of_bound[bound] for bound in network.operators], [of_shape[shape] for shape in network.shapes]

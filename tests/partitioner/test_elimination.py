@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 from tofu.errors import PlanError
 from tofu.partitioner.elimination import (
-    MIN_PLUS,
-    TABLE_LIMIT,
     Arithmetic,
     Factor,
     Semiring,
     eliminate,
-    lower_bound,
 )
 
 
@@ -150,23 +147,3 @@ def test_a_dense_graph_is_refused_with_its_width_and_size():
 def test_malformed_problems_are_refused(domains, factors, evidence, message):
     with pytest.raises(PlanError, match=message):
         eliminate(domains, factors, evidence=evidence)
-
-
-@settings(max_examples=200, deadline=None)
-@given(graphs(), st.integers(1, 64))
-def test_relaxed_elimination_bounds_the_optimum_from_below(graph, table_limit):
-    domains, factors, _ = graph
-    bounds = [
-        lower_bound(domains, factors, arithmetic=Arithmetic(MIN_PLUS), table_limit=limit)
-        for limit in (table_limit, TABLE_LIMIT)
-    ]
-    optimum = eliminate(domains, factors).optimum
-    assert bounds[0] <= optimum == bounds[1]
-
-
-def test_a_relaxed_triangle_loses_what_its_variables_cannot_have_together():
-    """Three variables that want to differ but have two values; apart, each pair can have its wish."""
-    agree = np.array([[1, 0], [0, 1]])
-    factors = [Factor(pair, agree.copy()) for pair in ((0, 1), (1, 2), (0, 2))]
-    assert eliminate([2] * 3, factors).optimum == 1
-    assert lower_bound([2] * 3, factors, arithmetic=Arithmetic(MIN_PLUS), table_limit=4) == 0

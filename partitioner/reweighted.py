@@ -1,0 +1,111 @@
+"""Tree-reweighted message passing (TRW-S; Kolmogorov, 2006): lower bounds of pairwise problems.
+
+Costs are shifted between a variable and its tables so that the sum of minima rises; the sum of all costs
+stays the same for every assignment. A sweep takes the variables in order and back again. What it leaves
+is the problem itself in another form: a constant, which is the bound, and costs that are nowhere negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pairwise import Costs, Pair, Pairwise
+
+
+@dataclass(frozen=True, slots=True)
+class Reweighted:
+    """A problem as `bound + sum of unary + sum of tables`, all of which are at least zero.
+
+    For every value of `a`, the table `[a, b]` with `a < b` has an entry that is zero.
+    """
+
+    bound: int
+    domains: tuple[int, ...]
+    unary: tuple[Costs, ...]
+    tables: Mapping[Pair, Costs]
+
+    def cost(self, assignment: Sequence[int]) -> float:
+        """What an assignment costs beyond the bound."""
+        total = sum(float(costs[value]) for costs, value in zip(self.unary, assignment, strict=True))
+        return total + sum(float(t[assignment[a], assignment[b]]) for (a, b), t in self.tables.items())
+
+
+class MessagePassing:
+    """Messages between the variables of a problem, in the order of their numbers."""
+
+    def __init__(self, problem: Pairwise) -> None:
+        self._problem = problem
+        neighbours = problem.neighbours()
+        self._later = [[o for o in others if o > v] for v, others in enumerate(neighbours)]
+        self._earlier = [[o for o in others if o < v] for v, others in enumerate(neighbours)]
+        self._tables: dict[Pair, Costs] = {}
+        transposed: dict[int, Costs] = {}
+        for (a, b), table in problem.tables.items():
+            if id(table) not in transposed:
+                transposed[id(table)] = np.ascontiguousarray(table.T)
+            self._tables[a, b] = table
+            self._tables[b, a] = transposed[id(table)]
+        self._messages = {(a, b): np.zeros(problem.domains[b]) for a, b in self._tables}
+
+    def sweep(self) -> int:
+        """All variables in order, then all of them back. Returns the bound."""
+        last = len(self._problem.domains) - 1
+        for variable in range(last + 1):
+            self._send(variable, self._later[variable])
+        bound = self._problem.constant
+        for variable in range(last, -1, -1):
+            bound += self._send(variable, self._earlier[variable])
+        return int(bound)
+
+    def reweighted(self, backwards: bool = False) -> Reweighted:
+        """The problem after one more sweep; `backwards`, with its variables in the opposite order."""
+        last = len(self._problem.domains) - 1
+        ahead, back = (self._earlier, self._later) if backwards else (self._later, self._earlier)
+        order = range(last, -1, -1) if backwards else range(last + 1)
+        for variable in order:
+            self._send(variable, ahead[variable])
+        bound = self._problem.constant
+        unary = [np.zeros(0)] * (last + 1)
+        tables: dict[Pair, Costs] = {}
+        for place, variable in reversed(list(enumerate(order))):
+            left: dict[int, Costs] = {}
+            bound += self._send(variable, back[variable], left)
+            unary[place] = left.pop(variable)
+            for other, table in left.items():
+                tables[last - other if backwards else other, place] = table
+        domains = self._problem.domains
+        return Reweighted(
+            int(bound),
+            domains[::-1] if backwards else domains,
+            tuple(unary),
+            dict(sorted(tables.items())),
+        )
+
+    def _send(self, variable: int, targets: list[int], left: dict[int, Costs] | None = None) -> float:
+        """Messages from a variable to its targets; returns the constant that comes out.
+
+        What remains of the tables with its targets goes to `left`, `[target's value, own value]`, and what
+        remains of its own costs.
+        """
+        messages = self._messages
+        costs = self._problem.unary[variable]
+        for other in (*self._earlier[variable], *self._later[variable]):
+            costs = costs + messages[other, variable]
+        constant = costs.min()
+        costs = costs - constant
+        chains = max(len(self._earlier[variable]), len(self._later[variable]), 1)
+        share = np.floor(costs / chains)
+        for target in targets:
+            table = (share - messages[target, variable])[:, None] + self._tables[variable, target]
+            least = table.min(axis=0)
+            common = least.min()
+            messages[variable, target] = least - common
+            constant += common
+            if left is not None:
+                left[target] = np.ascontiguousarray((table - least).T)
+        if left is not None:
+            left[variable] = costs - len(targets) * share
+        return float(constant)
