@@ -43,10 +43,12 @@ def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) ->
     known = dict(tensors) | intermediate(subject, tensors)
     needed = _read(subject.last, intervals, None, known)
     for name, stage in reversed(subject.stages.items()):
+        if name not in needed:
+            continue
         whole = {variable: (0, extent) for variable, extent in stage.extents.items()}
         for tensor, mask in _read(stage, whole, needed[name], known).items():
             needed[tensor] = needed[tensor] | mask if tensor in needed else mask
-    return {name: needed[name] for name in subject.shapes}
+    return {name: needed.get(name, np.zeros(shape, np.bool_)) for name, shape in subject.shapes.items()}
 
 
 def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str, Array]:

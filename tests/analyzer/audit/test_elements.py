@@ -10,6 +10,7 @@ import pytest
 from tofu import tdl
 from tofu.analyzer.audit.elements import Subject, elements_read, intermediate, sites, values
 from tofu.analyzer.bound import Bound
+from tofu.analyzer.specialize import specialize
 from tofu.analyzer.staged import bind as bind_stages
 from tofu.errors import ShapeError
 from tofu.tdl.ast import Element
@@ -121,6 +122,18 @@ def test_elements_read_through_stages() -> None:
         "b": [0, 0, 0, 1],
         "unused": [0, 0],
     }
+
+
+def test_a_stage_that_attributes_switch_off_reads_nothing() -> None:
+    text = """
+def op(x, y, *, both=0):
+    twice = lambda i: 2 * y[i]
+    return lambda i: x[i] + (twice[i] if both else 0)
+"""
+    for both in (0, 1):
+        description = specialize(tdl.parse(text), {"both": both}, {"x": 1, "y": 1})
+        bound = bind_stages(description, {"x": (3,), "y": (3,)})
+        assert read(bound, [[1, 3]], x=np.zeros(3), y=np.zeros(3)) == {"x": [0, 1, 1], "y": [0, both, both]}
 
 
 def test_what_stages_produce() -> None:
