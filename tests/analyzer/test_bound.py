@@ -254,6 +254,6 @@ def test_variables_are_listed_in_the_order_of_the_text(bind):
 
 def test_dimensions_whose_extents_matter(bind):
     """Those of tensors that are read, and those that are mentioned."""
-    text = "def f(a, b, c):\n    return lambda i: a[0, i] * b.shape[2] + c.shape[0] * b.shape[0]"
+    text = "def f(a, b, c):\n    return lambda i: a[0, i] * b.shape[2] + c.shape[0] * b.shape[1]"
     bound = bind(text, {"a": (2, 3), "b": (4, 5, 6), "c": (7,)})
-    assert bound.analysis.axes == (("a", 0), ("a", 1), ("b", 0), ("b", 2), ("c", 0))
+    assert bound.analysis.axes == (("a", 0), ("a", 1), ("b", 1), ("b", 2), ("c", 0))

@@ -74,6 +74,7 @@ def test_places_stay() -> None:
         ("lambda *i: a[*i, 0, 0]", {"a": 1}, "f: a has 1 dimension, but is read with 2 indices"),
         ("lambda *i: a[*i, *i]", {"a": 3}, "f: a has 3 dimensions, but is read with 0 indices"),
         ("lambda *i: a[*i] * a[*i, 0]", {"a": 2}, "f: a has 2 dimensions, but is read with 3 indices"),
+        ("lambda: Sum(lambda *i: a[*i, 0])", {"a": 0}, "f: a has 0 dimensions, but is read with 1 index"),
         ("lambda i: a[i]", {"a": 2}, "f: a has 2 dimensions, but is read with 1 index"),
         (
             "lambda *i: a[*i]",
@@ -87,3 +88,9 @@ def test_ranks_that_do_not_fit_are_refused(body: str, ranks: dict[str, int], mes
     with pytest.raises(ShapeError) as caught:
         expanded(f"def f(a):\n    return {body}", **ranks)
     assert str(caught.value) == message
+
+
+def test_stages_are_refused_in_the_name_of_the_whole() -> None:
+    text = "def f(a):\n    once = lambda *i: a[*i, 0]\n    return lambda *i: once[*i]"
+    with pytest.raises(ShapeError, match=r"^f: a has 0 dimensions, but is read with 1 index$"):
+        expanded(text, a=0)

@@ -81,6 +81,7 @@ def data(shapes: Shapes) -> Tensors:
 
 
 CASES: dict[str, tuple[str, Shapes]] = {
+    "remainder by a computed divisor": ("lambda i: a[i] % (b[i] * b[i] + 3)", {"a": (5,), "b": (5,)}),
     "matmul": ("lambda i, j: Sum(lambda k: a[i, k] * b[k, j])", {"a": (3, 4), "b": (4, 2)}),
     "conv1d": (
         "lambda n, f, x: Sum(lambda c, dx: a[n, c, x + dx] * w[c, f, dx])",
