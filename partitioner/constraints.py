@@ -171,24 +171,24 @@ class _Collected:
         labels = [label for label in _labels(constraint) if label is not None and label != FREE]
         if len({type(label) for label in labels}) > 1:
             raise PlanError(f"{constraint} names both dimensions and index variables; give either")
-        whats = ["tensor" if isinstance(label, int) else "operator" for label in labels[:1]]
+        kinds = ["tensor" if isinstance(label, int) else "operator" for label in labels[:1]]
         if isinstance(constraint, Pin) and constraint.what is not None:
-            whats = [constraint.what]
+            kinds = [constraint.what]
         found = [
             subject
-            for what in whats or ["operator", "tensor"]
+            for what in kinds or ["operator", "tensor"]
             for name, subject in self._by_name[what].items()
             if name == constraint.name or fnmatchcase(name, constraint.name)
         ]
         exact = [subject for subject in found if constraint.name in subject.names]
         found = list(dict.fromkeys(exact or found))
         if not found:
-            what = whats[0] if whats else "operator or tensor"
-            known = [name for what in whats or ["operator", "tensor"] for name in self._by_name[what]]
+            what = kinds[0] if kinds else "operator or tensor"
+            known = [name for what in kinds or ["operator", "tensor"] for name in self._by_name[what]]
             raise PlanError(
                 f"{constraint}: there is no {what} {constraint.name!r}{suggestion(constraint.name, known)}"
             )
-        if not whats and len({subject.what for subject in found}) > 1:
+        if not kinds and len({subject.what for subject in found}) > 1:
             raise PlanError(
                 f"{constraint} could be about operators or tensors; pin a dimension or an index variable "
                 f"at one step at least"
