@@ -174,17 +174,14 @@ class _Collected:
         kinds = ["tensor" if isinstance(label, int) else "operator" for label in labels[:1]]
         if isinstance(constraint, Pin) and constraint.what is not None:
             kinds = [constraint.what]
-        found = [
-            subject
-            for what in kinds or ["operator", "tensor"]
-            for name, subject in self._by_name[what].items()
-            if name == constraint.name or fnmatchcase(name, constraint.name)
-        ]
-        exact = [subject for subject in found if constraint.name in subject.names]
-        found = list(dict.fromkeys(exact or found))
+        tables = [self._by_name[what] for what in kinds or ["operator", "tensor"]]
+        found = [named[constraint.name] for named in tables if constraint.name in named]
+        if not found and _PATTERN.search(constraint.name):
+            matching = (named[n] for named in tables for n in named if fnmatchcase(n, constraint.name))
+            found = list(dict.fromkeys(matching))
         if not found:
             what = kinds[0] if kinds else "operator or tensor"
-            known = [name for what in kinds or ["operator", "tensor"] for name in self._by_name[what]]
+            known = [name for named in tables for name in named]
             raise PlanError(
                 f"{constraint}: there is no {what} {constraint.name!r}{suggestion(constraint.name, known)}"
             )

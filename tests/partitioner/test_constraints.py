@@ -79,7 +79,8 @@ def test_every_method_that_can_keeps_to_constraints(toy, texts, method):
     builder.apply(texts["RELU"], builder.apply(texts["MATMUL"], a, b))
     graph = builder.graph()
     constraints = ["pin a=1,*", "forbid b:0", "pin matmul0=j,*", "forbid relu1:i"]
-    plan = partition(graph, 4, method=method, constraints=constraints)
+    layouts = {} if method == "manual" else None
+    plan = partition(graph, 4, method=method, constraints=constraints, layouts=layouts)
     plan.verify(graph)
     assert_kept(graph, plan, map(parse_constraint, constraints))
 

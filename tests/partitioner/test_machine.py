@@ -97,7 +97,7 @@ def test_groups_may_differ_in_size():
         ({"levels": [{"name": "x", "bandwidth": 1e40}]}, "at most 10"),
         ({"levels": [{"name": "x", "bandwidth": float("nan")}]}, "must be positive"),
         ({"levels": [{"name": "x"}]}, "lacks 'bandwidth'"),
-        ({"levels": [{"name": "x", "bandwidht": 1, "bandwidth": 1}]}, "did you mean 'bandwidth'"),
+        ({"levels": [{"name": "x", "band_width": 1, "bandwidth": 1}]}, "did you mean 'bandwidth'"),
         ({"machine": ""}, "must be a name"),
         ({"memory": "12 GB/s"}, "such as 12 GB"),
         ({"memoyr": 3}, "did you mean 'memory'"),
