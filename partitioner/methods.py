@@ -124,6 +124,8 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
     if network.objective is None:
         assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
     else:
+        timed = network.objective.total(network, solution.strategies, solution.dimensions)
+        assert timed == solution.cost_bytes, "the search and the recount disagree"
         bound = min(recursion_bound(replace(network, objective=None), factors), totals[-1])
     return Plan(
         fingerprint=fingerprint(graph),
@@ -146,6 +148,6 @@ def _check_kept(network: Network, solution: Solution, method: str) -> None:
         )
         named = network.graph.operations if operators else network.graph.tensors
         raise PlanError(
-            f"the method {method!r} does not consider replicating {named[classes.index(number)].name!r}, "
-            f"as the constraints ask; use the method 'refine'"
+            f"the method {method!r} finds no plan within the constraints on "
+            f"{named[classes.index(number)].name!r}: it does not replicate what can be split; use 'refine'"
         )

@@ -14,17 +14,27 @@ however many of its workers fetch it, this counts every fetch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Boxes, volume
+from ..analyzer.bound import Bound
+from ..analyzer.region import Boxes, Shape, volume
 from .cost import Counts, fetched_elements, fetched_elements_once, overlap
 from .machine import Machine
-from .network import Source
+from .network import Network, Source
 from .recursive import prime_factors
-from .tables import OperatorChoices, TensorChoices, communication, operator_choices, tensor_choices
+from .tables import (
+    Dimensions,
+    OperatorChoices,
+    Strategies,
+    TensorChoices,
+    communication,
+    operator_choices,
+    tensor_choices,
+)
 
 PICOSECONDS = 10**12
 
@@ -68,6 +78,23 @@ class TransferTime:
                 begin = end
             self._tables[key] = np.rint(worst).astype(np.int64)
         return self._tables[key]
+
+    def total(
+        self, network: Network, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions]
+    ) -> int:
+        """The time of a whole plan, given the choices of a network's classes."""
+        operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
+        tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
+        total = 0
+        for link in network.links:
+            split = network.operators[link.operator], strategies[link.operator]
+            laid_out = network.shapes[link.tensor], dimensions[link.tensor]
+            if split not in operators:
+                operators[split] = operator_choices(split[0], [split[1]], self.factors)
+            if laid_out not in tensors:
+                tensors[laid_out] = tensor_choices(laid_out[0], [laid_out[1]], self.factors)
+            total += int(self.table(operators[split], tensors[laid_out], link.source, link.weight).item())
+        return total
 
     def crossing(
         self, operator: OperatorChoices, tensor: TensorChoices, source: Source, end: int

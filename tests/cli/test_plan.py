@@ -167,7 +167,7 @@ def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> 
     output = tofu(*asked).output
     for part in (
         "spartan is left out: the method 'spartan' cannot take constraints",
-        "does not consider repl",
+        "does not replicate what can be split",
     ):
         assert part in output
     mistaken = tofu("plan", "mlp", "--compare", "--pin", "fc1_weigth=0")

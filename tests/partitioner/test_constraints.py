@@ -100,7 +100,7 @@ def test_replication_can_be_asked_for(toy, texts):
         plan = partition(graph, 4, method=method, constraints=["pin a=-", "forbid relu0:i", "forbid relu0:j"])
         assert plan.layouts["a"].dimensions == plan.strategies["relu0"] == (None, None)
         plan.verify(graph)
-    with pytest.raises(PlanError, match="does not consider replicating"):
+    with pytest.raises(PlanError, match="does not replicate what can be split"):
         partition(graph, 4, method="exact", constraints=["forbid relu0:i", "forbid relu0:j"])
 
 

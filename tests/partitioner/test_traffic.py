@@ -107,14 +107,12 @@ def test_minimising_time_exactly_is_never_slower(data, draw_graph):
 
     def picoseconds(plan):
         network = build_network(graph)
-        total = 0
-        for link in network.links:
-            operation = graph.operations[network.operation_class.index(link.operator)]
-            tensor = graph.tensors[network.tensor_class.index(link.tensor)]
-            operator = operator_choices(operation.bound, [plan.strategies[operation.name]], plan.factors)
-            layout = tensor_choices(tensor.shape, [plan.layouts[tensor.name].dimensions], plan.factors)
-            total += timed.table(operator, layout, link.source, link.weight).item()
-        return total
+        operations = [
+            graph.operations[network.operation_class.index(c)] for c in range(len(network.operators))
+        ]
+        tensors = [graph.tensors[network.tensor_class.index(c)] for c in range(len(network.shapes))]
+        strategies = [plan.strategies[operation.name] for operation in operations]
+        return timed.total(network, strategies, [plan.layouts[tensor.name].dimensions for tensor in tensors])
 
     by_time = picoseconds(partition(graph, 8, method="exact", machine=BOX, objective="time"))
     assert by_time <= picoseconds(partition(graph, 8, method="exact"))
