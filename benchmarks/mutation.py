@@ -152,10 +152,12 @@ class Trials:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         self.caches = _caches()
-        answer = json.loads(self._forked(lambda: self._reach(items.values()))[0])
+        answer, ended = self._forked(lambda: self._reach(items.values()))
+        if ended:
+            pytest.exit(f"without any mutant this failed: {answer}", returncode=2)
         reach = {
             name: Reach(seconds, {path: frozenset(lines) for path, lines in files.items()})
-            for name, (seconds, files) in answer.items()
+            for name, (seconds, files) in json.loads(answer).items()
         }
         for mutant in self.sample:
             names = self._chosen(mutant, reach)
