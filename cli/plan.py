@@ -91,13 +91,20 @@ def command(
             raise click.UsageError("--compare makes several plans; choose one by --method to --save it")
         _compare(loaded.name, graph, request, as_json)
         return
-    found = request.partition(graph, method)
+    found = request.partition(graph, method) if as_json else _watched(request, graph, method)
     if save is not None:
         source = Source(model, batch, dict(shapes), optimizer)
         dataclasses.replace(found, source=source).save(save)
     _report(loaded, graph, found, request, as_json)
     if save is not None and not as_json:
         click.echo(f"plan written to {save}")
+
+
+def _watched(request: Request, graph: Graph, method: str) -> Plan:
+    from ..reports.search import Bounds
+
+    with Bounds() as bounds:
+        return request.partition(graph, method, bounds)
 
 
 def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,8 +69,8 @@ class Request:
         search = dict.fromkeys(METHODS, replace(self, layouts=None))
         return search if self.layouts is None else {**search, MANUAL: self}
 
-    def partition(self, graph: Graph, method: str) -> Plan:
-        """Search by one method. Raises PlanError where it cannot do what is asked."""
+    def partition(self, graph: Graph, method: str, report: Callable[[int, int], None] | None = None) -> Plan:
+        """Search by one method, see `tofu.partition`. Raises PlanError where it cannot do what is asked."""
         from ..partitioner import partition
 
         return partition(
@@ -80,6 +81,7 @@ class Request:
             layouts=self.layouts,
             machine=self.machine,
             objective=self.objective,
+            report=report,
         )
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:

@@ -208,10 +208,13 @@ class _FactorGraph:
                 f"a factor over variables {scope} has a table of shape {table.shape}; "
                 f"their domains are {expected}"
             )
-        free = tuple([v for v in scope if v not in fixed])
+        values = tuple([fixed.get(v) for v in scope])
+        if values == (None, None) and scope[0] < scope[1]:
+            self._insert_sorted(scope, table)
+            return
+        free = tuple([v for v, value in zip(scope, values, strict=True) if value is None])
         order = tuple(sorted(free))
         if order != scope:
-            values = tuple([fixed.get(v) for v in scope])
             table = self._arithmetic.select(table, values, tuple([free.index(v) for v in order]))
         self._insert_sorted(order, table)
 

@@ -29,9 +29,9 @@ from ..analyzer.region import Boxes, volume
 from ..tdl.ast import Element, Index, Variable
 from ..tdl.traverse import walk
 from .cost import Counts, overlap
-from .elimination import Factor, eliminate
-from .network import Link, Network
-from .tables import OperatorChoices, Tables, TensorChoices
+from .elimination import Arithmetic, Factor, eliminate
+from .network import Network
+from .tables import OperatorChoices, TensorChoices
 
 UNIT_LIMIT = 1 << 14
 """Values of an index for which a read is still checked for holes; beyond that it counts as nothing."""
@@ -41,38 +41,32 @@ Mask = npt.NDArray[np.bool_]
 
 def first_step_bound(
     network: Network,
-    tables: Tables,
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
+    counted: Sequence[Factor],
     first_step_bytes: int,
+    arithmetic: Arithmetic,
 ) -> int:
-    """The bound, given the choices of the first step and their optimum.
+    """The bound, given the choices of the first step, its factors (one per link) and their optimum.
 
     Where every count is already a bound the optimum itself is the answer, else a second elimination over
-    the smaller tables gives it.
+    the smaller tables gives it, for which `arithmetic` remembers what the two have in common.
     """
     refinable = Refinable()
-    known: dict[tuple[OperatorChoices, TensorChoices, tuple[str, ...]], Counts] = {}
-    factors: list[Factor] = []
-    exact = True
-    for link in network.links:
+    known: dict[tuple[OperatorChoices, TensorChoices, tuple[str, ...], int], Counts] = {}
+    factors = list(counted)
+    for number, link in enumerate(network.links):
         operator, tensor = operators[link.operator], tensors[link.tensor]
-        table = tables.bytes(operator, tensor, link.source, link.weight)
-        if not isinstance(link.source, int) and not refinable.all(operator, link.source):
-            key = (operator, tensor, link.source)
-            if key not in known:
-                known[key] = certain_reads(operator, tensor, link.source, refinable)
-            table = known[key] * link.weight
-            exact = False
-        factors.append(Factor(_scope(link, len(operators)), table))
-    if exact:
+        if isinstance(link.source, int) or refinable.all(operator, link.source):
+            continue
+        key = (operator, tensor, link.source, link.weight)
+        if key not in known:
+            known[key] = certain_reads(operator, tensor, link.source, refinable) * link.weight
+        factors[number] = Factor(counted[number].scope, known[key])
+    if not known:
         return first_step_bytes
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    return int(eliminate(domains, factors).optimum)
-
-
-def _scope(link: Link, operators: int) -> tuple[int, int]:
-    return link.operator, operators + link.tensor
+    return int(eliminate(domains, factors, arithmetic=arithmetic).optimum)
 
 
 def certain_reads(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from ..dataflow.fingerprint import fingerprint
@@ -14,6 +15,7 @@ from ..errors import PlanError
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
 from .exact import exact
+from .gap import Report
 from .machine import Machine
 from .machine_file import load_machine
 from .manual import Layouts, layout_pins, manual
@@ -57,6 +59,7 @@ def partition(
     layouts: Layouts | None = None,
     machine: Machine | str | None = None,
     objective: str = "bytes",
+    report: Report | None = None,
 ) -> Plan:
     """Find a plan for `workers` workers; the same graph gives the same plan.
 
@@ -64,6 +67,7 @@ def partition(
     is one for plans that do. The method `manual` takes `layouts`, see `manual`.
     With the objective `time` the method minimises the time that the traffic takes over the links of `machine`
     (a preset's name, a file or a Machine), and splits the workers by its levels; see `objective`.
+    `report` is told the cost and the proven bound whenever `exact` improves one of them.
     Raises PlanError for an unknown method, a worker count below 1 or above `WORKER_LIMIT`, constraints that
     clash or that the method cannot take, or a graph on which the method gives up; GraphError for a malformed
     graph.
@@ -96,10 +100,16 @@ def partition(
             able = ", ".join(sorted(CONSTRAINABLE))
             raise PlanError(f"the method {method!r} cannot take constraints; those that can are {able}")
         network = restricted(network, steps_of(network, workers), given)
-    solution = manual(network, workers) if method == MANUAL else METHODS[method](network, workers)
+    solution = _method(method, report)(network, workers)
     _check_kept(network, solution, method)
     plan = _plan(network, solution, workers, method)
     return replace(plan, search_seconds=time.perf_counter() - start)
+
+
+def _method(name: str, report: Report | None) -> Method:
+    if name == "exact" and report is not None:
+        return partial(exact, report=report)
+    return manual if name == MANUAL else METHODS[name]
 
 
 def _machine(machine: Machine | str | None) -> Machine:

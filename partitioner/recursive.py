@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .cost import Counts
-from .elimination import Factor, eliminate
+from .elimination import MIN_PLUS, Arithmetic, Factor, eliminate
 from .lower_bound import first_step_bound
 from .network import Link, Network
 from .solution import Solution, assigned
@@ -49,13 +49,15 @@ def recursive(network: Network, workers: int) -> Solution:
     """Solve one step after the other, each exactly."""
     factors = steps_of(network, workers)
     tables = Tables(factors)
+    arithmetic = Arithmetic(MIN_PLUS)
     plan = nothing_split(network, factors)
     for step in range(len(factors)):
         operators, tensors = next_choices(network, tables, plan)
-        solved = eliminate(*factor_graph(network, tables, operators, tensors))
+        domains, graph = factor_graph(network, tables, operators, tensors)
+        solved = eliminate(domains, graph, arithmetic=arithmetic)
         bound = plan.lower_bound_bytes
         if step == 0 and network.objective is None:
-            bound = _bound(network, tables, operators, tensors, solved.optimum)
+            bound = _bound(network, operators, tensors, graph, solved.optimum, arithmetic, len(factors))
         plan = assigned(
             factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum, lower_bound_bytes=bound
         )
@@ -68,20 +70,25 @@ def recursion_bound(network: Network, factors: tuple[int, ...]) -> int:
         return 0
     tables = Tables(factors)
     operators, tensors = next_choices(network, tables, nothing_split(network, factors))
-    optimum = eliminate(*factor_graph(network, tables, operators, tensors)).optimum
-    return _bound(network, tables, operators, tensors, optimum)
+    domains, graph = factor_graph(network, tables, operators, tensors)
+    arithmetic = Arithmetic(MIN_PLUS)
+    optimum = eliminate(domains, graph, arithmetic=arithmetic).optimum
+    return _bound(network, operators, tensors, graph, optimum, arithmetic, len(factors))
 
 
 def _bound(
     network: Network,
-    tables: Tables,
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
+    graph: Sequence[Factor],
     optimum: int,
+    arithmetic: Arithmetic,
+    steps: int,
 ) -> int:
-    if len(tables.factors) == 1:
+    """The bound from the first step, whose optimum it is where it is the only one."""
+    if steps == 1:
         return optimum
-    return first_step_bound(network, tables, operators, tensors, optimum)
+    return first_step_bound(network, operators, tensors, graph, optimum, arithmetic)
 
 
 def nothing_split(network: Network, factors: tuple[int, ...]) -> Solution:

@@ -1,0 +1,47 @@
+"""What an anytime search says while it runs: the cost of the best plan and what is proven, closing in."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from rich.console import Console
+from rich.status import Status
+
+from .units import format_bytes
+
+LEAST_CHANGE = 0.001
+"""Where there is no terminal, a line is written when the gap has closed by this part of the cost."""
+
+
+class Bounds:
+    """Two bounds on one line of a terminal; lines elsewhere. Writes to standard error.
+
+    Enter it before the search, and hand it to the search as its report.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._status: Status | None = None
+        self._shown = 2.0
+
+    def __enter__(self) -> Bounds:
+        context: AbstractContextManager[Status | None] = nullcontext()
+        if self._console.is_terminal:
+            context = self._console.status("searching")
+        self._context = context
+        self._status = context.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._context.__exit__(None, None, None)
+
+    def __call__(self, cost_bytes: int, lower_bound_bytes: int) -> None:
+        gap = (cost_bytes - lower_bound_bytes) / cost_bytes if cost_bytes else 0.0
+        text = (
+            f"best plan {format_bytes(cost_bytes)}, proven {format_bytes(lower_bound_bytes)}, gap {gap:.2%}"
+        )
+        if self._status is not None:
+            self._status.update(text)
+        elif self._shown - gap >= LEAST_CHANGE or (gap == 0 and self._shown > 0):
+            self._shown = gap
+            self._console.print(text, soft_wrap=True)

@@ -1,0 +1,40 @@
+"""What a search shows of its bounds while it runs."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from tofu import models
+from tofu.partitioner import partition
+from tofu.reports.search import Bounds
+
+
+def test_lines_where_the_gap_has_closed_noticeably():
+    console = Console(file=StringIO(), width=100)
+    with Bounds(console) as bounds:
+        for cost, bound in ((2000, 1000), (2000, 1001), (1999, 1500), (1800, 1800), (1800, 1800)):
+            bounds(cost, bound)
+    assert console.file.getvalue().splitlines() == [
+        "best plan 2.00 kB, proven 1.00 kB, gap 50.00%",
+        "best plan 2.00 kB, proven 1.50 kB, gap 24.96%",
+        "best plan 1.80 kB, proven 1.80 kB, gap 0.00%",
+    ]
+
+
+def test_one_line_on_a_terminal():
+    console = Console(file=StringIO(), force_terminal=True, width=100)
+    with Bounds(console) as bounds:
+        bounds(2000, 1000)
+    assert "\n\n" not in console.file.getvalue()
+
+
+def test_a_search_reports_bounds_that_close():
+    graph = models.get("mlp").training_graph()
+    seen = []
+    plan = partition(graph, 8, "exact", report=lambda cost, bound: seen.append((cost, bound)))
+    assert seen[-1] == (plan.cost_bytes, plan.lower_bound_bytes)
+    costs, bounds = zip(*seen, strict=True)
+    assert list(costs) == sorted(costs, reverse=True)
+    assert list(bounds) == sorted(bounds)
