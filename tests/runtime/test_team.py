@@ -67,7 +67,7 @@ def test_a_long_step_is_no_hang_while_others_progress() -> None:
 
 def test_only_unfinished_threads_hang() -> None:
     release = threading.Event()
-    team = Team([[Task(nothing)], [Task(nothing), Task(release.wait)]], watchdog_seconds=0.2)
+    team = Team([[Task(nothing)], [Task(nothing), Task(release.wait)]], watchdog_seconds=1.5)
     with pytest.raises(StepsHang) as caught:
         team.run()
     assert caught.value.current == ((1, 1),)

@@ -283,12 +283,17 @@ def test_the_caret_of_an_open_bracket_stands_under_it(bracket: str) -> None:
 )
 def test_hostile_text_is_refused_within_a_second(text: str) -> None:
     tdl.parse(HEAD + "lambda i: a[i]")
-    started = time.process_time()
-    if text.startswith("@"):
-        tdl.parse(text)
-    else:
-        complaint(text)
-    assert time.process_time() - started < 1
+    seconds = []
+    while not seconds or (
+        min(seconds) >= 1 and len(seconds) < 3
+    ):  # a busy machine slows a run down now and then
+        started = time.process_time()
+        if text.startswith("@"):
+            tdl.parse(text)
+        else:
+            complaint(text)
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 1
 
 
 @pytest.mark.parametrize(
