@@ -85,8 +85,8 @@ def test_classes_along_another_dimension() -> None:
 
 
 def test_what_does_not_fit() -> None:
-    with pytest.raises(mx.MXNetError, match="no metric 'acccuracy'; did you mean 'accuracy'"):
-        mx.metric.create("acccuracy")
+    with pytest.raises(mx.MXNetError, match="no metric 'acuracy'; did you mean 'accuracy'"):
+        mx.metric.create("acuracy")
     with pytest.raises(mx.MXNetError, match="'accuracy' got 1 labels for 2 outputs; choose some"):
         mx.metric.Accuracy().update([LABEL], [PRED, PRED])
     with pytest.raises(mx.MXNetError, match="has 3 labels for 4 outputs"):
