@@ -28,18 +28,18 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
-    from .module import Context, Module, cpu
+    from .module import Context, Module, cpu, partition
     from .operators.audit import audit
     from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
-    from .partitioner import Plan, lower, partition
+    from .partitioner import Plan, lower
     from .runtime.data import ArrayIterator
 
 _HOMES = {
     **dict.fromkeys(
         ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.surface"
     ),
-    **dict.fromkeys(("partition", "lower", "Plan"), "partitioner"),
-    **dict.fromkeys(("Module", "Context", "cpu"), "module"),
+    **dict.fromkeys(("lower", "Plan"), "partitioner"),
+    **dict.fromkeys(("Module", "Context", "cpu", "partition"), "module"),
     "ArrayIterator": "runtime.data",
     "audit": "operators.audit",
     **dict.fromkeys(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -10,12 +10,56 @@ import numpy.typing as npt
 from .dataflow.graph import Graph
 from .dataflow.partitioned import PartitionedGraph
 from .dataflow.symbol import Symbol
-from .partitioner import Plan, lower, partition
+from .errors import PlanError
+from .partitioner import Plan, lower, methods
+from .partitioner.constraints import Constraint
+from .partitioner.gap import Report
+from .partitioner.machine import Machine
+from .partitioner.machine_file import quantity
+from .partitioner.manual import Layouts
 from .runtime import bound_symbol, module
 from .runtime.context import Context, cpu
 from .runtime.initializer import WeightRule
+from .runtime.memory import plan_memory
+from .runtime.memory_limit import shortfall
 
-__all__ = ["Context", "Module", "bind", "cpu", "simple_bind"]
+__all__ = ["Context", "Module", "bind", "cpu", "partition", "simple_bind"]
+
+
+def partition(
+    graph: Graph,
+    workers: int,
+    method: str = "recursive",
+    *,
+    constraints: Iterable[Constraint | str] = (),
+    layouts: Layouts | None = None,
+    machine: Machine | str | None = None,
+    objective: str = "bytes",
+    report: Report | None = None,
+    memory: int | str | None = None,
+) -> Plan:
+    """A plan for `workers` workers, see `partitioner.partition`, that fits the memory of each.
+
+    `memory` is a number of bytes or text such as `12GB`. Raises PlanError where the tensors of the fullest
+    worker take more, MachineError where it is no amount of memory. What kernels need beside them is known
+    once they are prepared: `Module` counts that too.
+    """
+    limit = None if memory is None else int(quantity(memory, "memory"))
+    plan = methods.partition(
+        graph,
+        workers,
+        method,
+        constraints=constraints,
+        layouts=layouts,
+        machine=machine,
+        objective=objective,
+        report=report,
+    )
+    if limit is not None:
+        refused = shortfall(plan_memory(lower(graph, plan)), limit)
+        if refused is not None:
+            raise PlanError(refused)
+    return plan
 
 
 class Module(module.Module):
@@ -24,7 +68,8 @@ class Module(module.Module):
     module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])
     module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
-    `method` names the search. `plans` holds the plan of every graph made so far by the graph's fingerprint.
+    `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
+    `plans` holds the plan of every graph made so far by the graph's fingerprint.
     """
 
     def __init__(
@@ -38,6 +83,7 @@ class Module(module.Module):
         seed: int = 0,
         threads: int | None = None,
         detect_nan: bool = False,
+        memory: int | str | None = None,
     ) -> None:
         super().__init__(
             symbol,
@@ -48,12 +94,13 @@ class Module(module.Module):
             seed=seed,
             threads=threads,
             detect_nan=detect_nan,
+            memory_bytes=None if memory is None else int(quantity(memory, "memory")),
         )
         self.plans: dict[str, Plan] = {}
         self._method = method
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
-        plan = partition(graph, workers=workers, method=self._method)
+        plan = methods.partition(graph, workers, self._method)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
 
@@ -69,4 +116,4 @@ def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) 
 
 
 def _partitioned(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, partition(graph, workers=workers))
+    return lower(graph, methods.partition(graph, workers))

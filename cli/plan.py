@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..models import Model
     from ..partitioner import Plan
+    from ..runtime.memory import MemoryPlan
 
 
 @click.command("plan")
@@ -78,7 +79,8 @@ def command(
     """Partition MODEL's training graph over workers and print the plan.
 
     MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`. NAME in
-    --pin and --forbid may be a shell pattern.
+    --pin and --forbid may be a shell pattern. A plan that needs more memory than a device has is printed,
+    then refused with exit status 2, and not saved.
     """
     from ..partitioner.source import Source
     from .target import load_model
@@ -92,12 +94,12 @@ def command(
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else _watched(request, graph, method)
+    request.require_fit(_report(loaded, graph, found, request, as_json))
     if save is not None:
         source = Source(model, batch, dict(shapes), optimizer)
         dataclasses.replace(found, source=source).save(save)
-    _report(loaded, graph, found, request, as_json)
-    if save is not None and not as_json:
-        click.echo(f"plan written to {save}")
+        if not as_json:
+            click.echo(f"plan written to {save}")
 
 
 def _watched(request: Request, graph: Graph, method: str) -> Plan:
@@ -107,7 +109,7 @@ def _watched(request: Request, graph: Graph, method: str) -> Plan:
         return request.partition(graph, method, bounds)
 
 
-def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: bool) -> None:
+def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: bool) -> MemoryPlan:
     from ..partitioner import lower, partition
     from ..reports import plan as report
     from ..runtime.memory import plan_memory
@@ -133,8 +135,9 @@ def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: 
     }
     if as_json:
         click.echo(json.dumps(facts))
-        return
-    report.show(graph, found, facts, memory)
+    else:
+        report.show(graph, found, facts, memory)
+    return memory
 
 
 def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:

@@ -84,6 +84,15 @@ class Request:
             report=report,
         )
 
+    def require_fit(self, memory: MemoryPlan) -> None:
+        """Raise PlanError where a plan's tensors take more than each device has."""
+        from ..errors import PlanError
+        from ..runtime.memory_limit import shortfall
+
+        refused = None if self.memory_bytes is None else shortfall(memory, self.memory_bytes)
+        if refused is not None:
+            raise PlanError(refused)
+
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
         """What there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.traffic import traffic

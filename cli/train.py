@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
 )
+@click.option("--memory", help="What each worker may hold, such as 12GB: what takes more is refused.")
 @json_option
 def command(
     name: str,
@@ -49,6 +50,7 @@ def command(
     resume: bool,
     method: str,
     detect_nan: bool,
+    memory: str | None,
     as_json: bool,
 ) -> None:
     """Train NAME over WORKERS workers: wresnet or mlp on handwritten digits, lstm on Python's help texts."""
@@ -83,7 +85,8 @@ def command(
         report.epoch(epoch, recipe.epochs)
 
     context = [cpu(worker) for worker in range(workers)]
-    with Module(model.symbol, context, method=method, seed=seed, detect_nan=detect_nan) as module, report:
+    trained = Module(model.symbol, context, method=method, seed=seed, detect_nan=detect_nan, memory=memory)
+    with trained as module, report:
         report.start(f"{model.name}, {recipe.about}, over {workers} workers")
         executor = module.bind(train.shapes, recipe.optimizer)
         graph = executor.partitioned.graph

@@ -13,6 +13,7 @@ from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from .memory import plan_memory
+from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
 from .numpy_engine import NumpyEngine
 from .schedule import schedule
@@ -26,8 +27,8 @@ class Executor:
 
     `memory` is the memory plan. `threads` and `watchdog_seconds` (how long no worker may make progress
     before the run is given up) are the engine's. `timed` makes it measure every instruction, `detect_nan`
-    makes a result that is not a number an error of the operation that made it. Use it as a context manager,
-    or call `close`.
+    makes a result that is not a number an error of the operation that made it. What does not keep to
+    `memory_limit` is an ExecutionError before anything runs. Use it as a context manager, or call `close`.
     """
 
     def __init__(
@@ -38,9 +39,12 @@ class Executor:
         watchdog_seconds: float = WATCHDOG_SECONDS,
         timed: bool = False,
         detect_nan: bool = False,
+        memory_limit: MemoryLimit | None = None,
     ) -> None:
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
+        if memory_limit is not None:
+            memory_limit.check(self.memory)
         self._tensors = {tensor.name: tensor for tensor in partitioned.graph.tensors}
         self._lasting = {tensor.index for tensor in partitioned.graph.tensors if tensor.role.persistent}
         self._lasting.update(partitioned.graph.outputs)
@@ -54,6 +58,13 @@ class Executor:
             seconds=self._seconds,
             detect_nan=detect_nan,
         )
+        if memory_limit is not None:
+            self._check(memory_limit)
+
+    @property
+    def held_bytes(self) -> tuple[int, ...]:
+        """The memory of each worker: its arena and the workspace of its kernels."""
+        return tuple(map(sum, zip(self.memory.arena_bytes, self._engine.workspace_bytes, strict=True)))
 
     @property
     def fetched_bytes(self) -> int:
@@ -68,9 +79,7 @@ class Executor:
     @property
     def peak_bytes_per_worker(self) -> int:
         """The most memory that any worker holds: its arena and the workspace of its kernels."""
-        return max(
-            map(sum, zip(self.memory.arena_bytes, self._engine.workspace_bytes, strict=True)), default=0
-        )
+        return max(self.held_bytes, default=0)
 
     @property
     def operator_seconds(self) -> dict[str, float]:
@@ -142,6 +151,14 @@ class Executor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _check(self, limit: MemoryLimit) -> None:
+        """Now that kernels are prepared, and nothing has touched the memory yet."""
+        try:
+            limit.check(self.memory, self._engine.workspace_bytes)
+        except ExecutionError:
+            self.close()
+            raise
 
     def _find(self, name: str) -> Tensor:
         tensor = self._tensors.get(name)

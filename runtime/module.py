@@ -31,6 +31,7 @@ from .initializer import WeightRule, Xavier
 from .interrupts import Interrupts
 from .keeper import Keeper, run_settings
 from .learning_rate import Constant, LearningRate, fed_rate
+from .memory_limit import MemoryLimit
 from .metrics import Metric, Tally, get_metric
 from .parameters import Parameters
 from .progress import Epoch, Progress, Standing
@@ -58,7 +59,9 @@ class Module:
     `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies
     search and lowering. `parameters` are start values by name, in place of the initializer's. With
     `detect_nan` the first operation whose result is not a number stops the workers and is named; every
-    result is read once more for it. Threads and memory are held until `close`; a module is a context manager.
+    result is read once more for it. A worker holds `memory_bytes` at most, training and evaluation together;
+    what would take more is an ExecutionError before it runs. Threads and memory are held until `close`; a
+    module is a context manager.
     """
 
     def __init__(
@@ -72,12 +75,14 @@ class Module:
         seed: int = 0,
         threads: int | None = None,
         detect_nan: bool = False,
+        memory_bytes: int | None = None,
     ) -> None:
         self.symbol = symbol
         self.workers = worker_count(context)
         self._lower = lower
         self._threads = threads
         self._detect_nan = detect_nan
+        self._memory_bytes = memory_bytes
         self._parameters = Parameters(symbol, initializer or Xavier(), seed, parameters or {})
         self._training: _Bound | None = None
         self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
@@ -177,7 +182,20 @@ class Module:
 
     def _executor(self, graph: Graph) -> Executor:
         partitioned = self._lower(graph, self.workers)
-        return Executor(partitioned, threads=self._threads, detect_nan=self._detect_nan)
+        return Executor(
+            partitioned,
+            threads=self._threads,
+            detect_nan=self._detect_nan,
+            memory_limit=self._memory_limit(),
+        )
+
+    def _memory_limit(self) -> MemoryLimit | None:
+        """What another executor may take beside those that are bound."""
+        if self._memory_bytes is None:
+            return None
+        bound = [*self._evaluators.values(), *([] if self._training is None else [self._training])]
+        held = [each.executor.held_bytes for each in bound]
+        return MemoryLimit(self._memory_bytes, tuple(map(sum, zip(*held, strict=True))))
 
     def _begin(self, keeper: Keeper, standing: Standing, resume: bool) -> None:
         """Start a run that is kept, or take up the one that was."""
@@ -233,6 +251,7 @@ class Module:
             )
             if bound is not None:
                 bound.executor.close()
+                del self._evaluators[made_for]
             executor = self._executor(graph)
             bound = self._evaluators[made_for] = _Bound(dict(shapes), None, frozenset(), executor, step=-1)
         if bound.step != self._step or gradients is not None:
