@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
 )
+@click.option(
+    "--accumulate",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Equal parts in which a batch is worked off, in the memory of one.",
+)
 @click.option("--memory", help="What each worker may hold, such as 12GB: what takes more is refused.")
 @json_option
 def command(
@@ -50,6 +57,7 @@ def command(
     resume: bool,
     method: str,
     detect_nan: bool,
+    accumulate: int,
     memory: str | None,
     as_json: bool,
 ) -> None:
@@ -88,7 +96,7 @@ def command(
     trained = Module(model.symbol, context, method=method, seed=seed, detect_nan=detect_nan, memory=memory)
     with trained as module, report:
         report.start(f"{model.name}, {recipe.about}, over {workers} workers")
-        executor = module.bind(train.shapes, recipe.optimizer)
+        executor = module.bind(train.shapes, recipe.optimizer, accumulate=accumulate)
         graph = executor.partitioned.graph
         history = module.fit(
             train,
@@ -97,6 +105,7 @@ def command(
             optimizer=recipe.optimizer,
             learning_rate=Cosine(recipe.learning_rate, steps, warmup_steps=min(10, steps // 10)),
             metric=recipe.metrics,
+            accumulate=accumulate,
             on_step=on_step,
             on_epoch=on_epoch,
             checkpoint=checkpoint,

@@ -9,13 +9,17 @@ from ..operators.bound import BoundOperator
 
 
 class Role(StrEnum):
-    """What a tensor is for; the first five live across iterations."""
+    """What a tensor is for; the first six live across iterations.
+
+    An accumulator sums a parameter's gradients over the micro-batches of one update.
+    """
 
     DATA = "data"
     PARAMETER = "parameter"
     STATE = "state"
     AUXILIARY = "auxiliary"
     SCALAR = "scalar"
+    ACCUMULATOR = "accumulator"
     ACTIVATION = "activation"
     GRADIENT = "gradient"
 
@@ -70,3 +74,9 @@ class Graph:
     tensors: tuple[Tensor, ...]
     operations: tuple[Operation, ...]
     outputs: tuple[int, ...]
+
+    def learns(self, operation: Operation) -> bool:
+        """Whether an operation overwrites a parameter or the optimizer's state."""
+        aliases = [self.tensors[output].alias for output in operation.outputs]
+        roles = {self.tensors[alias].role for alias in aliases if alias is not None}
+        return not roles.isdisjoint((Role.PARAMETER, Role.STATE))

@@ -18,6 +18,7 @@ from .shapes import complete, infer_symbol
 from .symbol import Symbol
 
 LEARNING_RATE = "learning_rate"
+MICRO_BATCH = "micro_batch"
 
 
 def inference_graph(
@@ -35,6 +36,7 @@ def training_graph(
     *,
     fixed: Collection[str] = (),
     heads: bool = False,
+    micro_batches: int = 1,
     name: str | None = None,
     dtype: str = "float32",
 ) -> Graph:
@@ -45,13 +47,17 @@ def training_graph(
     The learning rate is a tensor `learning_rate` of shape (1,), times each `__lr_mult__`. Raises ShapeError,
     OperatorError, and GraphError where no output is a loss; with `heads` gradients are then fed, as for
     `gradient_graph`.
+
+    With several `micro_batches` the graph is that of one of them, and `shapes` are its: gradients are summed
+    in tensors that persist, which the updates read. The tensor `micro_batch` of shape (1,) is fed the number
+    of the micro-batch, from 0, where sums begin; updates are to run with the last one alone (`Graph.learns`).
     """
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     losses = _losses(expansion)
     if not losses and not heads:
         raise _no_loss(symbol)
     fed = {} if losses else _heads(builder, expansion, losses)
-    updates = _Updates(builder, get_optimizer(optimizer), _batch(shapes))
+    updates = _Updates(builder, get_optimizer(optimizer), _batch(shapes), micro_batches)
     variables = {node.name: node for node in symbol.nodes if node.is_variable}
     trained = {
         expansion.variables[name]: variables[name]
@@ -149,18 +155,38 @@ def _multiplier(node: Node, key: str, default: float) -> float:
 class _Updates:
     """Adds an update operation for each parameter; the optimizer's state and scalars with it."""
 
-    def __init__(self, builder: GraphBuilder, optimizer: Optimizer, batch: int) -> None:
+    def __init__(self, builder: GraphBuilder, optimizer: Optimizer, batch: int, micro_batches: int) -> None:
         self.builder = builder
         self.optimizer = optimizer
         self.operator: Operator = optimizer.resolve()
-        self.rescale = 1.0 / batch if optimizer.rescale is None else optimizer.rescale
+        self.rescale = 1.0 / (batch * micro_batches) if optimizer.rescale is None else optimizer.rescale
+        self.accumulates = micro_batches > 1
         self.scalars: dict[str, int] = {}
         self.rates: dict[float, int] = {}
 
     def add(self, parameters: Mapping[Node, tuple[int, int]]) -> None:
         """Update each parameter's tensor by its gradient."""
         for node, (weight, gradient) in parameters.items():
-            self.update(node, weight, gradient)
+            total = self.accumulate(node, gradient) if self.accumulates else gradient
+            self.update(node, weight, total)
+
+    def accumulate(self, node: Node, gradient: int) -> int:
+        """The sum of a parameter's gradients over the micro-batches so far."""
+        builder = self.builder
+        shape = builder.tensors[gradient].shape
+        total = builder.tensor(f"total(grad({node.name}))", shape, Role.ACCUMULATOR)
+        given = {"total": total, "grad": gradient, "micro_batch": self.scalar(MICRO_BATCH)}
+        shapes = {argument: builder.tensors[index].shape for argument, index in given.items()}
+        (stage,) = registry.get("accumulate_update").stages({}, shapes)
+        (summed,) = builder.apply(
+            f"accumulate(grad({node.name}))",
+            stage,
+            [given[argument] for argument in stage.inputs],
+            [f"updated({builder.tensors[total].name})"],
+            phase=Phase.UPDATE,
+            aliases=[total],
+        )
+        return summed
 
     def update(self, node: Node, weight: int, gradient: int) -> None:
         builder = self.builder

@@ -29,6 +29,16 @@ class Batch:
         """Samples, those that fill the batch included."""
         return len(next(iter(self.data.values())))
 
+    def parts(self, count: int) -> Iterator[Batch]:
+        """The batch in `count` equal parts, in order; the rows that fill it may be all of the last ones."""
+        size = self.size // count
+        for start in range(0, size * count, size):
+            yield Batch(
+                {name: array[start : start + size] for name, array in self.data.items()},
+                {name: array[start : start + size] for name, array in self.label.items()},
+                min(max(self.valid - start, 0), size),
+            )
+
 
 class ArrayIterator:
     """Cuts arrays `[sample, ...]` into batches of one size.

@@ -100,9 +100,12 @@ class Executor:
         """Whether the graph has a tensor of this name; what nothing needs is not in it."""
         return name in self._tensors
 
-    def run(self) -> None:
-        """Run one iteration. Raises ExecutionError that names worker, operation and iteration."""
-        self._engine.run()
+    def run(self, updates: bool = True) -> None:
+        """Run one iteration. Raises ExecutionError that names worker, operation and iteration.
+
+        Without `updates` a graph that sums gradients over micro-batches learns nothing yet.
+        """
+        self._engine.run(updates)
 
     def write(self, name: str, value: npt.ArrayLike) -> None:
         """Scatter a whole tensor to the workers that own parts of it.

@@ -42,6 +42,11 @@ class Tally:
         self.rows += values.size
         return self.metric.finish(batch / values.size)
 
+    def merge(self, other: Tally) -> None:
+        """Count what another tally of the metric has counted."""
+        self.total += other.total
+        self.rows += other.rows
+
     @property
     def value(self) -> float:
         """The metric over everything counted; NaN before anything is."""

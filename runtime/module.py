@@ -19,7 +19,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.partitioned import PartitionedGraph
 from ..dataflow.symbol import Symbol
-from ..dataflow.training import LEARNING_RATE, gradient_graph, inference_graph, training_graph
+from ..dataflow.training import gradient_graph, inference_graph, training_graph
 from ..errors import DataError
 from ..operators.kernel import Array
 from .checkpoint import CheckpointFolder
@@ -33,8 +33,9 @@ from .keeper import Keeper, run_settings
 from .learning_rate import Constant, LearningRate, fed_rate
 from .memory_limit import MemoryLimit
 from .metrics import Metric, Tally, get_metric
-from .parameters import Parameters
+from .parameters import Parameters, optimizer_state
 from .progress import Epoch, Progress, Standing
+from .training_step import Stepped, micro_shapes, train_step
 
 __all__ = ["Epoch", "Module", "Progress"]
 
@@ -42,13 +43,25 @@ Lower = Callable[[Graph, int], PartitionedGraph]
 Metrics = str | Metric | Sequence[str | Metric]
 
 
+@dataclass(frozen=True, slots=True)
+class _Purpose:
+    """What an executor was made for. `shapes` are those of a whole batch."""
+
+    shapes: Mapping[str, Shape]
+    optimizer: Optimizer | None = None
+    fixed: frozenset[str] = frozenset()
+    micro_batches: int = 1
+
+    def learns_like(self, other: _Purpose) -> bool:
+        """Whether the same is learned in the same manner, from other batches at most."""
+        return (self.optimizer, self.fixed) == (other.optimizer, other.fixed)
+
+
 @dataclass(slots=True)
 class _Bound:
     """An executor, what it was made for, and the training step whose parameters it holds."""
 
-    shapes: Mapping[str, Shape]
-    optimizer: Optimizer | None
-    fixed: frozenset[str]
+    purpose: _Purpose
     executor: Executor
     step: int
 
@@ -95,24 +108,33 @@ class Module:
         optimizer: Optimizer | str = "sgd",
         fixed: Collection[str] = (),
         heads: bool = False,
+        accumulate: int = 1,
     ) -> Executor:
         """The executor of the training graph: partitioned, in memory, with start values.
 
         `shapes` are those of one batch, data and labels; parameters named in `fixed` are not trained;
-        `heads` is `training_graph`'s. Made anew where any of these differs from the last call's; then what
-        was learned is kept, and the optimizer's state and step start again.
+        `heads` is `training_graph`'s. A batch is worked off in `accumulate` micro-batches, whose gradients
+        are summed up. Made anew where any of these differs from the last call's; then what was learned is
+        kept. So are the optimizer's state and step where only batches differ; else they start again.
         """
         settings = get_optimizer(optimizer)
+        purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate)
         bound = self._training
-        made_for = (shapes, settings, frozenset(fixed))
-        if bound is not None and (bound.shapes, bound.optimizer, bound.fixed) == made_for:
+        if bound is not None and bound.purpose == purpose:
             return bound.executor
-        graph = training_graph(self.symbol, shapes, settings, fixed=fixed, heads=heads)
+        micro = micro_shapes(shapes, accumulate)
+        graph = training_graph(
+            self.symbol, micro, settings, fixed=fixed, heads=heads, micro_batches=accumulate
+        )
+        goes_on = bound is not None and bound.purpose.learns_like(purpose) and not bound.executor.failed
+        state = optimizer_state(bound.executor) if bound is not None and goes_on else {}
+        self._rate_step = self._rate_step if goes_on else 0
         self._unbind_training()
         executor = self._executor(graph)
         self._parameters.store(executor)
-        self._training = _Bound(dict(shapes), settings, frozenset(fixed), executor, self._step)
-        self._rate_step = 0
+        for name, value in state.items():
+            executor.write(name, value)
+        self._training = _Bound(purpose, executor, self._step)
         return executor
 
     def fit(
@@ -124,6 +146,7 @@ class Module:
         optimizer: Optimizer | str = "sgd",
         learning_rate: float | LearningRate = 0.01,
         metric: Metrics = "accuracy",
+        accumulate: int = 1,
         on_step: Callable[[Progress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoint: str | PathLike[str] | None = None,
@@ -131,7 +154,10 @@ class Module:
     ) -> list[Epoch]:
         """Train for `num_epoch` epochs and report each. Runs with the same seeds are bit-identical.
 
-        The rows that fill up an epoch's last batch are trained on, but do not count in metrics. With a folder
+        The rows that fill up an epoch's last batch are trained on, but do not count in metrics. With
+        `accumulate` a batch is worked off in that many equal parts, in the memory of one: their gradients are
+        summed up before the update, so that this is the training on whole batches, but for rounding, where
+        samples do not see each other (as in BatchNorm) and no loss divides by the batch. With a folder
         as `checkpoint` the run is saved there after every epoch, and when it is interrupted from the keyboard
         (a second interrupt stops at once); with `resume` it goes on from there, over any number of workers,
         and epochs trained before count and are reported too. Raises ExecutionError naming worker, operation
@@ -140,7 +166,7 @@ class Module:
         rate = Constant(learning_rate) if isinstance(learning_rate, int | float) else learning_rate
         metrics = _metrics(metric)
         settings = get_optimizer(optimizer)
-        executor = self.bind(train_data.shapes, settings)
+        executor = self.bind(train_data.shapes, settings, accumulate=accumulate)
         standing = Standing([Tally(m) for m in metrics], self._rate_step)
         if resume and checkpoint is None:
             raise DataError("resume needs the folder of the checkpoints; name it as checkpoint")
@@ -158,25 +184,29 @@ class Module:
                 for batch in islice(train_data.epoch(standing.epoch), standing.batch, None):
                     begun = time.perf_counter()
                     now = rate(self._rate_step)
-                    self.step(executor, batch, fed_rate(settings, now, self._rate_step))
+                    fed = fed_rate(settings, now, self._rate_step)
+                    done = self.step(executor, batch, fed, standing.tallies)
                     standing.batch, standing.rate_step = standing.batch + 1, self._rate_step
-                    values = tally(executor, batch, standing.tallies)
                     if on_step is not None:
                         ended = time.perf_counter()
                         epoch, step = standing.epoch, standing.epoch * len(train_data) + standing.batch
-                        total, moved = num_epoch * len(train_data), executor.fetched_bytes
-                        on_step(Progress(epoch, step, total, values, now, batch.valid, ended - begun, moved))
+                        total, taken = num_epoch * len(train_data), ended - begun
+                        on_step(
+                            Progress(
+                                epoch, step, total, done.metrics, now, batch.valid, taken, done.fetched_bytes
+                            )
+                        )
                     if keeper is not None and interrupts.requested:
                         standing.seconds = time.perf_counter() - started
                         keeper.save(standing)
                         raise KeyboardInterrupt
                 evaluation = {} if eval_data is None else self.score(eval_data, metrics)
                 standing.seconds = time.perf_counter() - started
-                done = standing.finish(evaluation)
+                finished = standing.finish(evaluation)
                 if keeper is not None:
                     keeper.save(standing)
                 if on_epoch is not None:
-                    on_epoch(done)
+                    on_epoch(finished)
                 interrupts.check()
         return standing.history
 
@@ -206,14 +236,15 @@ class Module:
         self._rate_step = standing.rate_step
         self._step += 1
 
-    def step(self, executor: Executor, batch: Batch, rate: float) -> None:
-        """One training iteration on what `bind` gave; `rate` is what the learning rate tensor is fed."""
-        feed(executor, batch)
-        if executor.has(LEARNING_RATE):
-            executor.write(LEARNING_RATE, [rate])
+    def step(
+        self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
+    ) -> Stepped:
+        """One training step on what `bind` gave; see `train_step`."""
+        assert self._training is not None, "step needs bind"
         self._step += 1
-        executor.run()
+        done = train_step(executor, batch, self._training.purpose.micro_batches, rate, tallies)
         self._rate_step += 1
+        return done
 
     def score(self, data: ArrayIterator, metric: Metrics = "accuracy") -> dict[str, float]:
         """Metrics over one pass of the data; rows that fill up the last batch do not count."""
@@ -243,7 +274,7 @@ class Module:
         """
         made_for = None if gradients is None else tuple(gradients)
         bound = self._evaluators.get(made_for)
-        if bound is None or bound.shapes != shapes:
+        if bound is None or bound.purpose.shapes != shapes:
             graph = (
                 inference_graph(self.symbol, shapes)
                 if gradients is None
@@ -253,7 +284,7 @@ class Module:
                 bound.executor.close()
                 del self._evaluators[made_for]
             executor = self._executor(graph)
-            bound = self._evaluators[made_for] = _Bound(dict(shapes), None, frozenset(), executor, step=-1)
+            bound = self._evaluators[made_for] = _Bound(_Purpose(dict(shapes)), executor, step=-1)
         if bound.step != self._step or gradients is not None:
             self._load()
             self._parameters.store(bound.executor)
@@ -309,7 +340,7 @@ class Module:
         """Shapes of everything that was fed in training, for data that comes without labels."""
         if self._training is None:
             return {}
-        return {name: (batch_size, *shape[1:]) for name, shape in self._training.shapes.items()}
+        return {name: (batch_size, *shape[1:]) for name, shape in self._training.purpose.shapes.items()}
 
 
 def _metrics(metric: Metrics) -> list[Metric]:

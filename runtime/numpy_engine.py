@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
+from .gate import UpdateGate
 from .memory import MemoryPlan
 from .nan_watch import watched
 from .preparation import allocate, place_of, prepare
@@ -56,6 +57,10 @@ class NumpyEngine:
             self._steps = [
                 watched(partitioned, self.buffers, worker, steps) for worker, steps in enumerate(self._steps)
             ]
+        self._gate = UpdateGate()
+        self._steps = [
+            self._gate.gated(partitioned, worker, steps) for worker, steps in enumerate(self._steps)
+        ]
         if seconds is not None:
             self._steps = [seconds.timed(worker, steps) for worker, steps in enumerate(self._steps)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
@@ -82,8 +87,8 @@ class NumpyEngine:
         """Whether an iteration stopped half way: a worker failed or hung, or the user interrupted."""
         return self._failure is not None
 
-    def run(self) -> None:
-        """Run one iteration.
+    def run(self, updates: bool = True) -> None:
+        """Run one iteration; without `updates` what a graph with micro-batches learns waits for another one.
 
         Raises ExecutionError that names the worker, the operation and the iteration; afterwards, and after an
         interrupt, tensors may be half updated and the engine refuses to run.
@@ -92,6 +97,7 @@ class NumpyEngine:
             raise ExecutionError(f"this executor stopped earlier ({self._failure}); make a new one")
         if not self._finalizer.alive:
             raise ExecutionError("this executor is closed; make a new one")
+        self._gate.open = updates
         for traffic in self._traffic:
             traffic.nbytes = 0
         try:

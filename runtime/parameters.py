@@ -55,9 +55,14 @@ class Parameters:
             self.values[tensor.name] = executor.read(tensor.name)
 
 
+def optimizer_state(executor: Executor) -> dict[str, Array]:
+    """What the optimizer keeps for each parameter, whole tensors by name."""
+    return {tensor.name: executor.read(tensor.name) for tensor in _of_roles(executor, Role.STATE)}
+
+
 def _learned(executor: Executor) -> list[Tensor]:
-    return [
-        tensor
-        for tensor in executor.partitioned.graph.tensors
-        if tensor.alias is None and tensor.role in (Role.PARAMETER, Role.AUXILIARY)
-    ]
+    return _of_roles(executor, Role.PARAMETER, Role.AUXILIARY)
+
+
+def _of_roles(executor: Executor, *roles: Role) -> list[Tensor]:
+    return [t for t in executor.partitioned.graph.tensors if t.alias is None and t.role in roles]

@@ -16,6 +16,7 @@ from ...operators.kernel import Array
 from ...runtime.executor import Executor
 from ...runtime.feeding import valid_rows
 from ...runtime.learning_rate import fed_rate
+from ...runtime.parameters import optimizer_state
 from .. import metric as mx_metric
 from .. import model, random
 from ..context import as_list
@@ -27,7 +28,7 @@ from ..optimizer import Optimizer, create
 from .base_module import BaseModule, Params
 from .inputs import Inputs, described
 from .iteration import Iteration
-from .values import read_states, start_values, write_states
+from .values import start_values, write_states
 
 UPDATES = "num_update"
 
@@ -301,7 +302,7 @@ class Module(BaseModule):
     def optimizer_states(self) -> dict[str, Array]:
         """What the optimizer keeps, whole tensors by name."""
         executor, optimizer = self._trained("optimizer_states")
-        return {**read_states(executor), UPDATES: np.array([optimizer.num_update], np.int64)}
+        return {**optimizer_state(executor), UPDATES: np.array([optimizer.num_update], np.int64)}
 
     def set_optimizer_states(self, values: Mapping[str, Array]) -> None:
         """Overwrite what the optimizer keeps. Raises DataError where it is of another optimizer."""

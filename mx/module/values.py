@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...dataflow.graph import Role
 from ...dataflow.naming import suggestion
 from ...errors import DataError
 from ...operators.kernel import Array
 from ...runtime.executor import Executor
+from ...runtime.parameters import optimizer_state
 from ..initializer import InitDesc
 from ..ndarray.array import NDArray, as_array
 
@@ -46,20 +46,10 @@ def start_values(
     return values
 
 
-def read_states(executor: Executor) -> dict[str, Array]:
-    """What the optimizer keeps for each parameter."""
-    return {name: executor.read(name) for name in _names(executor)}
-
-
 def write_states(executor: Executor, values: Mapping[str, Array]) -> None:
     """Overwrite what the optimizer keeps. Raises DataError where it is of another optimizer."""
-    different = set(_names(executor)) ^ set(values)
+    different = set(optimizer_state(executor)) ^ set(values)
     if different:
         raise DataError(f"optimizer state '{min(different)}' is on one side only: another optimizer's")
     for name, array in values.items():
         executor.write(name, array)
-
-
-def _names(executor: Executor) -> list[str]:
-    tensors = executor.partitioned.graph.tensors
-    return [t.name for t in tensors if t.role is Role.STATE and t.alias is None]

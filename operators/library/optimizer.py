@@ -2,7 +2,8 @@
 
 The learning rate is a tensor of one element, because it changes between iterations. Otherwise attributes
 and arithmetic are MXNet's, and Loshchilov and Hutter's for adamw_update, whose decay is no part of the
-gradient. The `mp_` forms update a master copy, which the weight then repeats.
+gradient. The `mp_` forms update a master copy, which the weight then repeats. `accumulate_update` sums
+gradients over micro-batches, numbered from 0, where the sum begins anew.
 """
 
 from __future__ import annotations
@@ -79,6 +80,11 @@ RMSPROP_ALEX_CHANGE = (
     "- square(gamma1 * g[*i] + (1 - gamma1) * {step}) + epsilon)"
 )
 
+ACCUMULATE = """
+def accumulate_update(total, grad, micro_batch):
+    return lambda *i: where(micro_batch[0] > 0, total[*i], 0) + grad[*i]
+"""
+
 RESCALED = "(rescale_grad * grad[*i])"
 DECAYED = "(rescale_grad * grad[*i] + wd * weight[*i])"
 
@@ -131,6 +137,13 @@ MOMENTS = (number("beta1", 0.9), number("beta2", 0.999), number("epsilon", 1e-8)
 CLIP_WEIGHTS = number("clip_weights", -1.0)
 
 OPERATORS = (
+    Operator(
+        name="accumulate_update",
+        definition=Fixed(lambda attributes: variant(ACCUMULATE)),
+        argument_names=arguments("total", "grad", "micro_batch"),
+        overwrites=("total",),
+        example=Example({"total": (2, 3), "grad": (2, 3), "micro_batch": (1,)}),
+    ),
     _update("sgd_update", _definition(SGD, RESCALED), ()),
     _update("sgd_mom_update", _definition(SGD_MOMENTUM, RESCALED), ("mom",), MOMENTUM),
     _update("mp_sgd_update", _definition(SGD_MASTER, RESCALED), ("weight32",)),

@@ -108,3 +108,11 @@ def test_updates_may_overwrite_what_they_read(name: str) -> None:
     bound = stage.bind(operator.example.shapes)
     assert set(operator.overwrites) & bound.reads <= bound.in_place
     assert len(operator.overwrites) == len(bound.output_shapes) == len(operator.outputs({}))
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, GRAD), (1, FIRST + GRAD), (7, FIRST + GRAD)])
+def test_a_sum_begins_with_the_first_micro_batch(number: int, expected: np.ndarray) -> None:
+    """Whatever an earlier sum has left, infinities too."""
+    before = FIRST if number else np.full_like(FIRST, np.inf)
+    tensors = {"total": before, "grad": GRAD, "micro_batch": np.array([float(number)])}
+    np.testing.assert_array_equal(update("accumulate_update", tensors)[0], expected)
