@@ -12,6 +12,8 @@ from ...tdl import ast
 from ..kernel import KernelCall
 from .roles import cut, output_ranges, require_roles, tensor_ranges, unfit
 
+LAST = np.iinfo(np.intp).max
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingGradient:
@@ -30,21 +32,49 @@ class EmbeddingGradient:
         first, stop = output_ranges(call)[0]
         last = call.bound.output_shapes[0][0] - 1
         out, count, row = call.outputs[0], prod(indices.shape), gradient.shape[indices.ndim :]
+        space = call.workspace
+        chosen, floors = (space.array(indices.shape, indices.dtype) for _ in range(2))
+        held, wrong = (space.array(indices.shape, np.bool_) for _ in range(2))
+        order, keys, starts, targets = (space.array((count,), np.intp) for _ in range(4))
+        begins = space.array((count,), np.bool_)
+        rows, sorted_rows, sums = (space.array((count, *row), gradient.dtype) for _ in range(3))
+        places = np.arange(count)
+        space.keep([places])
 
         def run() -> None:
+            """No array is made: where something is left out, its place sorts behind all others."""
             out.fill(0)
-            chosen = indices.reshape(count)
+            np.copyto(chosen, indices)
             if picking.clipped:
-                chosen = np.clip(chosen, 0, last)
-            held = np.greater_equal(chosen, first) & np.less(chosen, stop)
-            picked = np.flatnonzero(held & np.equal(chosen, np.floor(chosen)))
-            if len(picked) == 0:
+                np.clip(chosen, 0, last, out=chosen)
+            np.greater_equal(chosen, first, out=held)
+            np.logical_and(held, np.less(chosen, stop, out=wrong), out=held)
+            np.floor(chosen, out=floors, casting="unsafe")
+            np.logical_and(held, np.equal(chosen, floors, out=wrong), out=held)
+            picked = int(np.count_nonzero(held))
+            if picked == 0:
                 return
-            order = picked[np.argsort(chosen[picked], kind="stable")]
-            targets = chosen[order].astype(np.intp) - first
-            starts = np.flatnonzero(np.diff(targets, prepend=-1))
-            rows = gradient.reshape(count, *row)
-            out[targets[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+            # index and place in one number, so that rows of one index stay in order
+            np.logical_not(held, out=wrong)
+            np.copyto(floors, first, where=wrong)
+            np.subtract(floors, first, out=keys.reshape(indices.shape), casting="unsafe")
+            np.multiply(keys, count, out=keys)
+            np.add(keys, places, out=keys)
+            np.copyto(keys, LAST, where=wrong.reshape(count))
+            keys.sort()
+            np.remainder(keys[:picked], count, out=order[:picked])
+            np.floor_divide(keys[:picked], count, out=targets[:picked])
+            begins[0] = True
+            np.not_equal(targets[1:picked], targets[: picked - 1], out=begins[1:picked])
+            runs = int(np.count_nonzero(begins[:picked]))
+            starts[:picked].fill(LAST)
+            np.copyto(starts[:picked], places[:picked], where=begins[:picked])
+            starts[:picked].sort()
+            np.copyto(rows.reshape(gradient.shape), gradient)
+            np.take(rows, order[:picked], axis=0, out=sorted_rows[:picked], mode="clip")
+            np.add.reduceat(sorted_rows[:picked], starts[:runs], axis=0, out=sums[:runs])
+            np.take(targets[:picked], starts[:runs], out=keys[:runs], mode="clip")
+            out[keys[:runs]] = sums[:runs]
 
         return run
 
