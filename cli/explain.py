@@ -14,7 +14,7 @@ from .planned import Planned, planned_options
 
 @click.command("explain")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.argument("name", metavar="TENSOR|OPERATOR")
+@click.argument("name", metavar="[TENSOR|OPERATOR]", required=False)
 @click.argument("model", required=False)
 @click.option(
     "--as",
@@ -26,7 +26,7 @@ from .planned import Planned, planned_options
 @json_option
 def command(
     plan: Path,
-    name: str,
+    name: str | None,
     model: str | None,
     what: str | None,
     batch: int | None,
@@ -36,14 +36,24 @@ def command(
 ) -> None:
     """Say what PLAN chose for TENSOR or OPERATOR, what it moves, and what every alternative would.
 
-    MODEL is needed only where the plan file does not say what it was made for.
+    Without a name every weight is listed: how it and the data are split, and what moves for either. MODEL is
+    needed only where the plan file does not say what it was made for.
     """
     from ..partitioner import Plan
     from ..partitioner.explain import explain
+    from ..partitioner.layers import folded, layers
     from ..reports import explanation
+    from ..reports import layers as layers_report
 
     found = Plan.load(plan)
     graph = Planned(model, batch, dict(shapes), optimizer).graph(found)
+    if name is None:
+        found_layers = layers(graph, found)
+        if as_json:
+            click.echo(json.dumps({"layers": [dataclasses.asdict(layer) for layer in found_layers]}))
+        else:
+            layers_report.show(folded(found_layers))
+        return
     result = explain(graph, found, name, what)  # type: ignore[arg-type]
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(result)))

@@ -1,0 +1,162 @@
+"""A plan weight by weight: how each is split, and what moves for it and beside it (Tofu, figure 11)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ..dataflow.graph import Graph, Operation, Phase, Role
+from .plan import Plan
+from .recount import count
+from .splits import SplitLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A weight, and the operations that read it or make its gradient.
+
+    `weight_parts` are the parts by dimension of the weight, `data_parts` those of the largest other input of
+    the first operation that reads it, and `variables` the parts by index variable of that operation. Bytes
+    are moved in one iteration: for the weight, its gradient and its state, and for all else that the
+    operations touch.
+    """
+
+    weight: str
+    shape: tuple[int, ...]
+    weight_parts: tuple[int, ...]
+    operator: str
+    uses: int
+    variables: tuple[tuple[str, int], ...]
+    data_parts: tuple[int, ...]
+    weight_bytes: int
+    activation_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Layers in a row that come `times` times, alike but for their names."""
+
+    layers: tuple[Layer, ...]
+    times: int
+
+
+LONGEST_BLOCK = 8
+"""Layers in a repeated block, at most."""
+
+
+def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
+    """A layer for every weight of two dimensions or more, in the order of their use.
+
+    Raises PlanError for a plan of another graph.
+    """
+    plan.check_graph(graph)
+    moved: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+        moved[entry.operation][entry.tensor] += entry.bytes
+    families = _families(graph)
+    touching: dict[int, list[Operation]] = defaultdict(list)
+    for operation in graph.operations:
+        for tensor in dict.fromkeys((*operation.inputs, *operation.outputs)):
+            if tensor in families:
+                touching[families[tensor]].append(operation)
+    found = []
+    for weight, operations in touching.items():
+        first = next((o for o in operations if o.phase is Phase.FORWARD), None)
+        if first is None:
+            continue
+        family = {graph.tensors[t].name for t, owner in families.items() if owner == weight}
+        bytes_by_side = [0, 0]
+        for name in dict.fromkeys(operation.name for operation in operations):
+            for touched, moving in moved[name].items():
+                bytes_by_side[touched not in family] += moving
+        found.append(_layer(graph, plan, weight, first, operations, bytes_by_side))
+    return tuple(found)
+
+
+def folded(rows: Sequence[Layer]) -> tuple[Repeated, ...]:
+    """The layers with blocks that repeat told once."""
+    keys = [_key(layer) for layer in rows]
+    found: list[Repeated] = []
+    at = 0
+    while at < len(rows):
+        best = (1, 1)
+        for length in range(1, min(LONGEST_BLOCK, (len(rows) - at) // 2) + 1):
+            block, times = keys[at : at + length], 1
+            while keys[at + times * length : at + (times + 1) * length] == block:
+                times += 1
+            if times > 1 and length * (times - 1) > best[0] * (best[1] - 1):
+                best = (length, times)
+        length, times = best
+        found.append(Repeated(tuple(rows[at : at + length]), times))
+        at += length * times
+    return tuple(found)
+
+
+def _families(graph: Graph) -> Mapping[int, int]:
+    """For weights, their gradients and their state the weight: what an update reads and writes."""
+    families = {
+        tensor.index: tensor.index
+        for tensor in graph.tensors
+        if tensor.role is Role.PARAMETER and len(tensor.shape) > 1 and tensor.alias is None
+    }
+    for operation in graph.operations:
+        weights = [tensor for tensor in operation.inputs if families.get(tensor) == tensor]
+        if operation.phase is Phase.UPDATE and len(weights) == 1:
+            shape = graph.tensors[weights[0]].shape
+            for tensor in (*operation.inputs, *operation.outputs):
+                if graph.tensors[tensor].shape == shape:
+                    families[tensor] = weights[0]
+    return families
+
+
+def _layer(
+    graph: Graph,
+    plan: Plan,
+    weight: int,
+    first: Operation,
+    operations: Sequence[Operation],
+    moved: Sequence[int],
+) -> Layer:
+    tensor = graph.tensors[weight]
+    others = [graph.tensors[index] for index in first.inputs if index != weight]
+    data = max(others, key=lambda other: prod(other.shape), default=tensor)
+    parts: dict[str, int] = {}
+    for variable, factor in zip(plan.strategies[first.name], plan.factors, strict=True):
+        if variable is not None:
+            parts[variable] = parts.get(variable, 1) * factor
+    return Layer(
+        tensor.name,
+        tensor.shape,
+        _parts(plan.layouts[tensor.name]),
+        first.bound.description.name,
+        sum(operation.phase is Phase.FORWARD for operation in operations),
+        tuple(parts.items()),
+        _parts(plan.layouts[data.name]),
+        moved[0],
+        moved[1],
+    )
+
+
+def _parts(layout: SplitLayout) -> tuple[int, ...]:
+    """Into how many parts each dimension is cut."""
+    counts = [1] * len(layout.shape)
+    for dimension, factor in zip(layout.dimensions, layout.factors, strict=True):
+        if dimension is not None:
+            counts[dimension] *= factor
+    return tuple(counts)
+
+
+def _key(layer: Layer) -> tuple[object, ...]:
+    """All that two layers must share to be told once."""
+    return (
+        layer.shape,
+        layer.weight_parts,
+        layer.operator,
+        layer.uses,
+        layer.variables,
+        layer.data_parts,
+        layer.weight_bytes,
+        layer.activation_bytes,
+    )

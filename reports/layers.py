@@ -1,0 +1,45 @@
+"""A plan weight by weight, blocks that repeat told once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from ..partitioner.layers import Layer, Repeated
+from .console import wide_console
+from .units import format_bytes
+
+
+def show(blocks: Sequence[Repeated]) -> None:
+    """Print the layers; `640x320/8x3x3` is a weight whose second dimension is cut into 8."""
+    table = Table("weight", "shape", "used by", "split along", "data", "weight moves", "activations move")
+    for block in blocks:
+        for number, layer in enumerate(block.layers):
+            ends = number == len(block.layers) - 1
+            table.add_row(*_row(layer, block, number), end_section=ends)
+    console = wide_console()
+    console.print(table)
+    console.print("shapes show the cuts of each dimension: 64/2 is cut in two; bytes are those of one layer")
+
+
+def _row(layer: Layer, block: Repeated, number: int) -> tuple[str, ...]:
+    times = f" (x{block.times})" if block.times > 1 else ""
+    repeated = f"[bold]{layer.weight}[/]{times}" if not number else layer.weight
+    uses = f", {layer.uses} times" if layer.uses > 1 else ""
+    return (
+        repeated,
+        cut_shape(layer.shape, layer.weight_parts),
+        layer.operator + uses,
+        " ".join(f"{variable}/{parts}" for variable, parts in layer.variables) or "-",
+        " ".join(f"{axis}/{parts}" for axis, parts in enumerate(layer.data_parts) if parts > 1) or "whole",
+        format_bytes(layer.weight_bytes),
+        format_bytes(layer.activation_bytes),
+    )
+
+
+def cut_shape(shape: Sequence[int], parts: Sequence[int]) -> str:
+    """`(64, 3, 7, 7)` with parts `(2, 1, 1, 1)` -> `64/2 x 3 x 7 x 7`."""
+    return " x ".join(
+        f"{extent}/{count}" if count > 1 else str(extent) for extent, count in zip(shape, parts, strict=True)
+    )
