@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -36,8 +35,7 @@ class EmbeddingGradient:
         space = call.workspace
         chosen, floors = (space.array(indices.shape, indices.dtype) for _ in range(2))
         held, wrong = (space.array(indices.shape, np.bool_) for _ in range(2))
-        numbers: list[Any] = [space.array((count,), np.intp) for _ in range(4)]
-        order, keys, starts, targets = numbers
+        order, keys, starts, targets = (space.array((count,), np.intp).view(np.intp) for _ in range(4))
         begins = space.array((count,), np.bool_)
         rows, sorted_rows, sums = (space.array((count, *row), gradient.dtype) for _ in range(3))
         places = np.arange(count)

@@ -213,6 +213,17 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         CheckpointFolder(tmp_path / "nowhere").load()
 
 
+@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "a/../../escaped", "C:\\\\escaped"])
+def test_names_that_are_paths_lead_nowhere(tmp_path: Path, name: str) -> None:
+    """A tensor's name is a key and nothing else: no file but the checkpoint is read or written."""
+    folder = tmp_path / "outer" / "run"
+    folder.mkdir(parents=True)
+    kept = Checkpoint({name: np.ones(3, np.float32)}, {})
+    saved = CheckpointFolder(folder).save(kept)
+    assert_equal(CheckpointFolder(folder).load(), kept)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [saved]
+
+
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     with CheckpointFolder(tmp_path).exclusive(create=True):
         second = CheckpointFolder(tmp_path).exclusive(create=False)

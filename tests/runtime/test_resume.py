@@ -121,6 +121,16 @@ def test_over_another_number_of_workers(tmp_path: Path, uninterrupted: Run, work
     np.testing.assert_allclose(more.losses, uninterrupted.losses[6:], rtol=1e-4)
 
 
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+def test_what_eight_workers_save_any_number_takes_up(tmp_path: Path, workers: int) -> None:
+    Run(8, epochs=1, checkpoint=tmp_path)
+    saved = CheckpointFolder(tmp_path).load()
+    again = Run(workers, epochs=1, checkpoint=tmp_path, resume=True)
+    assert again.parameters
+    for name, value in again.parameters.items():
+        assert value.tobytes() == saved.tensors[name].tobytes()
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="there is no checkpoint"):
         Run(1, checkpoint=tmp_path / "none", resume=True)
