@@ -159,7 +159,8 @@ class _Updates:
         self.builder = builder
         self.optimizer = optimizer
         self.operator: Operator = optimizer.resolve()
-        self.rescale = 1.0 / (batch * micro_batches) if optimizer.rescale is None else optimizer.rescale
+        rescale = 1.0 / (batch * micro_batches) if optimizer.rescale is None else optimizer.rescale
+        self.rescale = float(rescale)  # 1 and 1.0 are one key where descriptions are kept, but two texts
         self.accumulates = micro_batches > 1
         self.scalars: dict[str, int] = {}
         self.rates: dict[float, int] = {}
