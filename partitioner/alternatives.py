@@ -8,6 +8,7 @@ its plan may cost less than that, and its cost is then the bound that is stated.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -16,7 +17,16 @@ from ..analyzer.bound import Bound
 from ..dataflow.graph import Phase, Role
 from .elimination import eliminate
 from .network import Link, Network
-from .recursive import factor_graph, link_costs, next_choices, nothing_split, recursion_bound, steps_of
+from .optimum import least_cost
+from .recursive import (
+    factor_graph,
+    link_costs,
+    next_choices,
+    next_plan,
+    nothing_split,
+    recursion_bound,
+    steps_of,
+)
 from .sequences import Label, all_sequences
 from .solution import Solution, assigned
 from .tables import (
@@ -127,10 +137,10 @@ def _stepwise(
     factors = steps_of(network, workers)
     tables = Tables(factors)
     plan = nothing_split(network, factors)
-    for _ in factors:
+    for step in range(len(factors)):
         operators, tensors = next_choices(network, tables, plan, keep_variables, keep_dimensions)
-        solved = eliminate(*factor_graph(network, tables, operators, tensors))
-        plan = assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum)
+        solved = least_cost(*factor_graph(network, tables, operators, tensors))
+        plan = next_plan(network, plan, step, operators, tensors, solved)
     return _bounded(network, plan)
 
 
@@ -138,7 +148,7 @@ def _bounded(network: Network, plan: Solution) -> Solution:
     if network.objective is not None:
         return plan
     bound = min(recursion_bound(network, plan.factors), plan.cost_bytes)
-    return Solution(plan.factors, plan.strategies, plan.dimensions, plan.cost_bytes, bound)
+    return replace(plan, lower_bound_bytes=bound)
 
 
 def _first(fitting: Dimensions) -> Dimensions:

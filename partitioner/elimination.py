@@ -36,7 +36,11 @@ PIECE_ENTRIES = 1 << 16
 
 
 class WidthError(PlanError):
-    """The graph is too densely connected to be eliminated within the limit."""
+    """The graph is too densely connected to be eliminated: a table would need so many `entries`."""
+
+    def __init__(self, message: str, entries: int) -> None:
+        super().__init__(message)
+        self.entries = entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +250,7 @@ class _FactorGraph:
             done[variable] = True
             entries = size * domains[variable]
             if entries > table_limit:
-                raise WidthError(self._too_large(variable, entries, table_limit))
+                raise WidthError(self._too_large(variable, entries, table_limit), entries)
             largest = max(largest, entries)
             tables = self._tables[variable]
             eliminated.append((variable, tables))

@@ -17,7 +17,7 @@ from .pairwise import EXACT_LIMIT
 from .recursive import factor_graph
 from .refine import refine
 from .sequences import all_sequences, sequence_count
-from .solution import Solution, assigned
+from .solution import Solution, assigned, unbounded
 from .tables import OperatorChoices, Tables, TensorChoices, operator_choices, splittable, tensor_choices
 
 SEQUENCE_LIMIT = 512
@@ -61,7 +61,9 @@ def _solve(network: Network, plan: Solution, report: Report) -> Solution:
         report(cost, bound)
     bound = max(bound, plan.lower_bound_bytes)
     if assignment is None:
-        return replace(plan, lower_bound_bytes=bound)
+        return replace(
+            plan, lower_bound_bytes=bound, unproven=() if bound == plan.cost_bytes else plan.unproven
+        )
     return assigned(
         plan.factors,
         operators,
@@ -69,6 +71,7 @@ def _solve(network: Network, plan: Solution, report: Report) -> Solution:
         pruned.original(assignment),
         cost_bytes=cost,
         lower_bound_bytes=bound,
+        unproven=() if bound == cost else unbounded(plan.unproven),
     )
 
 

@@ -29,6 +29,17 @@ SWEEP_ENTRY_LIMIT = 3 << 30
 BEAMS = (1000, 4000)
 """Widths of the beams that look for a better assignment."""
 
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many entries of tables sweeps may look at, and how many costs each search for a bound computes."""
+
+    sweep_entries: int = SWEEP_ENTRY_LIMIT
+    search_entries: int = ENTRY_LIMIT
+
+
+WHOLE_EFFORT = Effort()
+
 Report = Callable[[int, int], None]
 """Told the cost of the best assignment and the bound whenever one of them improves."""
 
@@ -42,18 +53,25 @@ class Gap:
     assignment: tuple[int, ...] | None
 
 
-def close_gap(domains: Sequence[int], factors: Sequence[Factor], cost: int, report: Report) -> Gap:
+def close_gap(
+    domains: Sequence[int],
+    factors: Sequence[Factor],
+    cost: int,
+    report: Report,
+    effort: Effort = WHOLE_EFFORT,
+) -> Gap:
     """Improve on an assignment that costs `cost`, or prove that none is better. Factors are over pairs."""
-    return _Search(core(domains, factors), cost, report).run()
+    return _Search(core(domains, factors), cost, report, effort).run()
 
 
 class _Search:
-    def __init__(self, whole: Core, cost: int, report: Report) -> None:
+    def __init__(self, whole: Core, cost: int, report: Report, effort: Effort) -> None:
         self._whole = whole
         self._cost = cost
         self._bound = 0
         self._assignment: tuple[int, ...] | None = None
         self._report = report
+        self._effort = effort
         problem = whole.problem
         self._order = linear_order(problem.neighbours(), problem.domains)
 
@@ -62,14 +80,14 @@ class _Search:
         tries = [self._begin(messages, backwards) for backwards in (False, True)]
         best, backwards = min(tries, key=lambda found: found[0].promise)
         best.best = float(self._cost - best.problem.bound)
-        self._close(best, backwards, STATE_LIMITS[1:], ENTRY_LIMIT)
+        self._close(best, backwards, STATE_LIMITS[1:])
         complete = None if self._assignment is None else self._whole.complete(self._assignment)
         return Gap(self._cost, self._bound, complete)
 
     def _sweep(self, problem: Pairwise) -> MessagePassing:
         messages = MessagePassing(problem)
         entries = 2 * sum(table.size for table in problem.tables.values()) * SWEEPS_AT_ONCE
-        for _ in range(max(SWEEP_ENTRY_LIMIT // max(entries, 1), 1)):
+        for _ in range(max(self._effort.sweep_entries // max(entries, 1), 1)):
             before = self._bound
             for _ in range(SWEEPS_AT_ONCE):
                 bound = messages.sweep()
@@ -88,12 +106,12 @@ class _Search:
             if found is not None:
                 self._improve(found, backwards)
         closing = Closing(problem, float(self._cost - problem.bound), lambda _: None)
-        self._close(closing, backwards, STATE_LIMITS[:1], ENTRY_LIMIT)
+        self._close(closing, backwards, STATE_LIMITS[:1])
         return closing, backwards
 
-    def _close(self, closing: Closing, backwards: bool, states: Sequence[int], entries: int) -> None:
+    def _close(self, closing: Closing, backwards: bool, states: Sequence[int]) -> None:
         closing.report = lambda rise: self._prove(closing.problem.bound + int(rise))
-        closing.run(states, entries)
+        closing.run(states, self._effort.search_entries)
         if closing.assignment is not None:
             self._improve(closing.assignment, backwards)
 

@@ -29,8 +29,9 @@ from ..analyzer.region import Boxes, volume
 from ..tdl.ast import Element, Index, Variable
 from ..tdl.traverse import walk
 from .cost import Counts, overlap
-from .elimination import Arithmetic, Factor, eliminate
+from .elimination import Arithmetic, Factor
 from .network import Network
+from .optimum import least_cost
 from .tables import OperatorChoices, TensorChoices
 
 UNIT_LIMIT = 1 << 14
@@ -44,13 +45,13 @@ def first_step_bound(
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
     counted: Sequence[Factor],
-    first_step_bytes: int,
+    least_bytes: int,
     arithmetic: Arithmetic,
 ) -> int:
-    """The bound, given the choices of the first step, its factors (one per link) and their optimum.
+    """The bound, given the choices of the first step, its factors (one per link) and what is proven of them.
 
-    Where every count is already a bound the optimum itself is the answer, else a second elimination over
-    the smaller tables gives it, for which `arithmetic` remembers what the two have in common.
+    Where every count is already a bound that is the answer, else it is what is proven of the smaller tables,
+    for which `arithmetic` remembers what the two have in common.
     """
     refinable = Refinable()
     known: dict[tuple[OperatorChoices, TensorChoices, tuple[str, ...], int], Counts] = {}
@@ -64,9 +65,9 @@ def first_step_bound(
             known[key] = certain_reads(operator, tensor, link.source, refinable) * link.weight
         factors[number] = Factor(counted[number].scope, known[key])
     if not known:
-        return first_step_bytes
+        return least_bytes
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    return int(eliminate(domains, factors, arithmetic=arithmetic).optimum)
+    return least_cost(domains, factors, arithmetic).lower_bound
 
 
 def certain_reads(

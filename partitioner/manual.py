@@ -27,7 +27,7 @@ from .documents import read_document
 from .network import Link, Network
 from .recursive import link_costs, recursive
 from .sequences import candidates
-from .solution import Solution
+from .solution import Solution, unbounded
 from .tables import Dimensions, Strategies, Tables, operator_choices, splittable, tensor_choices
 
 Layouts = Mapping[str, int | Sequence[int | None] | None]
@@ -82,6 +82,7 @@ def manual(network: Network, workers: int) -> Solution:
         strategies=tuple(strategies for strategies, _ in chosen),
         cost_bytes=cost,
         lower_bound_bytes=min(plan.lower_bound_bytes, cost),
+        unproven=unbounded(plan.unproven),
     )
 
 

@@ -147,6 +147,7 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
         cost_bytes=totals[-1],
         step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
         lower_bound_bytes=bound,
+        unproven=solution.unproven,
     )
 
 

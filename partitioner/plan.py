@@ -11,6 +11,7 @@ from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
 from ..errors import PlanError
 from .recount import Contribution, count, count_bytes
+from .solution import UnprovenStep
 from .source import Source
 from .splits import SplitLayout, check_strategies
 from .tables import Strategies
@@ -28,6 +29,8 @@ class Plan:
     iteration; `step_cost_bytes` add up to it. No plan that a recursive search with the same factors and
     the same ties can find costs less than `lower_bound_bytes`. `search_seconds` is None where the plan
     was read from a file, and takes no part in comparison. `source` is where the graph came from, if known.
+    `unproven` are the steps whose choices are not proven to be the best given the steps before, because
+    their problem was too wide to be solved exactly.
     """
 
     fingerprint: str
@@ -41,6 +44,7 @@ class Plan:
     lower_bound_bytes: int
     search_seconds: float | None = field(default=None, compare=False)
     source: Source | None = None
+    unproven: tuple[UnprovenStep, ...] = ()
 
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""

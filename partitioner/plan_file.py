@@ -17,6 +17,7 @@ from typing import TypeVar
 from ..errors import PlanError
 from .documents import JSON_LIMIT_BYTES, parse_json
 from .plan import WORKER_LIMIT, Plan
+from .solution import ENTRIES_COUNTED, UnprovenStep
 from .source import Source
 from .splits import SplitLayout
 from .tables import Strategies
@@ -77,6 +78,8 @@ def encode_plan(plan: Plan) -> str:
         "step_cost_bytes": plan.step_cost_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
     }
+    if plan.unproven:
+        head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
     tensors = {n: {"shape": t.shape, "dimensions": t.dimensions} for n, t in plan.layouts.items()}
@@ -102,7 +105,7 @@ def decode_plan(data: bytes) -> Plan:
         raise PlanError(f'"version" is {version}; this Tofu reads version {VERSION}')
     keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
     expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
-    _expect_keys(head, expected, "the file", optional=("source",))
+    _expect_keys(head, expected, "the file", optional=("source", "unproven"))
     factors = tuple(
         _number(factor, f"factors[{i}]", 2, WORKER_LIMIT)
         for i, factor in enumerate(_typed(head["factors"], list, "factors"))
@@ -134,6 +137,10 @@ def decode_plan(data: bytes) -> Plan:
         step_cost_bytes=steps,
         lower_bound_bytes=_number(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
         source=_source(head["source"]) if "source" in head else None,
+        unproven=tuple(
+            _unproven(step, len(factors), f"unproven[{i}]")
+            for i, step in enumerate(_typed(head.get("unproven", []), list, "unproven"))
+        ),
     )
 
 
@@ -147,6 +154,17 @@ def _source(value: object) -> Source:
         None if batch is None else _number(batch, "source.batch", 1, EXTENT_LIMIT),
         {name: _extents(shape, f"source.shapes[{name!r}]") for name, shape in shapes.items()},
         _typed(entry["optimizer"], str, "source.optimizer"),
+    )
+
+
+def _unproven(value: object, steps: int, place: str) -> UnprovenStep:
+    entry = _object(value, place)
+    _expect_keys(entry, ("step", "table_entries", "lower_bound_bytes"), place)
+    bound = entry["lower_bound_bytes"]
+    return UnprovenStep(
+        _number(entry["step"], f"{place}.step", 0, steps - 1),
+        _number(entry["table_entries"], f"{place}.table_entries", 1, ENTRIES_COUNTED),
+        None if bound is None else _number(bound, f"{place}.lower_bound_bytes", -(1 << 62), 1 << 62),
     )
 
 

@@ -3,7 +3,8 @@
 Every step splits each operation along one index variable and each tensor along one dimension, given all
 earlier steps, at the least number of bytes. A step is a factor graph with one variable per decision and
 one table per link: given an operation's strategy its tensors are independent, so pairs suffice and the
-step's optimum is exact. The steps together need not be optimal, unless there is only one.
+step's optimum is exact unless the graph is too wide, which the plan then says. The steps together need not
+be optimal, unless there is only one.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .cost import Counts
-from .elimination import MIN_PLUS, Arithmetic, Factor, eliminate
+from .elimination import MIN_PLUS, Arithmetic, Factor
 from .lower_bound import first_step_bound
 from .network import Link, Network
-from .solution import Solution, assigned
+from .optimum import Optimum, least_cost
+from .solution import ENTRIES_COUNTED, Solution, UnprovenStep, assigned
 from .tables import (
     KeepDimensions,
     KeepVariables,
@@ -46,7 +48,7 @@ def steps_of(network: Network, workers: int) -> tuple[int, ...]:
 
 
 def recursive(network: Network, workers: int) -> Solution:
-    """Solve one step after the other, each exactly."""
+    """Solve one step after the other, each exactly where it is not too wide."""
     factors = steps_of(network, workers)
     tables = Tables(factors)
     arithmetic = Arithmetic(MIN_PLUS)
@@ -54,14 +56,37 @@ def recursive(network: Network, workers: int) -> Solution:
     for step in range(len(factors)):
         operators, tensors = next_choices(network, tables, plan)
         domains, graph = factor_graph(network, tables, operators, tensors)
-        solved = eliminate(domains, graph, arithmetic=arithmetic)
+        solved = least_cost(domains, graph, arithmetic)
         bound = plan.lower_bound_bytes
         if step == 0 and network.objective is None:
-            bound = _bound(network, operators, tensors, graph, solved.optimum, arithmetic, len(factors))
-        plan = assigned(
-            factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum, lower_bound_bytes=bound
-        )
+            bound = _bound(network, operators, tensors, graph, solved.lower_bound, arithmetic, len(factors))
+        plan = next_plan(network, plan, step, operators, tensors, solved, bound)
     return plan
+
+
+def next_plan(
+    network: Network,
+    plan: Solution,
+    step: int,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    solved: Optimum,
+    bound: int = 0,
+) -> Solution:
+    """The plan after `step`, whose problem is solved; `bound` is a lower bound for every plan."""
+    unproven = plan.unproven
+    if solved.too_wide is not None:
+        proven = solved.lower_bound - plan.cost_bytes if network.objective is None else None
+        unproven += (UnprovenStep(step, min(solved.too_wide, ENTRIES_COUNTED), proven),)
+    return assigned(
+        plan.factors,
+        operators,
+        tensors,
+        solved.assignment,
+        cost_bytes=solved.cost,
+        lower_bound_bytes=bound,
+        unproven=unproven,
+    )
 
 
 def recursion_bound(network: Network, factors: tuple[int, ...]) -> int:
@@ -72,8 +97,8 @@ def recursion_bound(network: Network, factors: tuple[int, ...]) -> int:
     operators, tensors = next_choices(network, tables, nothing_split(network, factors))
     domains, graph = factor_graph(network, tables, operators, tensors)
     arithmetic = Arithmetic(MIN_PLUS)
-    optimum = eliminate(domains, graph, arithmetic=arithmetic).optimum
-    return _bound(network, operators, tensors, graph, optimum, arithmetic, len(factors))
+    least = least_cost(domains, graph, arithmetic).lower_bound
+    return _bound(network, operators, tensors, graph, least, arithmetic, len(factors))
 
 
 def _bound(
@@ -81,14 +106,14 @@ def _bound(
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
     graph: Sequence[Factor],
-    optimum: int,
+    least: int,
     arithmetic: Arithmetic,
     steps: int,
 ) -> int:
-    """The bound from the first step, whose optimum it is where it is the only one."""
+    """The bound from what is proven of the first step; just that where it is the only one."""
     if steps == 1:
-        return optimum
-    return first_step_bound(network, operators, tensors, graph, optimum, arithmetic)
+        return least
+    return first_step_bound(network, operators, tensors, graph, least, arithmetic)
 
 
 def nothing_split(network: Network, factors: tuple[int, ...]) -> Solution:

@@ -13,7 +13,7 @@ from .dominance import Dominance
 from .elimination import MIN_PLUS, Arithmetic, WidthError, eliminate
 from .network import Network
 from .recursive import factor_graph, recursive
-from .solution import Solution, assigned
+from .solution import Solution, assigned, unbounded
 from .tables import Tables
 
 
@@ -67,4 +67,5 @@ class _Search:
             pruned.original(solved.assignment),
             cost_bytes=solved.optimum,
             lower_bound_bytes=plan.lower_bound_bytes,
+            unproven=unbounded(plan.unproven),
         )

@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .tables import Dimensions, OperatorChoices, Strategies, TensorChoices
+
+ENTRIES_COUNTED = 1 << 62
+"""Larger tables are not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnprovenStep:
+    """A step of a plan, the first being 0, whose choices are not proven to be the best given those before.
+
+    Its problem was too wide to be solved exactly: elimination would have needed a table of `table_entries`
+    (`ENTRIES_COUNTED` where that is more).
+    No choices of the step move less than `lower_bound_bytes` more than the steps before it do; None where
+    that is not known: the search minimised something other than bytes, or changed its steps afterwards.
+    """
+
+    step: int
+    table_entries: int
+    lower_bound_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +32,8 @@ class Solution:
 
     `lower_bound_bytes` holds for every plan that a recursive search of this network with these factors can
     make, and so does not depend on the method. Where the network has an objective of its own, `cost_bytes` is
-    in the units of that, and `lower_bound_bytes` of no use.
+    in the units of that, and `lower_bound_bytes` of no use. `unproven` are the steps of a stepwise search
+    that were too wide.
     """
 
     factors: tuple[int, ...]
@@ -22,6 +41,12 @@ class Solution:
     dimensions: tuple[Dimensions, ...]
     cost_bytes: int
     lower_bound_bytes: int
+    unproven: tuple[UnprovenStep, ...] = ()
+
+
+def unbounded(steps: Sequence[UnprovenStep]) -> tuple[UnprovenStep, ...]:
+    """The same steps where later changes leave no bound of a single step standing."""
+    return tuple(replace(step, lower_bound_bytes=None) for step in steps)
 
 
 def assigned(
@@ -32,6 +57,7 @@ def assigned(
     *,
     cost_bytes: int,
     lower_bound_bytes: int = 0,
+    unproven: tuple[UnprovenStep, ...] = (),
 ) -> Solution:
     """The choices that an assignment names: operators first, then tensors. Zero bounds every plan."""
     chosen = iter(assignment)
@@ -41,4 +67,5 @@ def assigned(
         tuple(choices.sequences[next(chosen)] for choices in tensors),
         cost_bytes,
         lower_bound_bytes,
+        unproven,
     )

@@ -15,7 +15,8 @@ a plan states for granted. What it establishes, in this order:
 6. (`verify_memory`) Where buffers lie, no value is overwritten while it is needed, and no instruction can
    race with another.
 
-It does not prove the lower bound that the plan states, only that it is none above the cost.
+It does not prove the lower bounds that the plan states, only that none is above the cost of the plan or the
+step that it is stated for.
 """
 
 from __future__ import annotations
@@ -112,11 +113,28 @@ class _PlanCheck:
                 f"the plan states {plan.cost_bytes} bytes, by step {plan.step_cost_bytes}; its choices move "
                 f"{totals[-1]}, by step {counted}"
             )
+        self._check_unproven()
         if not 0 <= plan.lower_bound_bytes <= plan.cost_bytes:
             raise PlanError(
                 f"the plan states a lower bound of {plan.lower_bound_bytes} bytes, above its cost of "
                 f"{plan.cost_bytes}"
             )
+
+    def _check_unproven(self) -> None:
+        """A step is named once, in order, and what is proven of it is at most what it moves."""
+        plan = self._plan
+        numbers = [unproven.step for unproven in plan.unproven]
+        if numbers != sorted(set(numbers) & set(range(len(plan.factors)))):
+            raise PlanError(
+                f"the plan names steps {numbers} as not proven; they must ascend, below {len(plan.factors)}"
+            )
+        for unproven in plan.unproven:
+            moved, bound = plan.step_cost_bytes[unproven.step], unproven.lower_bound_bytes
+            if bound is not None and bound > moved:
+                raise PlanError(
+                    f"the plan states a lower bound of {bound} bytes for step {unproven.step + 1}, above the "
+                    f"{moved} that the step moves"
+                )
 
     def _layout(self, tensor: int, steps: int) -> Boxes:
         shape, layout = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
@@ -31,11 +32,34 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     console.print(page(memory, facts["single_device_peak_bytes"]))
     if "fits" in facts:
         console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
+    for line in _unproven(plan):
+        console.print(line, soft_wrap=True)
     console.print(
         f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven); "
         f"searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )
+
+
+def _unproven(plan: Plan) -> Iterator[str]:
+    """A line per step whose choices are not proven to be the best."""
+    for unproven in plan.unproven:
+        bound = unproven.lower_bound_bytes
+        line = (
+            f"step {unproven.step + 1} is too wide to be solved exactly "
+            f"(table of {unproven.table_entries} entries): "
+        )
+        if bound is None:
+            yield line + "its choices are not proven to be the best"
+        else:
+            yield line + _nearness(plan.step_cost_bytes[unproven.step], bound)
+
+
+def _nearness(moved: int, bound: int) -> str:
+    """How far what a step moves is from what it must move."""
+    if bound <= 0:
+        return f"it moves {format_bytes(moved)}, and no bound above 0 is proven"
+    return f"within {moved / bound - 1:.2%} of the bound of {format_bytes(bound)}"
 
 
 def _levels(facts: dict[str, Any]) -> Table:
