@@ -175,6 +175,7 @@ def test_a_kernel_that_cannot_be_prepared_is_named(toys: Any) -> None:
 
 
 def test_threads_end_with_the_executor(toys: Any) -> None:
+    gc.collect()  # executors that other tests left behind
     before = threading.active_count()
     with Executor(ring(toys, 4), threads=4) as executor:
         executor.run()

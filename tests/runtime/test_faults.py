@@ -144,7 +144,7 @@ def check(fault: Fault, folder: Path, expected: dict[str, Any], patch: pytest.Mo
         trained(folder)
     assert f"{fault.place}, iteration {FAILS_AT}" in str(caught.value)
     assert reasons[fault.kind] in str(caught.value)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     found = CheckpointFolder(folder).load()
     for name, value in expected.items():
         np.testing.assert_array_equal(found.tensors[name], value)

@@ -60,7 +60,7 @@ def test_training_fits_its_peak_and_nothing_less() -> None:
             ) as caught:
                 module.fit(batches())
             assert module.parameters() == {}
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads
         message = str(caught.value)
         assert (with_kernels if limit >= arena else arena) in figures(message)
         assert limit in figures(message)
