@@ -123,7 +123,7 @@ def after_one_epoch() -> dict[str, Any]:
 
 def check(fault: Fault, folder: Path, expected: dict[str, Any], patch: pytest.MonkeyPatch) -> None:
     """Training with the fault stops with an error that names its place, and leaves the checkpoint alone."""
-    before = threading.active_count()
+    before = set(threading.enumerate())
     patch.setattr(numpy_engine, "prepare", fault.prepare)
     patch.setattr(runtime_module, "Executor", partial(Executor, watchdog_seconds=WATCHDOG_SECONDS))
     reasons = {
@@ -144,7 +144,7 @@ def check(fault: Fault, folder: Path, expected: dict[str, Any], patch: pytest.Mo
         trained(folder)
     assert f"{fault.place}, iteration {FAILS_AT}" in str(caught.value)
     assert reasons[fault.kind] in str(caught.value)
-    assert threading.active_count() <= before
+    assert set(threading.enumerate()) <= before, "no thread of this run is left"
     found = CheckpointFolder(folder).load()
     for name, value in expected.items():
         np.testing.assert_array_equal(found.tensors[name], value)
