@@ -12,7 +12,25 @@ from ..symbol import Symbol
 from .cells import BaseRNNCell, Outputs, RNNParams, States, merge, split
 
 
-class SequentialRNNCell(BaseRNNCell):
+class CellGroup(BaseRNNCell):
+    """Cells whose states stand one after the other."""
+
+    _cells: Sequence[BaseRNNCell]
+
+    def reset(self) -> None:
+        super().reset()
+        for cell in getattr(self, "_cells", ()):
+            cell.reset()
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        return [info for cell in self._cells for info in cell.state_info]
+
+    def begin_state(self, func: Callable[..., Any] = sym.zeros, **settings: Any) -> States:
+        return [state for cell in self._cells for state in cell.begin_state(func, **settings)]
+
+
+class SequentialRNNCell(CellGroup):
     """Cells stacked: the outputs of one are the inputs of the next."""
 
     def __init__(self, params: RNNParams | None = None) -> None:
@@ -26,18 +44,6 @@ class SequentialRNNCell(BaseRNNCell):
                 f"two cells of the stack have the prefix {cell._prefix!r}; give each its own prefix="
             )
         self._cells.append(cell)
-
-    def reset(self) -> None:
-        super().reset()
-        for cell in getattr(self, "_cells", ()):
-            cell.reset()
-
-    @property
-    def state_info(self) -> list[dict[str, Any]]:
-        return [info for cell in self._cells for info in cell.state_info]
-
-    def begin_state(self, func: Callable[..., Any] = sym.zeros, **settings: Any) -> States:
-        return [state for cell in self._cells for state in cell.begin_state(func, **settings)]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
         last: States = []
@@ -85,7 +91,7 @@ class SequentialRNNCell(BaseRNNCell):
         return found
 
 
-class BidirectionalCell(BaseRNNCell):
+class BidirectionalCell(CellGroup):
     """A cell that reads the sequence forwards and one that reads it backwards; outputs are concatenated."""
 
     def __init__(
@@ -100,18 +106,6 @@ class BidirectionalCell(BaseRNNCell):
             raise GraphError(f"both cells have the prefix {l_cell._prefix!r}; give each its own prefix=")
         self._cells = (l_cell, r_cell)
         self._output_prefix = output_prefix
-
-    def reset(self) -> None:
-        super().reset()
-        for cell in getattr(self, "_cells", ()):
-            cell.reset()
-
-    @property
-    def state_info(self) -> list[dict[str, Any]]:
-        return [info for cell in self._cells for info in cell.state_info]
-
-    def begin_state(self, func: Callable[..., Any] = sym.zeros, **settings: Any) -> States:
-        return [state for cell in self._cells for state in cell.begin_state(func, **settings)]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
         """Raises GraphError: the whole sequence is needed."""
