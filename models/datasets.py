@@ -7,24 +7,13 @@ from dataclasses import dataclass
 from importlib import resources
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import DataError
+from .split import Split, windows
 
-Array = npt.NDArray[np.float32]
+__all__ = ["Split", "Text", "digits", "python_topics"]
 
 HELD_OUT_DIGITS = 360
 HELD_OUT_TEXT = 0.1
-
-
-@dataclass(frozen=True)
-class Split:
-    """Inputs and labels, float32 as MXNet has them, for training and held out."""
-
-    train_data: Array
-    train_label: Array
-    test_data: Array
-    test_label: Array
 
 
 def digits() -> Split:
@@ -61,8 +50,6 @@ def python_topics(length: int) -> Text:
 
     The text differs a little between Python versions. Characters seen fewer than 20 times count as `?`.
     """
-    if length < 1:
-        raise DataError(f"a window needs at least one character, but length is {length}")
     from pydoc_data.topics import topics
 
     text = "\n".join(topics[name] for name in sorted(topics))
@@ -71,8 +58,6 @@ def python_topics(length: int) -> Text:
     number = {character: index for index, character in enumerate(alphabet)}
     unknown = number["?"]
     classes = np.array([number.get(character, unknown) for character in text], np.float32)
-    windows = (len(classes) - 1) // length
-    data = classes[: windows * length].reshape(windows, length)
-    label = classes[1 : windows * length + 1].reshape(windows, length)
-    cut = windows - int(windows * HELD_OUT_TEXT)
-    return Text(Split(data[:cut], label[:cut], data[cut:], label[cut:]), alphabet)
+    samples = windows(classes, length)
+    cut = len(samples) - int(len(samples) * HELD_OUT_TEXT)
+    return Text(Split.of(samples[:cut], samples[cut:]), alphabet)

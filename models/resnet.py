@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..dataflow import sym
 from ..dataflow.symbol import Symbol
+from ..errors import GraphError
 
 EPSILON = 2e-5
 MOMENTUM = 0.9
@@ -47,7 +48,12 @@ def small(depth: int, width: int) -> Architecture:
 
 
 def network(architecture: Architecture, image: tuple[int, int, int], classes: int) -> Symbol:
-    """The symbol for images `[channel, height, width]`; data is [batch, channel, height, width]."""
+    """The symbol for images `[channel, height, width]`; data is [batch, channel, height, width].
+
+    Raises GraphError for samples that are no images.
+    """
+    if len(image) != 3:
+        raise GraphError(f"an image is (channels, height, width), not {image}")
     stem, *channels = architecture.channels
     data = sym.identity(sym.Variable("data"), name="id")
     data = sym.BatchNorm(data, fix_gamma=True, eps=EPSILON, momentum=MOMENTUM, name="bn_data")

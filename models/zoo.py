@@ -22,10 +22,17 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
 
     Raises GraphError for an unknown name, option or value.
     """
-    for family in FAMILIES:
-        matched = re.fullmatch(family.pattern, name)
-        if matched:
-            return _build(family, name, matched.groups(), batch, options)
+    found = family(name)
+    matched = re.fullmatch(found.pattern, name)
+    assert matched is not None
+    return _build(found, name, matched.groups(), batch, options)
+
+
+def family(name: str) -> Family:
+    """The family that a name belongs to. Raises GraphError for an unknown one, with a suggestion."""
+    for each in FAMILIES:
+        if re.fullmatch(each.pattern, name):
+            return each
     close = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names())}"
     raise GraphError(f"there is no model {name!r}; {hint}")

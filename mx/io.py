@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import DataError
+from ..models.files.idx import read_idx
 from ..runtime.data import ArrayIterator
 from . import random
 from .ndarray.array import NDArray, as_array
@@ -206,20 +205,6 @@ class ResizeIter(DataIter):
         except StopIteration:
             self.data_iter.reset()
             return self.data_iter.next()
-
-
-def read_idx(path: Path) -> Any:
-    """The array of bytes in an idx file. Raises DataError for one that is missing or malformed."""
-    try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
-    except (OSError, EOFError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    rank = raw[3] if len(raw) >= 4 else 0
-    shape = struct.unpack_from(f">{rank}I", raw, 4) if rank and len(raw) >= 4 + 4 * rank else ()
-    if raw[:3] != b"\0\0\x08" or not shape or len(raw) != 4 + 4 * rank + int(np.prod(shape, dtype=object)):
-        raise DataError(f"{path} is no idx file of bytes")
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * rank).reshape(shape)
 
 
 def _named(given: Any, name: str) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""Which samples are held out of training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import DataError
+from ..split import Samples, Split
+from .dataset import HELD_OUT, refusal
+
+DRAW = 1998
+"""The seed of the draw: the same samples are held out whatever a run's own seed is."""
+
+
+def split(path: Path, samples: Samples, given: Samples | None, fraction: float | None) -> Split:
+    """Hold out what the files themselves set apart, or else a fraction drawn by a fixed permutation.
+
+    Both parts keep at least one sample, except that a fraction of 0 holds nothing out. Raises DataError where
+    a fraction is asked for beside samples set apart, or there are too few samples.
+    """
+    if given is not None:
+        if fraction is not None:
+            raise DataError(
+                f"{path} sets {len(given)} samples apart itself, which are held out; leave --hold-out out"
+            )
+        return Split.of(samples, given)
+    count = held_out_count(path, len(samples), HELD_OUT if fraction is None else fraction)
+    order = np.random.Generator(np.random.Philox(DRAW)).permutation(len(samples))
+    cut = len(samples) - count
+    return Split.of(samples[np.sort(order[:cut])], samples[np.sort(order[cut:])])
+
+
+def held_out_count(path: Path, total: int, fraction: float) -> int:
+    """How many of `total` samples are held out."""
+    if not 0 <= fraction < 1:
+        raise DataError(f"--hold-out is a fraction from 0 to below 1 of the samples, not {fraction}")
+    count = max(1, round(total * fraction)) if fraction else 0
+    if total <= count:
+        raise refusal(
+            path,
+            f"at least one sample to train on beside {count} held out",
+            f"{total} samples" if total != 1 else "one sample",
+            "give more data" if total < 2 else "hold out fewer with --hold-out",
+        )
+    return count

@@ -1,0 +1,132 @@
+"""MNIST's idx files: a header of big-endian sizes, then bytes; gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DataError
+from ..split import Samples
+from .dataset import Dataset, Reading, refusal
+from .held_out import split
+
+GZIP = b"\x1f\x8b"
+BYTES = 0x08
+MOST_PACKED = 1032
+"""Bytes that one byte of a deflate stream stands for at most."""
+WHAT = "MNIST idx files"
+TRUNCATED = "it is truncated, copy or download it again"
+WRONG_SIZES = "the sizes in its header are wrong, or it is no idx file"
+_IMAGES = re.compile(r"(?P<part>.*?)images(?P<mark>[-.]idx)3(?P<rest>.*)")
+
+
+def read_idx(path: Path) -> npt.NDArray[np.uint8]:
+    """The array of bytes in an idx file. Raises DataError for one that is missing or malformed."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == GZIP
+        size = path.stat().st_size * (MOST_PACKED if packed else 1)
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            return _read(path, stream, size)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _read(path: Path, stream: Any, most: int) -> npt.NDArray[np.uint8]:
+    """The array; `most` bounds the bytes in the stream, so that no false size is believed."""
+    magic = stream.read(4)
+    if len(magic) < 4 or magic[:2] != b"\0\0" or not magic[3]:
+        raise refusal(path, "an idx file, which begins 00 00", magic.hex(" ") or "nothing", "is it another?")
+    if magic[2] != BYTES:
+        raise refusal(path, "bytes (type 08)", f"type {magic[2]:02x}", "write its values as unsigned bytes")
+    header = stream.read(4 * magic[3])
+    shape = tuple(int(extent) for extent in np.frombuffer(header[: len(header) // 4 * 4], ">u4"))
+    if len(header) < 4 * magic[3]:
+        raise refusal(path, f"{magic[3]} sizes of 4 bytes", f"{len(header)} bytes", TRUNCATED)
+    count = math.prod(shape)
+    raw = stream.read(count + 1) if count <= most else stream.read()
+    if len(raw) != count:
+        expected = f"{' x '.join(map(str, shape))} = {count:,} bytes after the header"
+        longer = len(raw) > count
+        found, advice = ("more", WRONG_SIZES) if longer else (f"{len(raw):,} bytes", TRUNCATED)
+        raise refusal(path, expected, found, advice)
+    return np.frombuffer(raw, np.uint8).reshape(shape)
+
+
+def is_folder(folder: Path) -> bool:
+    """Whether a folder has files named as MNIST's."""
+    return any(_IMAGES.fullmatch(path.name) for path in folder.iterdir())
+
+
+def read(path: Path, reading: Reading) -> Dataset:
+    """A folder with MNIST's four files, or one file of images with that of its labels beside it.
+
+    Those named `t10k` or `test` are held out. Images are `[n, 1, height, width]` from 0 to 1.
+    """
+    reading.only(path, WHAT)
+    if path.is_dir():
+        parts = {_is_test(each): each for each in sorted(path.iterdir()) if _IMAGES.fullmatch(each.name)}
+        if False not in parts:
+            raise refusal(
+                path, "train-images-idx3-ubyte", parts[True].name, "training needs images of its own"
+            )
+        train, test = _samples(parts[False]), _samples(parts[True]) if True in parts else None
+    else:
+        train, test = _samples(path), None
+    if test is not None and test.data.shape[1:] != train.data.shape[1:]:
+        raise refusal(
+            parts[True],
+            f"images of {train.data.shape[2:]} as in {parts[False].name}",
+            f"{test.data.shape[2:]}",
+            "take both from one source",
+        )
+    largest = max(float(part.label.max(initial=0)) for part in (train, test) if part is not None)
+    return Dataset(WHAT, split(path, train, test, reading.hold_out), int(largest) + 1)
+
+
+def _is_test(path: Path) -> bool:
+    return path.name.startswith(("t10k", "test"))
+
+
+def _samples(path: Path) -> Samples:
+    """The images in a file with the labels that lie beside it."""
+    images = read_idx(path)
+    if images.ndim != 3 or not images.size:
+        raise refusal(
+            path, "images [n, height, width]", f"an array {images.shape}", "name the file of the images"
+        )
+    beside = _labels_beside(path)
+    labels = read_idx(beside)
+    if labels.shape != images.shape[:1]:
+        raise refusal(
+            beside,
+            f"a label for each of the {len(images)} images in {path.name}",
+            f"an array {labels.shape}",
+            "take both from one source",
+        )
+    data = images.astype(np.float32)[:, None]
+    data /= 255
+    return Samples(data, labels.astype(np.float32))
+
+
+def _labels_beside(path: Path) -> Path:
+    matched = _IMAGES.fullmatch(path.name)
+    if matched is None:
+        raise refusal(
+            path,
+            "a name such as train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it",
+            path.name,
+            "rename both, or name their folder",
+        )
+    name = f"{matched['part']}labels{matched['mark']}1{matched['rest']}".removesuffix(".gz")
+    for candidate in (path.with_name(name), path.with_name(name + ".gz")):
+        if candidate.is_file():
+            return candidate
+    raise refusal(path, f"its labels in {name} beside it", "no such file", "put both into one folder")
