@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 import click
 
 from ..errors import TofuError
+from . import ending
 
 COMMANDS = ("audit", "describe", "diff", "explain", "models", "operators", "plan", "train", "verify")
-
-
-class _Failure(click.ClickException):
-    """A user's mistake: one message, exit status 2."""
-
-    exit_code = 2
 
 
 class _Commands(click.Group):
@@ -43,9 +39,17 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            done = super().invoke(ctx)
+            sys.stdout.flush()
         except TofuError as error:
-            raise _Failure(str(error)) from error
+            raise ending.Mistake(str(error)) from error
+        except KeyboardInterrupt as error:
+            raise ending.Interrupted("") from error
+        except BrokenPipeError:
+            ending.leave_closed_pipe()
+        except OSError as error:
+            raise ending.of_file(error) from error
+        return done
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,9 +10,8 @@ import click
 from ..operators import registry
 from ..operators.operator import Operator
 from .describe import given_or_example, named_operator
+from .ending import REFUTED
 from .options import AttributeOption, Shape, ShapeOption, json_option
-
-REFUTED = 1
 
 
 class _Counts(click.ParamType[tuple[int, ...]]):

@@ -1,24 +1,27 @@
-"""What `tofu train NAME` trains: a model, real data, and settings that are known to work together."""
+"""What `tofu train NAME` trains: a model, data, and settings that are known to work together."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from .. import models
-from ..dataflow.optimizer import Optimizer, adam, sgd
+from ..dataflow.optimizer import Optimizer, adam, get_optimizer, sgd
 from ..errors import TofuError
-from ..models import Model, datasets
-from ..models.datasets import Split
+from ..models import Model, datasets, fitting
+from ..models.files import Dataset
+from ..runtime.metrics import get_metric
+from . import target
+
+TEXT_STEPS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """`load(batch)` gives the model and its data. The rate falls along a cosine from `learning_rate`."""
+class Settings:
+    """How a model is trained. The rate falls along a cosine from `learning_rate`."""
 
-    load: Callable[[int], tuple[Model, Split]]
-    about: str
     batch: int
     epochs: int
     optimizer: Optimizer
@@ -26,57 +29,119 @@ class Recipe:
     metrics: tuple[str, ...]
 
 
-def _digits(name: str) -> Callable[[int], tuple[Model, Split]]:
-    def load(batch: int) -> tuple[Model, Split]:
-        return models.get(name, batch=batch, image=(1, 8, 8), classes=10), datasets.digits()
+IMAGE_SETTINGS = Settings(
+    batch=64,
+    epochs=8,
+    optimizer=sgd(momentum=0.9, weight_decay=5e-4),
+    learning_rate=0.1,
+    metrics=("cross-entropy", "accuracy"),
+)
+TEXT_SETTINGS = Settings(
+    batch=64, epochs=2, optimizer=adam(), learning_rate=0.005, metrics=("cross-entropy", "perplexity")
+)
 
-    return load
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A model of the zoo with its options, and `data` to train it on unless others are named."""
+
+    model: str
+    about: str
+    data: Callable[[], Dataset]
+    settings: Settings
+    options: Mapping[str, int] = field(default_factory=dict)
 
 
-def _characters(batch: int) -> tuple[Model, Split]:
-    steps = 32
-    text = datasets.python_topics(steps)
-    model = models.get(
-        "lstm", batch=batch, layers=1, hidden=128, embedding=32, steps=steps, vocabulary=len(text.alphabet)
-    )
-    return model, text.split
+def _digits() -> Dataset:
+    return Dataset("handwritten digits", datasets.digits(), classes=10)
+
+
+def _topics() -> Dataset:
+    text = datasets.python_topics(TEXT_STEPS)
+    about = "the topics of Python's help()"
+    return Dataset(about, text.split, len(text.alphabet), tuple(text.alphabet), sequence=True)
 
 
 RECIPES = {
-    "wresnet": Recipe(
-        _digits("wresnet-10-2"),
-        "a wide residual network on handwritten digits",
-        batch=64,
-        epochs=8,
-        optimizer=sgd(momentum=0.9, weight_decay=5e-4),
-        learning_rate=0.1,
-        metrics=("cross-entropy", "accuracy"),
-    ),
+    "wresnet": Recipe("wresnet-10-2", "a wide residual network", _digits, IMAGE_SETTINGS),
     "mlp": Recipe(
-        _digits("mlp"),
-        "a multilayer perceptron on handwritten digits",
-        batch=64,
-        epochs=20,
-        optimizer=sgd(momentum=0.9),
-        learning_rate=0.1,
-        metrics=("cross-entropy", "accuracy"),
+        "mlp",
+        "a multilayer perceptron",
+        _digits,
+        Settings(64, 20, sgd(momentum=0.9), 0.1, IMAGE_SETTINGS.metrics),
     ),
     "lstm": Recipe(
-        _characters,
-        "a character language model on the topics of Python's help()",
-        batch=64,
-        epochs=2,
-        optimizer=adam(),
-        learning_rate=0.005,
-        metrics=("cross-entropy", "perplexity"),
+        "lstm",
+        "a character language model",
+        _topics,
+        TEXT_SETTINGS,
+        {"layers": 1, "hidden": 128, "embedding": 32},
     ),
 }
 
 
-def find(name: str) -> Recipe:
-    """The recipe of this name. Raises TofuError with a suggestion."""
-    if name in RECIPES:
-        return RECIPES[name]
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A model and the data that it is trained on, which come from `place`."""
+
+    model: Model
+    data: Dataset
+    place: Path | str
+    about: str
+    settings: Settings
+
+
+def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) -> Task:
+    """The recipe of this name, or, on data from `path`, any model that `tofu plan` takes.
+
+    Raises TofuError for an unknown name with a suggestion, DataError where model and data do not fit.
+    """
+    recipe = RECIPES.get(name)
+    if recipe is not None:
+        found, settings = data or recipe.data(), recipe.settings
+        place = path or found.about
+        model = fitting.built(recipe.model, batch or settings.batch, found, place, **recipe.options)
+        return Task(model, found, place, f"{recipe.about} on {found.about}", settings)
+    if data is None or path is None:
+        raise TofuError(_unknown(name))
+    settings = TEXT_SETTINGS if data.sequence else IMAGE_SETTINGS
+    model = _model(name, batch, settings.batch, data, path)
+    return Task(model, data, path, f"on {data.about}", settings)
+
+
+def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path) -> Model:
+    """A model of the zoo, from a graph file or a Python function, for such data."""
+    found = target.from_file(name)
+    match found:
+        case None:
+            return fitting.built(name, batch or default, data, path)
+        case Model():
+            return fitting.rebatched(found, batch)
+        case symbol:
+            return fitting.of_symbol(name, symbol, batch or default, data, path)
+
+
+def _unknown(name: str) -> str:
+    """What to say of a name that is no recipe, where no data are named."""
+    if name in models.names() or target.is_file(name):
+        return f"{name} comes without data: name a file or folder with --data"
     close = difflib.get_close_matches(name, RECIPES, 1, cutoff=0.3)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(RECIPES)}"
-    raise TofuError(f"there is nothing to train called {name!r}; {hint}")
+    return f"there is nothing to train called {name!r}; {hint} Other models are trained with --data"
+
+
+def changed(
+    settings: Settings,
+    epochs: int | None,
+    learning_rate: float | None,
+    optimizer: str | None,
+    metrics: tuple[str, ...],
+) -> Settings:
+    """The settings with what was asked for in their place. Raises TofuError for names that are unknown."""
+    return replace(
+        settings,
+        epochs=epochs or settings.epochs,
+        learning_rate=learning_rate or settings.learning_rate,
+        optimizer=get_optimizer(optimizer) if optimizer else settings.optimizer,
+        metrics=tuple(get_metric(each).name for each in metrics) or settings.metrics,
+    )

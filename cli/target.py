@@ -18,12 +18,8 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
     A function in a Python file is called without arguments and returns a Model or a Symbol; graph files and
     symbols need `shapes` for their inputs. Raises TofuError saying what was expected.
     """
-    in_python = python_file.split(target)
-    if in_python is not None:
-        found = _call(*in_python)
-    elif target.endswith(".json"):
-        found = sym.load(target)
-    else:
+    found = from_file(target)
+    if found is None:
         if shapes:
             raise TofuError(
                 f"--shape is for graph files and functions; the shapes of {target} follow from --batch"
@@ -31,14 +27,30 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
         return models.get(target, batch=batch)
     if isinstance(found, Model):
         return found
-    if not isinstance(found, sym.Symbol):
-        raise TofuError(f"{target} gave a {type(found).__name__}; expected a tofu.models.Model or a symbol")
     if not shapes:
         inputs = ", ".join(found.list_arguments()[:1])
         raise TofuError(
             f"{target} is a graph without shapes; give them, for example --shape {inputs}=32,3,224,224"
         )
     return Model(target, found, shapes)
+
+
+def from_file(target: str) -> Model | sym.Symbol | None:
+    """What a Python function or a graph file gives, None where `target` names neither. Raises TofuError."""
+    if not is_file(target):
+        return None
+    in_python = python_file.split(target)
+    if in_python is None:
+        return sym.load(target)
+    found = _call(*in_python)
+    if not isinstance(found, Model | sym.Symbol):
+        raise TofuError(f"{target} gave a {type(found).__name__}; expected a tofu.models.Model or a symbol")
+    return found
+
+
+def is_file(target: str) -> bool:
+    """Whether `target` is written as a Python function or a graph file."""
+    return python_file.split(target) is not None or target.endswith(".json")
 
 
 def _call(path: Path, name: str) -> object:

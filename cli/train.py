@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-import statistics
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from .data_options import data_options
+from .ending import Interrupted
 from .options import json_option, workers_option
 
 if TYPE_CHECKING:
-    from ..dataflow.graph import Graph
-    from ..runtime.footprint import Footprint
+    from ..reports.training import Report
+    from ..reports.training_screen import Screen
 
 
 @click.command("train")
 @click.argument("name")
 @workers_option
+@data_options
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the training data.")
 @click.option("--batch", "-b", type=click.IntRange(1), help="Samples in one iteration.")
 @click.option(
     "--learning-rate", "--lr", type=click.FloatRange(0, min_open=True), help="Highest learning rate."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--optimizer", help="What updates the parameters; the model's usual one if left out.")
+@click.option("--metric", "metrics", multiple=True, help="What to measure, the first one plotted; repeat.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="What start values and the order of samples follow from.",
+)
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     help="Save the run in this folder, after every epoch and on Ctrl-C.",
 )
 @click.option("--resume", is_flag=True, help="Go on from the newest checkpoint in the folder.")
+@click.option(
+    "--log", type=click.Path(path_type=Path), help="Add a JSON object to this file for all that is reported."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Draw the loss into this .png, .svg or .pdf at the end."
+)
 @click.option("--method", default="recursive", show_default=True, help="Search method.")
 @click.option(
     "--detect-nan",
@@ -49,100 +64,80 @@ if TYPE_CHECKING:
 def command(
     name: str,
     workers: int,
+    data: Path | None,
+    hold_out: float | None,
+    steps: int | None,
+    level: str | None,
+    vocabulary: int | None,
+    resize: tuple[int, int] | None,
     epochs: int | None,
     batch: int | None,
     learning_rate: float | None,
+    optimizer: str | None,
+    metrics: tuple[str, ...],
     seed: int,
     checkpoint: Path | None,
     resume: bool,
+    log: Path | None,
+    plot: Path | None,
     method: str,
     detect_nan: bool,
     accumulate: int,
     memory: str | None,
     as_json: bool,
 ) -> None:
-    """Train NAME over WORKERS workers: wresnet or mlp on handwritten digits, lstm on Python's help texts."""
-    from ..dataflow.training import training_graph
-    from ..errors import TofuError
-    from ..module import Module, cpu
-    from ..reports.training import Lines, Report
-    from ..runtime.data import ArrayIterator
-    from ..runtime.learning_rate import Cosine
-    from ..runtime.module import Epoch, Progress
-    from . import recipes
+    """Train NAME over WORKERS workers and say what it took.
 
-    recipe = recipes.find(name)
-    recipe = replace(
-        recipe,
-        epochs=epochs or recipe.epochs,
-        batch=batch or recipe.batch,
-        learning_rate=learning_rate or recipe.learning_rate,
-    )
-    model, split = recipe.load(recipe.batch)
-    train = ArrayIterator(split.train_data, split.train_label, recipe.batch, shuffle=True, seed=seed)
-    test = ArrayIterator(split.test_data, split.test_label, recipe.batch)
-    steps = recipe.epochs * len(train)
-    report: Report = Lines() if as_json else _screen(steps)
-    progress: list[Progress] = []
+    NAME is wresnet or mlp, which bring handwritten digits, or lstm, which brings Python's help texts. On
+    --data of your own it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
+    the data.
+    """
+    from ..models.files import Reading, read
+    from ..reports.training import Several
+    from .recipes import changed, task
+    from .training_run import Run
 
-    def on_step(step: Progress) -> None:
-        progress.append(step)
-        report.step(step)
-
-    def on_epoch(epoch: Epoch) -> None:
-        report.epoch(epoch, recipe.epochs)
-
-    context = [cpu(worker) for worker in range(workers)]
-    trained = Module(model.symbol, context, method=method, seed=seed, detect_nan=detect_nan, memory=memory)
-    with trained as module, report:
-        report.start(f"{model.name}, {recipe.about}, over {workers} workers")
-        executor = module.bind(train.shapes, recipe.optimizer, accumulate=accumulate)
-        graph = executor.partitioned.graph
-        history = module.fit(
-            train,
-            test,
-            num_epoch=recipe.epochs,
-            optimizer=recipe.optimizer,
-            learning_rate=Cosine(recipe.learning_rate, steps, warmup_steps=min(10, steps // 10)),
-            metric=recipe.metrics,
-            accumulate=accumulate,
-            on_step=on_step,
-            on_epoch=on_epoch,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
-        if not progress:
-            raise TofuError(f"all {len(history)} epochs are in the checkpoint; ask for more with --epochs")
-        alone = _single_device_footprint(
-            training_graph(model.symbol, train.shapes, recipe.optimizer, name=graph.name)
-        )
-        report.summary(
-            {
-                "workers": workers,
-                "steps": len(progress),
-                "parameters": model.weight_count,
-                "final_loss": history[-1].training[recipe.metrics[0]],
-                "metric": history[-1].evaluation,
-                "seconds_per_step": statistics.median(step.seconds for step in progress),
-                "samples_per_second": sum(p.samples for p in progress) / sum(p.seconds for p in progress),
-                "planned_bytes_per_step": executor.partitioned.planned_bytes,
-                "fetched_bytes_per_step": executor.fetched_bytes,
-                "peak_bytes_per_worker": executor.peak_bytes_per_worker,
-                "workspace_bytes_per_worker": executor.workspace_bytes_per_worker,
-                "single_device_peak_bytes": alone.peak_bytes,
-                "single_device_workspace_bytes": max(alone.workspace_bytes),
-            }
-        )
+    reading = Reading(hold_out, steps, level, vocabulary, resize)
+    if data is None and reading != Reading():
+        raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize are for --data")
+    if resume and checkpoint is None:
+        raise click.UsageError("--resume needs --checkpoint, the folder to go on from")
+    found = task(name, batch, None if data is None else read(data, reading), data)
+    settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
+    run = Run(found, settings, workers, seed, method, detect_nan, accumulate, memory, checkpoint, resume)
+    run.require_fit()
+    screen = _screen(as_json)
+    with Several(_reports(screen, as_json, log, plot, resume)) as reports:
+        try:
+            run.train(reports, screen)
+        except KeyboardInterrupt as error:
+            raise Interrupted(run.kept()) from error
 
 
-def _screen(steps: int) -> Any:
-    from ..reports.training import Screen
+def _screen(as_json: bool) -> Screen | None:
+    """Standard output is for JSON alone where that is asked for; a bar is then shown on a terminal only."""
+    from ..reports.console import on_terminal, wide_console
+    from ..reports.training_screen import Screen
 
-    return Screen(steps)
+    console = wide_console(stderr=as_json)
+    return None if as_json and not on_terminal(console) else Screen(console)
 
 
-def _single_device_footprint(graph: Graph) -> Footprint:
-    from ..partitioner import lower, partition
-    from ..runtime.footprint import footprint
+def _reports(
+    screen: Screen | None, as_json: bool, log: Path | None, plot: Path | None, resume: bool
+) -> list[Report]:
+    """All that are told of the run. Raises DataError where a file of theirs cannot be written."""
+    from ..reports.training import Lines
 
-    return footprint(lower(graph, partition(graph, workers=1)))
+    reports: list[Report] = [] if screen is None else [screen]
+    if as_json:
+        reports.append(Lines())
+    if plot is not None:
+        from ..reports.curve import Curve
+
+        reports.append(Curve(plot))
+    if log is not None:
+        from ..reports.run_log import RunLog
+
+        reports.append(RunLog(log, resume=resume))
+    return reports

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from typing import NoReturn
+
 from rich.console import Console
 
 PLAIN_WIDTH = 140
 
 
-def wide_console() -> Console:
-    """The terminal as wide as it is; files and pipes wide enough that tables do not fold names."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+class _Console(Console):
+    """A console that leaves a closed pipe to the command, whose exit status says so."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
+def wide_console(*, stderr: bool = False) -> Console:
+    """The terminal as wide as it is; files and pipes wide enough that tables do not fold names.
+
+    COLUMNS sets another width, NO_COLOR and FORCE_COLOR decide on colours.
+    """
+    console = _Console(highlight=False, stderr=stderr)
+    if on_terminal(console) or os.environ.get("COLUMNS", "").isdigit():
+        return console
+    return _Console(highlight=False, stderr=stderr, width=PLAIN_WIDTH)
+
+
+def on_terminal(console: Console) -> bool:
+    """Whether somebody watches, so that a line may be drawn again; FORCE_COLOR does not make it so."""
+    return console.is_terminal and console.file.isatty()

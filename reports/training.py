@@ -1,47 +1,96 @@
-"""What a training run says: a progress bar on a terminal, plain lines elsewhere, or JSON lines."""
+"""What a training run says, and to whom: each report is told of every event."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from ..runtime.progress import Epoch, Progress
+from .pace import Pace
 
-from ..runtime import module
-from .console import wide_console
-from .units import format_bytes
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known of a run before its first iteration."""
+
+    model: str
+    about: str
+    workers: int
+    epochs: int
+    steps: int
+    samples: int
+    held_out_samples: int
+    parameters: int
+    peak_bytes_per_worker: int
+    resumed: bool
 
 
 class Report(Protocol):
     """Receives a run's events in order; entered before the first and left after the last."""
 
-    def start(self, title: str) -> None: ...
-    def step(self, step: module.Progress) -> None: ...
-    def epoch(self, epoch: module.Epoch, epochs: int) -> None: ...
-    def summary(self, facts: dict[str, Any]) -> None: ...
+    def start(self, start: Start) -> None: ...
+    def step(self, step: Progress) -> None: ...
+    def epoch(self, epoch: Epoch, epochs: int) -> None: ...
+    def summary(self, facts: Mapping[str, Any]) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
 
+class Several:
+    """Several reports as one."""
+
+    def __init__(self, reports: Sequence[Report]) -> None:
+        self._reports = reports
+        self._stack = ExitStack()
+
+    def start(self, start: Start) -> None:
+        for report in self._reports:
+            report.start(start)
+
+    def step(self, step: Progress) -> None:
+        for report in self._reports:
+            report.step(step)
+
+    def epoch(self, epoch: Epoch, epochs: int) -> None:
+        for report in self._reports:
+            report.epoch(epoch, epochs)
+
+    def summary(self, facts: Mapping[str, Any]) -> None:
+        for report in self._reports:
+            report.summary(facts)
+
+    def __enter__(self) -> Self:
+        for report in self._reports:
+            self._stack.enter_context(report)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+
 class Lines:
-    """One JSON object per epoch, and a last one with the summary."""
+    """One JSON object per epoch on standard output, and a last one with the summary."""
 
-    def start(self, title: str) -> None:
+    def start(self, start: Start) -> None:
         pass
 
-    def step(self, step: module.Progress) -> None:
+    def step(self, step: Progress) -> None:
         pass
 
-    def epoch(self, epoch: module.Epoch, epochs: int) -> None:
-        line = {"epoch": epoch.number + 1, "training": epoch.training, "evaluation": epoch.evaluation}
-        print(json.dumps(line), flush=True)
+    def epoch(self, epoch: Epoch, epochs: int) -> None:
+        print(json_line(epoch_facts(epoch)), flush=True)
 
-    def summary(self, facts: dict[str, Any]) -> None:
-        print(json.dumps(facts), flush=True)
+    def summary(self, facts: Mapping[str, Any]) -> None:
+        print(json_line(facts), flush=True)
 
     def __enter__(self) -> Self:
         return self
@@ -52,66 +101,47 @@ class Lines:
         pass
 
 
-class Screen:
-    """A line per epoch and a closing table; on a terminal also a bar with the current loss."""
-
-    def __init__(self, steps: int) -> None:
-        self._console = wide_console()
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[loss]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
-            transient=True,
-        )
-        self._task = self._bar.add_task("training", total=steps, loss="")
-
-    def start(self, title: str) -> None:
-        self._console.print(f"[bold]{title}[/]", soft_wrap=True)
-
-    def step(self, step: module.Progress) -> None:
-        name, value = next(iter(step.metrics.items()))
-        self._bar.update(self._task, advance=1, loss=f"{name} {value:.4f}")
-
-    def epoch(self, epoch: module.Epoch, epochs: int) -> None:
-        self._console.print(
-            f"epoch {epoch.number + 1}/{epochs}: {_metrics(epoch.training)}; held out: "
-            f"{_metrics(epoch.evaluation)}; {epoch.seconds:.1f} s",
-            soft_wrap=True,
-        )
-
-    def summary(self, facts: dict[str, Any]) -> None:
-        self._bar.stop()
-        peak, single = facts["peak_bytes_per_worker"], facts["single_device_peak_bytes"]
-        table = Table(show_header=False, title="Summary", title_justify="left")
-        table.add_row("parameters", f"{facts['parameters']:,}")
-        table.add_row("held out", _metrics(facts["metric"]))
-        table.add_row("bytes moved in one iteration, planned", f"{facts['planned_bytes_per_step']:,}")
-        table.add_row("bytes moved in one iteration, measured", f"{facts['fetched_bytes_per_step']:,}")
-        table.add_row(
-            "peak memory of a worker",
-            f"{format_bytes(peak)} ({peak / single:.1%} of {format_bytes(single)} on one device)",
-        )
-        table.add_row(
-            "kernel workspaces therein",
-            f"{format_bytes(facts['workspace_bytes_per_worker'])} "
-            f"({format_bytes(facts['single_device_workspace_bytes'])} on one device)",
-        )
-        table.add_row("samples per second", f"{facts['samples_per_second']:,.0f}")
-        self._console.print(table)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
+def start_facts(start: Start) -> dict[str, Any]:
+    """A run's beginning, as JSON has it."""
+    return asdict(start)
 
 
-def _metrics(values: dict[str, float] | Any) -> str:
-    return ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+def step_facts(step: Progress, pace: Pace) -> dict[str, Any]:
+    """One iteration, as JSON has it; epochs count from 1."""
+    return {
+        "epoch": step.epoch + 1,
+        "step": step.step,
+        "steps": step.steps,
+        "metrics": dict(step.metrics),
+        "learning_rate": step.learning_rate,
+        "seconds": step.seconds,
+        "samples_per_second": pace.samples_per_second,
+        "seconds_left": pace.seconds_left,
+        "fetched_bytes": step.fetched_bytes,
+    }
+
+
+def epoch_facts(epoch: Epoch) -> dict[str, Any]:
+    """One epoch, as JSON has it; epochs count from 1."""
+    return {
+        "epoch": epoch.number + 1,
+        "training": dict(epoch.training),
+        "evaluation": dict(epoch.evaluation),
+    }
+
+
+def json_line(facts: Mapping[str, Any]) -> str:
+    """The facts as one line of JSON, in which a number that is none, or infinite, is null."""
+    return json.dumps(_finite(facts), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case Mapping():
+            return {key: _finite(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_finite(each) for each in value]
+        case _:
+            return value

@@ -1,0 +1,52 @@
+"""How a command ends: the exit statuses, and the one message that goes with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO, Any
+
+import click
+
+DONE = 0
+REFUTED = 1
+MISTAKE = 2
+INTERRUPTED = 130
+CLOSED_PIPE = 141
+
+STATUSES = {
+    DONE: "done",
+    REFUTED: "`tofu audit` refuted a region, a strategy or a kernel",
+    MISTAKE: "a mistake in the command line, a file or the data, or a worker failed; one message says which",
+    INTERRUPTED: "interrupted from the keyboard, 128 + SIGINT",
+    CLOSED_PIPE: "whoever read the output has closed it, 128 + SIGPIPE",
+}
+"""What each exit status means."""
+
+
+class Mistake(click.ClickException):
+    """A user's mistake: one message."""
+
+    exit_code = MISTAKE
+
+
+class Interrupted(click.ClickException):
+    """Ctrl-C: says what is kept."""
+
+    exit_code = INTERRUPTED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"interrupted; {self.message}" if self.message else "interrupted", err=True)
+
+
+def of_file(error: OSError) -> Mistake:
+    """What to say where a file that the user named cannot be read or written."""
+    place = f"{error.filename}: " if error.filename else ""
+    return Mistake(f"{place}{error.strerror or error}")
+
+
+def leave_closed_pipe() -> None:
+    """End where nobody reads the output any more, without trying to write what is left of it."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    sys.exit(CLOSED_PIPE)

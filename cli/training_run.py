@@ -1,0 +1,163 @@
+"""One run of `tofu train`: a task over workers, told to reports."""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..dataflow.training import training_graph
+from ..errors import TofuError
+from ..models.fitting import require_fit
+from ..module import Module, cpu
+from ..partitioner import lower, partition
+from ..reports.training import Report, Start
+from ..reports.training_screen import Screen
+from ..runtime.checkpoint import CheckpointFolder
+from ..runtime.data import ArrayIterator
+from ..runtime.executor import Executor
+from ..runtime.footprint import Footprint, footprint
+from ..runtime.learning_rate import Cosine
+from ..runtime.progress import Epoch, Progress
+from .recipes import Settings, Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """`settings` are the task's with what was asked for in their place."""
+
+    task: Task
+    settings: Settings
+    workers: int
+    seed: int
+    method: str
+    detect_nan: bool
+    accumulate: int
+    memory: str | None
+    checkpoint: Path | None
+    resume: bool
+
+    def require_fit(self) -> None:
+        """Raise DataError where model, data and metrics do not go together."""
+        _ = self._fed
+
+    @cached_property
+    def _fed(self) -> tuple[str, str]:
+        """The names of the model's input and label."""
+        task = self.task
+        return require_fit(task.model, task.data, task.place, self.settings.metrics)
+
+    @cached_property
+    def _train(self) -> ArrayIterator:
+        split = self.task.data.split
+        data, label = self._fed
+        return ArrayIterator(
+            {data: split.train_data},
+            {label: split.train_label},
+            self.task.model.batch,
+            shuffle=True,
+            seed=self.seed,
+        )
+
+    @cached_property
+    def _test(self) -> ArrayIterator | None:
+        split = self.task.data.split
+        if not len(split.test_data):
+            return None
+        data, label = self._fed
+        return ArrayIterator({data: split.test_data}, {label: split.test_label}, self.task.model.batch)
+
+    def train(self, reports: Report, screen: Screen | None) -> None:
+        """Train, and tell the reports of every event. Raises TofuError where there is nothing left to do."""
+        progress: list[Progress] = []
+
+        def on_step(step: Progress) -> None:
+            progress.append(step)
+            reports.step(step)
+
+        def on_epoch(epoch: Epoch) -> None:
+            reports.epoch(epoch, self.settings.epochs)
+
+        steps = self.settings.epochs * len(self._train)
+        with self._module() as module:
+            with nullcontext() if screen is None else screen.preparing():
+                executor = module.bind(
+                    self._train.shapes, self.settings.optimizer, accumulate=self.accumulate
+                )
+            reports.start(self._start(executor, steps))
+            history = module.fit(
+                self._train,
+                self._test,
+                num_epoch=self.settings.epochs,
+                optimizer=self.settings.optimizer,
+                learning_rate=Cosine(self.settings.learning_rate, steps, warmup_steps=min(10, steps // 10)),
+                metric=self.settings.metrics,
+                accumulate=self.accumulate,
+                on_step=on_step,
+                on_epoch=on_epoch,
+                checkpoint=self.checkpoint,
+                resume=self.resume,
+            )
+            if not progress:
+                raise TofuError(
+                    f"all {len(history)} epochs are in the checkpoint; ask for more with --epochs"
+                )
+            reports.summary(self._summary(executor, progress, history[-1]))
+
+    def kept(self) -> str:
+        """What there is of a run that was interrupted."""
+        if self.checkpoint is None:
+            return "nothing of it is kept; --checkpoint FOLDER would keep it"
+        if not CheckpointFolder(self.checkpoint).paths():
+            return f"there is no checkpoint in {self.checkpoint} yet"
+        return f"go on from its newest checkpoint with --checkpoint {self.checkpoint} --resume"
+
+    def _module(self) -> Module:
+        return Module(
+            self.task.model.symbol,
+            [cpu(worker) for worker in range(self.workers)],
+            method=self.method,
+            seed=self.seed,
+            detect_nan=self.detect_nan,
+            memory=self.memory,
+        )
+
+    def _start(self, executor: Executor, steps: int) -> Start:
+        return Start(
+            model=self.task.model.name,
+            about=self.task.about,
+            workers=self.workers,
+            epochs=self.settings.epochs,
+            steps=steps,
+            samples=self._train.samples,
+            held_out_samples=0 if self._test is None else self._test.samples,
+            parameters=self.task.model.weight_count,
+            peak_bytes_per_worker=executor.peak_bytes_per_worker,
+            resumed=self.resume,
+        )
+
+    def _summary(self, executor: Executor, progress: list[Progress], last: Epoch) -> dict[str, Any]:
+        alone = self._alone(executor.partitioned.graph.name)
+        return {
+            "workers": self.workers,
+            "steps": len(progress),
+            "parameters": self.task.model.weight_count,
+            "final_loss": last.training[self.settings.metrics[0]],
+            "metric": dict(last.evaluation),
+            "seconds_per_step": statistics.median(step.seconds for step in progress),
+            "samples_per_second": sum(p.samples for p in progress) / sum(p.seconds for p in progress),
+            "planned_bytes_per_step": executor.partitioned.planned_bytes,
+            "fetched_bytes_per_step": executor.fetched_bytes,
+            "peak_bytes_per_worker": executor.peak_bytes_per_worker,
+            "workspace_bytes_per_worker": executor.workspace_bytes_per_worker,
+            "single_device_peak_bytes": alone.peak_bytes,
+            "single_device_workspace_bytes": max(alone.workspace_bytes),
+        }
+
+    def _alone(self, name: str) -> Footprint:
+        """What the whole batch takes on one device."""
+        graph = training_graph(self.task.model.symbol, self._train.shapes, self.settings.optimizer, name=name)
+        return footprint(lower(graph, partition(graph, workers=1)))

@@ -1,0 +1,91 @@
+"""`curve.png`: the loss over a training run, drawn with matplotlib."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import DataError
+from ..runtime.progress import Epoch, Progress
+from .training import Start
+
+SUFFIXES = (".png", ".svg", ".pdf")
+INCHES = (8.0, 4.5)
+
+
+class Curve:
+    """The first metric of every iteration, of every epoch and of the samples held out.
+
+    The picture is drawn when the run ends, however it ends, and put in place whole. Raises DataError at once
+    where matplotlib is missing, the file's kind is unknown, or its folder cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"{path}: a plot ends in {', '.join(SUFFIXES)}, not {path.suffix or 'nothing'!r}")
+        try:
+            import matplotlib.figure  # noqa: F401
+        except ImportError as error:
+            raise DataError("--plot needs matplotlib; pip install 'tofu[plot]'") from error
+        if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
+            raise DataError(f"{path} cannot be written; name a file in a folder that exists and can be")
+        self._path = path
+        self._title = ""
+        self._metric = ""
+        self._steps: list[tuple[int, float]] = []
+        self._training: list[tuple[int, float]] = []
+        self._held_out: list[tuple[int, float]] = []
+
+    def start(self, start: Start) -> None:
+        self._title = f"{start.model}, {start.about}, {start.workers} workers"
+
+    def step(self, step: Progress) -> None:
+        self._metric, value = next(iter(step.metrics.items()))
+        self._steps.append((step.step, value))
+
+    def epoch(self, epoch: Epoch, epochs: int) -> None:
+        if not self._steps:
+            return
+        newest = self._steps[-1][0]
+        self._training.append((newest, epoch.training[self._metric]))
+        if self._metric in epoch.evaluation:
+            self._held_out.append((newest, epoch.evaluation[self._metric]))
+
+    def summary(self, facts: Mapping[str, Any]) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._steps:
+            return
+        # what ended the run is said rather than that its picture could not be written either
+        with contextlib.nullcontext() if kind is None else contextlib.suppress(DataError):
+            self._draw()
+
+    def _draw(self) -> None:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=INCHES, layout="constrained")
+        axes = figure.add_subplot()
+        axes.plot(*zip(*self._steps, strict=True), color="C0", alpha=0.35, linewidth=0.8, label="iteration")
+        for points, colour, label in ((self._training, "C0", "epoch"), (self._held_out, "C1", "held out")):
+            if points:
+                axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=4, label=label)
+        axes.set(xlabel="iteration", ylabel=self._metric, title=self._title)
+        axes.grid(alpha=0.3)
+        axes.legend()
+        temporary = self._path.with_name(f".{self._path.name}.temporary")
+        try:
+            figure.savefig(temporary, format=self._path.suffix[1:].lower(), dpi=120)
+            os.replace(temporary, self._path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise DataError(f"the plot {self._path} cannot be written: {error.strerror}") from error
