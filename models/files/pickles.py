@@ -1,7 +1,7 @@
 """Reading what a pickle holds without running what it says.
 
-A pickle is a program that may call anything. Here only four names mean something, and none of them is the
-real one: NumPy's three, of which an array is made, are stand-ins that keep what they are given, and
+A pickle is a program that may call anything. Here only five names mean something, and none of them is the
+real one: NumPy's four, of which an array is made, are stand-ins that keep what they are given, and
 `_codecs.encode`, by which Python 3 writes bytes in old protocols, turns text into bytes and does no more.
 """
 
@@ -41,7 +41,11 @@ class _Array:
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, columns_first, raw = state
-        if not isinstance(dtype, _Type) or not isinstance(raw, bytes) or columns_first:
+        self.fill(shape, dtype, columns_first, raw)
+
+    def fill(self, shape: Any, dtype: object, columns_first: object, raw: object) -> None:
+        """Take the contents. Raises UnpicklingError where they are not `shape`'s number of bytes."""
+        if not isinstance(dtype, _Type) or not isinstance(raw, bytes | bytearray) or columns_first:
             raise pickle.UnpicklingError("it holds an array that is none of bytes, row by row")
         if any(type(extent) is not int or extent < 0 for extent in shape) or math.prod(shape) != len(raw):
             raise pickle.UnpicklingError(f"it holds an array {shape} of {len(raw):,} bytes")
@@ -62,6 +66,17 @@ class _MakeArray(_StandIn):
 
     def __call__(self, kind: object, shape: object, code: object) -> _Array:
         return _Array()
+
+
+class _MakeFilled(_StandIn):
+    """As protocol 5 makes arrays, at once."""
+
+    __slots__ = ()
+
+    def __call__(self, raw: object, dtype: object, shape: object, order: object) -> _Array:
+        made = _Array()
+        made.fill(shape, dtype, order != "C", raw)
+        return made
 
 
 class _MakeType(_StandIn):
@@ -85,6 +100,8 @@ class _Encode(_StandIn):
 _KNOWN: dict[tuple[str, str], object] = {
     ("numpy.core.multiarray", "_reconstruct"): _MakeArray(),
     ("numpy._core.multiarray", "_reconstruct"): _MakeArray(),
+    ("numpy.core.numeric", "_frombuffer"): _MakeFilled(),
+    ("numpy._core.numeric", "_frombuffer"): _MakeFilled(),
     ("numpy", "ndarray"): _Class(),
     ("numpy", "dtype"): _MakeType(),
     ("_codecs", "encode"): _Encode(),
