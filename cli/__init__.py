@@ -10,8 +10,21 @@ import click
 
 from ..errors import TofuError
 from . import ending
+from .options import examples
 
-COMMANDS = ("audit", "describe", "diff", "explain", "models", "operators", "plan", "train", "verify")
+COMMANDS = {
+    "audit": "Prove and try the strategies and kernels of operators.",
+    "completion": "Make a shell complete commands, options and names.",
+    "describe": "Show how an operator can be split, and what each worker reads.",
+    "diff": "Compare two plans.",
+    "explain": "Say what a plan chose for a name, and what else would cost.",
+    "models": "List the models known by name.",
+    "operators": "List the operators of the library.",
+    "plan": "Partition a model over workers, and say what it costs.",
+    "train": "Train a model over workers.",
+    "verify": "Check a plan file.",
+}
+"""Every command and what it does; its module is imported when it is called."""
 
 
 class _Commands(click.Group):
@@ -37,6 +50,10 @@ class _Commands(click.Group):
             ctx.fail(f"no command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             done = super().invoke(ctx)
@@ -52,7 +69,33 @@ class _Commands(click.Group):
         return done
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="tofu")
+def _version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        try:
+            click.echo(f"tofu {metadata.version('tofu')}")
+        except metadata.PackageNotFoundError:
+            click.echo("tofu, run from a folder without being installed")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "tofu train mlp                                    # digits, over 8 workers",
+        "tofu train wresnet --data cifar-10-batches-py     # your own data",
+        "tofu plan wresnet-50-4 --workers 8 --batch 32     # what moves, and what each worker holds",
+        "tofu describe Convolution                         # how an operator can be split",
+        "tofu train --help                                 # every option, with examples",
+    ),
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+)
 def main() -> None:
-    """Train models too large for one device: partition every operator and tensor over several workers."""
+    """Train models too large for one device: partition every operator and tensor over several workers.
+
+    A mistake ends in one message and exit status 2. With --json figures come as JSON on standard output.
+    """

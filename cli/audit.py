@@ -9,9 +9,10 @@ import click
 
 from ..operators import registry
 from ..operators.operator import Operator
+from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
-from .options import AttributeOption, Shape, ShapeOption, json_option
+from .options import AttributeOption, Shape, ShapeOption, examples, json_option
 
 
 class _Counts(click.ParamType[tuple[int, ...]]):
@@ -33,8 +34,21 @@ class _Counts(click.ParamType[tuple[int, ...]]):
         return counts
 
 
-@click.command("audit")
-@click.argument("operators", metavar="[OPERATOR ...]", nargs=-1)
+@click.command(
+    "audit",
+    epilog=examples(
+        "tofu audit Convolution",
+        "tofu audit sum softmax --workers 2,3,5",
+        "tofu audit layers.py:conv1d --shape data=4,3,12 --shape filters=3,6,3",
+        "tofu audit --all --json",
+    ),
+)
+@click.argument(
+    "operators",
+    metavar="[OPERATOR ...]",
+    nargs=-1,
+    shell_complete=candidates.of(candidates.operators, files=True),
+)
 @click.option("--all", "everything", is_flag=True, help="Audit every operator of the library.")
 @click.option(
     "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."

@@ -12,7 +12,7 @@ import click
 class _Size(click.ParamType[tuple[int, int]]):
     """`32x48`, height and width."""
 
-    name = "HEIGHTxWIDTH"
+    name = "HxW"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -26,7 +26,7 @@ class _Size(click.ParamType[tuple[int, int]]):
 def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--data` with the options that say how to read it."""
     for option in (
-        click.option("--resize", type=_Size(), help="Bring images in folders to one size."),
+        click.option("--resize", type=_Size(), metavar="HxW", help="Bring images in folders to one size."),
         click.option(
             "--vocabulary",
             type=click.IntRange(1),

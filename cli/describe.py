@@ -10,17 +10,27 @@ import click
 from ..errors import TofuError
 from ..operators import registry
 from ..operators.operator import Operator
-from . import python_file
-from .options import AttributeOption, Shape, ShapeOption, json_option
+from . import candidates, python_file
+from .options import AttributeOption, Shape, ShapeOption, examples, json_option
 
 
-@click.command("describe")
-@click.argument("operator")
+@click.command(
+    "describe",
+    epilog=examples(
+        "tofu describe Convolution",
+        "tofu describe FullyConnected --shape data=8,16 --set num_hidden=4 --workers 4",
+        "tofu describe conv1d.tdl --shape data=4,3,12 --shape filters=3,6,3",
+        "tofu describe layers.py:conv1d --shape data=4,3,12 --shape filters=3,6,3",
+    ),
+)
+@click.argument("operator", shell_complete=candidates.of(candidates.operators, files=True))
 @click.option(
     "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
 )
 @click.option("--set", "attributes", type=AttributeOption(), multiple=True, help="An attribute's value.")
-@click.option("--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True)
+@click.option(
+    "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
+)
 @json_option
 def command(
     operator: str,

@@ -8,14 +8,21 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, json_option
+from .options import Shape, examples, json_option, model_candidates
 from .planned import Planned, planned_options
 
 
-@click.command("diff")
+@click.command(
+    "diff",
+    epilog=examples(
+        "tofu plan mlp --save first.json",
+        "tofu plan mlp --method all-row --save second.json",
+        "tofu diff first.json second.json",
+    ),
+)
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=model_candidates)
 @planned_options
 @json_option
 def command(

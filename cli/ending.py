@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 
@@ -45,7 +45,7 @@ def of_file(error: OSError) -> Mistake:
     return Mistake(f"{place}{error.strerror or error}")
 
 
-def leave_closed_pipe() -> None:
+def leave_closed_pipe() -> NoReturn:
     """End where nobody reads the output any more, without trying to write what is left of it."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())

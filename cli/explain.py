@@ -8,14 +8,22 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, json_option
+from .options import Shape, examples, json_option, model_candidates
 from .planned import Planned, planned_options
 
 
-@click.command("explain")
+@click.command(
+    "explain",
+    epilog=examples(
+        "tofu plan mlp --save plan.json",
+        "tofu explain plan.json",
+        "tofu explain plan.json fc1_weight",
+        "tofu explain plan.json fc1 --as operator --json",
+    ),
+)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("name", metavar="[TENSOR|OPERATOR]", required=False)
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=model_candidates)
 @click.option(
     "--as",
     "what",

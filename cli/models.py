@@ -7,10 +7,10 @@ import json
 import click
 
 from .. import models
-from .options import json_option
+from .options import examples, json_option
 
 
-@click.command("models")
+@click.command("models", epilog=examples("tofu models", "tofu models --json"))
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the page docs/models.md.")
 def command(as_json: bool, as_markdown: bool) -> None:

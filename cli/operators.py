@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import click
 
-from .options import json_option
+from .options import examples, json_option
 
 
-@click.command("operators")
+@click.command("operators", epilog=examples("tofu operators", "tofu operators --json"))
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the page docs/operators.md.")
 def command(as_json: bool, as_markdown: bool) -> None:

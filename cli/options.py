@@ -6,12 +6,28 @@ import ast
 
 import click
 
+from . import candidates
+
 Shape = tuple[int, ...]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 workers_option = click.option(
     "--workers", "-w", type=click.IntRange(1, 4096), default=8, show_default=True, help="Number of workers."
 )
+
+model_candidates = candidates.of(candidates.models, files=True)
+method_option = click.option(
+    "--method",
+    default="recursive",
+    show_default=True,
+    shell_complete=candidates.of(candidates.methods),
+    help="Search method.",
+)
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: examples, each on a line of its own."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 class ShapeOption(click.ParamType[tuple[str, Shape]]):

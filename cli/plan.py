@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import PlanError
-from .options import Shape, ShapeOption, json_option, workers_option
+from . import candidates
+from .options import (
+    Shape,
+    ShapeOption,
+    examples,
+    json_option,
+    method_option,
+    model_candidates,
+    workers_option,
+)
 from .request import Request
 
 if TYPE_CHECKING:
@@ -20,14 +29,24 @@ if TYPE_CHECKING:
     from ..runtime.memory import MemoryPlan
 
 
-@click.command("plan")
-@click.argument("model")
+@click.command(
+    "plan",
+    epilog=examples(
+        "tofu plan wresnet-50-4 --batch 32 --workers 8",
+        "tofu plan mlp --method exact --save plan.json",
+        "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
+        "tofu plan mlp --compare",
+        "tofu plan net.json --shape data=32,3,224,224 --memory 12GB",
+        "tofu plan mlp --json",
+    ),
+)
+@click.argument("model", shell_complete=model_candidates)
 @workers_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
 @click.option(
     "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
 )
-@click.option("--method", default="recursive", show_default=True, help="Search method.")
+@method_option
 @click.option("--compare", is_flag=True, help="Search by every method and print them side by side.")
 @click.option(
     "--pin",
@@ -47,7 +66,12 @@ if TYPE_CHECKING:
 @click.option(
     "--layouts", type=click.Path(path_type=Path), help="YAML or JSON file of layouts, for --method manual."
 )
-@click.option("--machine", metavar="FILE|PRESET", help="Report traffic over the links of this machine.")
+@click.option(
+    "--machine",
+    metavar="FILE|PRESET",
+    shell_complete=candidates.of(candidates.machines, files=True),
+    help="Report traffic over the links of this machine.",
+)
 @click.option(
     "--objective",
     type=click.Choice(["bytes", "time"]),
@@ -56,7 +80,13 @@ if TYPE_CHECKING:
     help="What to minimise; time is that of the traffic over the machine's links.",
 )
 @click.option("--memory", help="What each device has, such as 12GB; the machine's if left out.")
-@click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
+@click.option(
+    "--optimizer",
+    default="sgd",
+    show_default=True,
+    shell_complete=candidates.of(candidates.optimizers),
+    help="Whose updates the graph contains.",
+)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @json_option
 def command(

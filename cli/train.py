@@ -7,17 +7,29 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import candidates
 from .data_options import data_options
 from .ending import Interrupted
-from .options import json_option, workers_option
+from .options import examples, json_option, method_option, workers_option
 
 if TYPE_CHECKING:
     from ..reports.training import Report
     from ..reports.training_screen import Screen
 
 
-@click.command("train")
-@click.argument("name")
+@click.command(
+    "train",
+    epilog=examples(
+        "tofu train mlp",
+        "tofu train wresnet --data cifar-10-batches-py --epochs 30 --checkpoint run",
+        "tofu train lstm --data tale.txt --level word --steps 20",
+        "tofu train resnet-18 --data photos --resize 64x64 --batch 32 --memory 4GB",
+        "tofu train net.py:build --data arrays.npz --metric mse",
+        "tofu train mlp --log run.jsonl --plot curve.png",
+        "tofu train mlp --json | tail -n 1",
+    ),
+)
+@click.argument("name", shell_complete=candidates.of(candidates.trainable, files=True))
 @workers_option
 @data_options
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the training data.")
@@ -25,8 +37,18 @@ if TYPE_CHECKING:
 @click.option(
     "--learning-rate", "--lr", type=click.FloatRange(0, min_open=True), help="Highest learning rate."
 )
-@click.option("--optimizer", help="What updates the parameters; the model's usual one if left out.")
-@click.option("--metric", "metrics", multiple=True, help="What to measure, the first one plotted; repeat.")
+@click.option(
+    "--optimizer",
+    shell_complete=candidates.of(candidates.optimizers),
+    help="What updates the parameters; the model's usual one if left out.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    shell_complete=candidates.of(candidates.metrics),
+    help="What to measure, the first one plotted; repeat for several.",
+)
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -46,7 +68,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw the loss into this .png, .svg or .pdf at the end."
 )
-@click.option("--method", default="recursive", show_default=True, help="Search method.")
+@method_option
 @click.option(
     "--detect-nan",
     is_flag=True,
@@ -133,7 +155,7 @@ def _reports(
     if as_json:
         reports.append(Lines())
     if plot is not None:
-        from ..reports.curve import Curve
+        from ..reports.training_curve import Curve
 
         reports.append(Curve(plot))
     if log is not None:

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, json_option
+from .options import Shape, examples, json_option, model_candidates
 from .planned import Planned, planned_options
 
 
-@click.command("verify")
+@click.command(
+    "verify",
+    epilog=examples("tofu verify plan.json", "tofu verify plan.json mlp --workers 8 --json"),
+)
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=model_candidates)
 @click.option("--workers", "-w", type=click.IntRange(1, 4096), help="Refuse plans for another number.")
 @planned_options
 @json_option

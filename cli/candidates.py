@@ -1,0 +1,70 @@
+"""What a shell may complete: names of operators, models, methods and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def operators() -> Iterable[str]:
+    """Library operators by every name."""
+    from ..operators import registry
+
+    return registry.names()
+
+
+def models() -> Iterable[str]:
+    """The zoo."""
+    from .. import models as zoo
+
+    return zoo.names()
+
+
+def trainable() -> Iterable[str]:
+    """What `tofu train` knows by name."""
+    from .recipes import RECIPES
+
+    return (*RECIPES, *(name for name in models() if name not in RECIPES))
+
+
+def methods() -> Iterable[str]:
+    """Searches, and layouts by hand."""
+    from ..partitioner.methods import MANUAL, METHODS
+
+    return (*METHODS, MANUAL)
+
+
+def machines() -> Iterable[str]:
+    """Machines that come with Tofu."""
+    from ..partitioner.machine_file import PRESETS
+
+    return PRESETS
+
+
+def optimizers() -> Iterable[str]:
+    """What updates parameters."""
+    from ..dataflow.optimizer import OPTIMIZERS
+
+    return OPTIMIZERS
+
+
+def metrics() -> Iterable[str]:
+    """What can be measured."""
+    from ..runtime.metrics import METRICS
+
+    return METRICS
+
+
+def of(names: Callable[[], Iterable[str]], files: bool = False) -> Candidates:
+    """Completes the names, in any case; where none fits, the shell completes `files` if it may."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        start = incomplete.lower()
+        found = [CompletionItem(name) for name in names() if name.lower().startswith(start)]
+        return found or ([CompletionItem(incomplete, type="file")] if files else [])
+
+    return complete

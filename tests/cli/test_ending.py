@@ -1,0 +1,83 @@
+"""How commands end: exit statuses, pipes, and what goes to which stream."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tofu.cli import ending, main
+from tofu.cli import models as models_command
+
+Tofu = Callable[..., Result]
+
+
+def test_a_closed_pipe_ends_without_a_traceback() -> None:
+    arguments = (sys.executable, "-m", "tofu", "models")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert process.wait() == ending.CLOSED_PIPE
+    assert said == ""
+
+
+def test_a_table_in_a_closed_pipe_ends_likewise(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave() -> NoReturn:
+        raise SystemExit(ending.CLOSED_PIPE)
+
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("rich.console.Console._write_buffer", closed)
+    monkeypatch.setattr(ending, "leave_closed_pipe", leave)
+    assert tofu("describe", "identity").exit_code == ending.CLOSED_PIPE
+
+
+def test_json_is_alone_on_standard_output(tmp_path: Path) -> None:
+    arguments = ["train", "mlp", "--epochs", "1", "--workers", "2", "--json", "--log", str(tmp_path / "log")]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == ending.DONE
+    assert ["epoch" in json.loads(line) for line in done.stdout.splitlines()] == [True, False]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("plan", "mlp", "--workers", "2", "--save", "/nowhere/plan.json"), "/nowhere/plan.json"),
+        (("train", "mlp", "--workers", "1", "--checkpoint", "/proc/none/run"), "/proc/none"),
+        (("train", "mlp", "--log", "/nowhere/log"), "the log /nowhere/log cannot be written: No such file"),
+        (("train", "mlp", "--log", "/tmp"), "the log /tmp cannot be written: Is a directory"),
+        (("train", "mlp", "--resume"), "--resume needs --checkpoint"),
+        (("train", "mlp", "--steps", "3"), "are for --data"),
+        (("train", "mlp", "--metric", "acuracy"), "did you mean 'accuracy'"),
+        (("train", "mlp", "--optimizer", "sdg"), "there is no optimizer 'sdg'"),
+        (("train", "mlp", "--resize", "32"), "expected height and width such as 32x48, found '32'"),
+        (("verify", "/nowhere/plan.json"), "/nowhere/plan.json"),
+        (("trian",), "did you mean 'train'?"),
+    ],
+)
+def test_mistakes_end_in_one_message(arguments: tuple[str, ...], says: str) -> None:
+    done = CliRunner().invoke(main, list(arguments))
+    assert done.exit_code == ending.MISTAKE, done.exception
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("Error:") == 1
+
+
+def test_an_interrupt_has_its_own_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> tuple[str, ...]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(models_command.models, "names", interrupted)
+    done = CliRunner().invoke(main, ["models"])
+    assert done.exit_code == ending.INTERRUPTED
+    assert done.stderr == "interrupted\n"

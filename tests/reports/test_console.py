@@ -1,0 +1,55 @@
+"""Colours and widths, as the environment has them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.table import Table
+
+from tofu.reports.console import PLAIN_WIDTH, on_terminal, wide_console
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def _printed(capsys: pytest.CaptureFixture[str]) -> str:
+    wide_console().print("[red]loss[/]", Table("a column", expand=True))
+    return capsys.readouterr().out
+
+
+def _width(printed: str) -> int:
+    """The characters of the longest line that show."""
+    return max(len(line) for line in re.sub(r"\x1b\[[\d;]*m", "", printed).splitlines())
+
+
+def test_pipes_have_no_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\x1b" not in _printed(capsys)
+
+
+def test_colours_can_be_forced_and_nobody_watches_for_all_that(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[31m" in _printed(capsys)
+    assert not on_terminal(wide_console())
+
+
+def test_no_color_is_stronger(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[31m" not in _printed(capsys)
+
+
+@pytest.mark.parametrize("forced", ["", "1"])
+def test_tables_in_pipes_are_wide_unless_columns_says_otherwise(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forced: str
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", forced)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert _width(_printed(capsys)) == PLAIN_WIDTH
+    monkeypatch.setenv("COLUMNS", "60")
+    assert _width(_printed(capsys)) == 60
