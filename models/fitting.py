@@ -38,6 +38,12 @@ def built(name: str, batch: int | None, data: Dataset, place: Path | str, **opti
         model.symbol.infer_shape(**model.shapes)
     except TofuError as error:
         raise DataError(f"{name} cannot be built for {_holds(data)} in {place}: {error}") from error
+    empty = next((weight for weight, shape in model.parameters.items() if 0 in shape), None)
+    if empty is not None:
+        raise DataError(
+            f"{name} cannot be built for {_holds(data)} in {place}: nothing of them is left at {empty}; give "
+            "larger samples, for images in folders by --resize, or choose a model with fewer layers"
+        )
     return model
 
 
