@@ -125,9 +125,9 @@ def _unknown(name: str) -> str:
     """What to say of a name that is no recipe, where no data are named."""
     if name in models.names() or target.is_file(name):
         return f"{name} comes without data: name a file or folder with --data"
-    close = difflib.get_close_matches(name, RECIPES, 1, cutoff=0.3)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(RECIPES)}"
-    return f"there is nothing to train called {name!r}; {hint} Other models are trained with --data"
+    close = difflib.get_close_matches(name, RECIPES, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"{', '.join(RECIPES)} bring data."
+    return f"there is nothing to train called {name!r}; {hint} Other models are trained with --data PATH"
 
 
 def changed(

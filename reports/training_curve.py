@@ -30,7 +30,7 @@ class Curve:
         try:
             import matplotlib.figure  # noqa: F401
         except ImportError as error:
-            raise DataError("--plot needs matplotlib; pip install 'tofu[plot]'") from error
+            raise DataError("--plot needs matplotlib, the extra 'plot': pip install matplotlib") from error
         if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
             raise DataError(f"{path} cannot be written; name a file in a folder that exists and can be")
         self._path = path

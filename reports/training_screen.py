@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..runtime.progress import Epoch, Progress
 from .console import on_terminal
@@ -36,9 +36,9 @@ class Screen:
         self._pace = Pace()
         self._memory = ""
         self._bar = Bar(
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=10),
             MofNCompleteColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", table_column=Column(no_wrap=True)),
             console=console,
             disable=not self._live,
             transient=True,
@@ -50,11 +50,12 @@ class Screen:
         return self._console.status(PLAN) if self._live else nullcontext()
 
     def start(self, start: Start) -> None:
-        self._memory = f"{format_bytes(start.peak_bytes_per_worker)} of memory per worker"
+        peak = format_bytes(start.peak_bytes_per_worker)
+        self._memory = f"{peak}/worker"
         over = f"{start.workers} worker{'s' if start.workers > 1 else ''}"
         self._print(f"[bold]{escape(start.model)}[/], {escape(start.about)}, over {over}")
         held = f", {start.held_out_samples:,} held out" if start.held_out_samples else ", none held out"
-        self._print(f"{start.samples:,} samples to train on{held}; {self._memory}")
+        self._print(f"{start.samples:,} samples to train on{held}; {peak} of memory per worker")
         self._bar.update(self._task, total=start.steps)
         self._bar.start()
         self._said = self._clock()

@@ -57,7 +57,7 @@ def _require_pillow() -> None:
     try:
         import PIL.Image  # noqa: F401
     except ImportError as error:
-        raise DataError("folders of images need Pillow; pip install 'tofu[images]'") from error
+        raise DataError("folders of images need Pillow, the extra 'images': pip install pillow") from error
 
 
 def _visible(folder: Path) -> list[Path]:

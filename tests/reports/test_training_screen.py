@@ -66,8 +66,8 @@ def test_plain_lines_say_where_the_run_stands_now_and_then() -> None:
     assert lines[0] == "net [red]x, on arrays, over 2 workers"
     assert lines[1] == "640 samples to train on, 64 held out; 4.00 MB of memory per worker"
     assert lines[2:4] == [
-        "step 4/30: cross-entropy 0.2500, 640 samples/s, 3 s left, 4.00 MB of memory per worker",
-        "step 8/30: cross-entropy 0.1250, 640 samples/s, 2 s left, 4.00 MB of memory per worker",
+        "step 4/30: cross-entropy 0.2500, 640 samples/s, 3 s left, 4.00 MB/worker",
+        "step 8/30: cross-entropy 0.1250, 640 samples/s, 2 s left, 4.00 MB/worker",
     ]
     assert lines[4] == (
         "epoch 1/3: cross-entropy 0.5000; held out: cross-entropy 0.7500; 1.0 s, 640 samples/s, 2 s left"
@@ -88,7 +88,7 @@ def test_a_terminal_has_a_bar_that_is_gone_in_the_end() -> None:
     file, clock = _Terminal(), _Clock()
     _run(Screen(_console(file), clock), clock, 100.0)
     shown = file.getvalue()
-    assert "640 samples/s, 1 s left, 4.00 MB of memory per worker" in shown
+    assert "640 samples/s, 1 s left, 4.00 MB/worker" in shown
     assert "20/30" in shown
     assert "step 20/30:" not in shown
     assert "searching for a plan" in shown

@@ -113,5 +113,5 @@ def test_an_image_of_very_many_pixels(pets: Path, refused: Refuse, monkeypatch: 
 def test_without_pillow_the_extra_is_named(pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(DataError, match=r"need Pillow; pip install 'tofu\[images\]'"):
+    with pytest.raises(DataError, match="need Pillow, the extra 'images': pip install pillow"):
         read(pets)
