@@ -22,6 +22,9 @@ MAGIC = b"PK\x03\x04"
 NAMES = (("data", "label", "test_data", "test_label"), ("x_train", "y_train", "x_test", "y_test"))
 SAVE = "save it with np.savez(file, data=..., label=...)"
 CHANNELS = (1, 3)
+SPARSE = 100
+MOST_CLASSES_UNSEEN = 1 << 17
+"""Class numbers may reach that far whether they occur or not, as do those of a tokenizer."""
 Found = npt.NDArray[np.generic]
 Item = TypeVar("Item")
 
@@ -54,9 +57,8 @@ def read(path: Path, reading: Reading) -> Dataset:
             f"samples held out must be as those in '{chosen[0]}'",
         )
     sequence = arrays[0].dtype.kind in "iu" and arrays[0].ndim == 2 and arrays[0].shape == arrays[1].shape
-    classes = _classes([part.label for part in parts])
-    if sequence and classes is not None:
-        classes = max(classes, _classes([part.data for part in parts]) or 0)
+    labels = [part.label for part in parts] + ([part.data for part in parts] if sequence else [])
+    classes = _classes(f"{path}, '{chosen[1]}'", labels)
     return Dataset(WHAT, split(path, train, test, reading.hold_out), classes, sequence=sequence)
 
 
@@ -119,19 +121,24 @@ def _samples(path: Path, names: tuple[str, str], data: Found, label: Found) -> S
             f"an array {label.shape}",
             "save as many of one as of the other",
         )
-    for name, array in zip(names, (data, label), strict=True):
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            place = np.argwhere(~np.isfinite(array))[0]
-            raise refusal(
-                f"{path}, '{name}'{place.tolist()}", "finite numbers", f"{array[tuple(place)]}", "clean it"
-            )
     if label.ndim == 2 and label.shape[1] == 1 and data.shape != label.shape:
         label = label[:, 0]
-    return Samples(_channels_first(data), label.astype(np.float32))
+    data_place, label_place = (f"{path}, '{name}'" for name in names)
+    return Samples(_channels_first(data, data_place), _numbers(label, label_place))
 
 
-def _channels_first(data: Found) -> npt.NDArray[np.float32]:
-    values = data.astype(np.float32)
+def _numbers(array: Found, place: str) -> npt.NDArray[np.float32]:
+    """As float32. Raises DataError for what is no number there, or too large to be one."""
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float32)
+    if array.dtype.kind == "f" and not np.isfinite(values).all():
+        index = tuple(np.argwhere(~np.isfinite(values))[0].tolist())
+        raise refusal(f"{place}{list(index)}", "finite numbers", f"{array[index]}", "clean the data")
+    return values
+
+
+def _channels_first(data: Found, place: str) -> npt.NDArray[np.float32]:
+    values = _numbers(data, place)
     if data.dtype == np.uint8 and data.ndim in (3, 4):
         values /= 255
         values = values[:, None] if data.ndim == 3 else values
@@ -140,8 +147,20 @@ def _channels_first(data: Found) -> npt.NDArray[np.float32]:
     return values
 
 
-def _classes(labels: list[npt.NDArray[np.float32]]) -> int | None:
-    """How many classes there are, None where labels are no class numbers."""
+def _classes(place: str, labels: list[npt.NDArray[np.float32]]) -> int | None:
+    """How many classes there are, None where labels are no class numbers.
+
+    Raises DataError where so few of the classes occur that the numbers must mean something else.
+    """
     if any((label < 0).any() or (label != np.floor(label)).any() for label in labels):
         return None
-    return int(max(label.max() for label in labels)) + 1
+    classes = int(max(label.max() for label in labels)) + 1
+    different = len(np.unique(np.concatenate([label.reshape(-1) for label in labels])))
+    if classes > max(MOST_CLASSES_UNSEEN, SPARSE * different):
+        raise refusal(
+            place,
+            "class numbers from 0 on, most of which occur",
+            f"{different} different ones up to {classes - 1:,}",
+            "number the classes 0, 1, ... with np.unique(label, return_inverse=True)",
+        )
+    return classes

@@ -71,6 +71,12 @@ def test_labels_that_are_no_classes(tmp_path: Path) -> None:
     assert read(_saved(tmp_path, data=DATA, label=LABEL + 0.5)).classes is None
 
 
+@pytest.mark.parametrize("identifier", [10**6, 2**33, 2**61])
+def test_labels_that_are_identifiers(tmp_path: Path, refused: Refuse, identifier: int) -> None:
+    path = _saved(tmp_path, data=DATA, label=LABEL * identifier)
+    assert f"{path}, 'label': expected class numbers from 0 on, most of which occur, found 4" in refused(path)
+
+
 def test_object_arrays(tmp_path: Path, refused: Refuse) -> None:
     path = _saved(tmp_path, data=np.array([[1], [1, 2]], dtype=object), label=LABEL[:2])
     assert f"{path}, 'data': expected numbers, found pickled objects" in refused(path)
@@ -110,9 +116,9 @@ def test_held_out_samples_of_another_shape(tmp_path: Path, refused: Refuse) -> N
     assert "'test_data': expected samples (3, 4, 5) with labels (), found (3, 4, 4) with ()" in refused(path)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
 def test_numbers_that_are_none(tmp_path: Path, refused: Refuse, value: float) -> None:
-    data = DATA.copy()
+    data = DATA.astype(np.float64)
     data[3, 2, 1, 0] = value
     assert f"'data'[3, 2, 1, 0]: expected finite numbers, found {value}" in refused(
         _saved(tmp_path, data=data, label=LABEL)
