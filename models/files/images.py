@@ -107,14 +107,14 @@ def _pixels(paths: list[Path], resize: tuple[int, int] | None) -> Pixels:
 
 def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
     """One image as bytes, `[height, width]` where it is grey, else `[height, width, 3]`."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path) as opened:
                 return np.asarray(_converted(opened, resize), np.uint8)
-    except Image.UnidentifiedImageError as error:
+    except UnidentifiedImageError as error:
         raise refusal(path, "an image", "another kind of file", "remove it from the folder") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise refusal(path, "an image to train on", "far more pixels", "make it smaller") from error

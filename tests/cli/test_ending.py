@@ -62,7 +62,7 @@ def test_json_is_alone_on_standard_output(tmp_path: Path) -> None:
         (("train", "mlp", "--optimizer", "sdg"), "there is no optimizer 'sdg'"),
         (("train", "mlp", "--resize", "32"), "expected height and width such as 32x48, found '32'"),
         (("verify", "/nowhere/plan.json"), "/nowhere/plan.json"),
-        (("trian",), "did you mean 'train'?"),
+        (("plans",), "did you mean 'plan'?"),
     ],
 )
 def test_mistakes_end_in_one_message(arguments: tuple[str, ...], says: str) -> None:

@@ -49,7 +49,7 @@ def test_cifar(tofu: Tofu, tmp_path: Path) -> None:
     images, classes = _images(16, (3, 32, 32))
     batch = {b"data": images.reshape(16, 3072), b"labels": classes.tolist()}
     (tmp_path / "data_batch_1").write_bytes(pickle.dumps(batch, protocol=2))
-    facts = _summary(tofu("train", "wresnet", "--data", str(tmp_path), *QUICK, "--json"))
+    facts = _summary(tofu("train", "mlp", "--data", str(tmp_path), *QUICK, "--json"))
     assert facts["steps"] == 2
     assert set(facts["metric"]) == {"cross-entropy", "accuracy"}  # type: ignore[call-overload]
 
@@ -141,6 +141,30 @@ def test_a_log_goes_on_where_the_run_does(tofu: Tofu, arrays: Path, tmp_path: Pa
     assert [each["resumed"] for each in events if each["event"] == "start"] == [False, True]
     assert [each["epoch"] for each in events if each["event"] == "epoch"] == [1, 2]
     assert [each["step"] for each in events if each["event"] == "step"] == list(range(1, 13))
+
+
+def test_an_interrupt_says_how_to_go_on(
+    tofu: Tofu, arrays: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("train", "mlp", "--data", str(arrays), *QUICK)
+    folder = tmp_path / "run"
+    assert tofu(*arguments, "--checkpoint", str(folder)).exit_code == 0
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tofu.module.Module.fit", interrupted)
+    for kept, says in (
+        ((), "interrupted; nothing of it is kept; --checkpoint FOLDER would keep it"),
+        (("--checkpoint", str(tmp_path / "none")), "interrupted; there is no checkpoint in"),
+        (
+            ("--checkpoint", str(folder)),
+            f"newest checkpoint with --checkpoint {folder} --resume",
+        ),
+    ):
+        result = tofu(*arguments, *kept)
+        assert result.exit_code == 130
+        assert says in result.output
 
 
 @pytest.mark.parametrize(
