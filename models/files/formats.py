@@ -75,10 +75,19 @@ def _reader(path: Path) -> Reader:
 def _of_folder(folder: Path) -> Reader:
     for is_one, reader in _FOLDERS:
         if is_one(folder):
+            if reader is images.read:
+                _refuse_parent(folder)
             return reader
     found = sorted(each.name for each in folder.iterdir())
     shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}" if found else "an empty folder"
     raise refusal(folder, KNOWN, shown, "name the file or folder that holds the data")
+
+
+def _refuse_parent(folder: Path) -> None:
+    """A folder of folders holds images, unless one of them holds other data."""
+    for inner in sorted(each for each in folder.iterdir() if each.is_dir()):
+        if cifar.is_folder(inner) or idx.is_folder(inner):
+            raise refusal(folder, KNOWN, f"a folder around {inner.name}", f"name {inner}")
 
 
 def _is_pickle(start: bytes) -> bool:

@@ -45,6 +45,12 @@ def test_a_folder_of_other_files(tmp_path: Path, refused: Refuse) -> None:
     assert "found data.csv; name the file or folder that holds the data" in refused(tmp_path)
 
 
+def test_the_folder_around_one(cifar: Path, mnist: Path, refused: Refuse) -> None:
+    assert f"found a folder around {cifar.name}; name {cifar}" in refused(cifar.parent)
+    cifar.rename(mnist / "more")
+    assert f"found a folder around mnist; name {mnist}" in refused(mnist.parent)
+
+
 def test_an_empty_file(tmp_path: Path, refused: Refuse) -> None:
     (tmp_path / "none.npz").write_bytes(b"")
     assert "found an empty file" in refused(tmp_path / "none.npz")
