@@ -72,7 +72,7 @@ RECIPES = {
     ),
     "lstm": Recipe(
         "lstm",
-        "a character language model",
+        "a language model",
         _topics,
         TEXT_SETTINGS,
         {"layers": 1, "hidden": 128, "embedding": 32},

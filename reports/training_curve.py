@@ -79,7 +79,9 @@ class Curve:
         for points, colour, label in ((self._training, "C0", "epoch"), (self._held_out, "C1", "held out")):
             if points:
                 axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=4, label=label)
-        axes.set(xlabel="iteration", ylabel=self._metric, title=self._title)
+        axes.set(xlabel="iteration", ylabel=self._metric)
+        axes.set_title(self._title, parse_math=False)
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(alpha=0.3)
         axes.legend()
         temporary = self._path.with_name(f".{self._path.name}.temporary")
