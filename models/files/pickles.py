@@ -89,11 +89,19 @@ class _MakeType(_StandIn):
 
 
 class _Encode(_StandIn):
-    __slots__ = ()
+    """Makes no more bytes than the file has, however often it names one text."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, most: int) -> None:
+        self._left = most
 
     def __call__(self, text: object, encoding: object) -> bytes:
         if not isinstance(text, str) or encoding != "latin1":
             raise pickle.UnpicklingError("it encodes what is no text in latin1")
+        self._left -= len(text)
+        if self._left < 0:
+            raise pickle.UnpicklingError("it makes more bytes than it has")
         return text.encode("latin1")
 
 
@@ -104,15 +112,18 @@ _KNOWN: dict[tuple[str, str], object] = {
     ("numpy._core.numeric", "_frombuffer"): _MakeFilled(),
     ("numpy", "ndarray"): _Class(),
     ("numpy", "dtype"): _MakeType(),
-    ("_codecs", "encode"): _Encode(),
 }
 
 
 class _Reader(pickle._Unpickler):
     """Python's own reader, whose memory grows with the file and not with numbers in it, with few names."""
 
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(io.BytesIO(raw), encoding="bytes")
+        self._known = {**_KNOWN, ("_codecs", "encode"): _Encode(len(raw))}
+
     def find_class(self, module: str, name: str) -> Any:
-        found = _KNOWN.get((module, name))
+        found = self._known.get((module, name))
         if found is None:
             raise pickle.UnpicklingError(f"it asks for {_shown(f'{module}.{name}')}, which data never needs")
         return found
@@ -124,7 +135,7 @@ def read_pickle(raw: bytes) -> object:
     Nothing that the pickle names is imported or called. Raises UnpicklingError, saying why, for all others.
     """
     try:
-        return _plain(_Reader(io.BytesIO(raw), encoding="bytes").load())
+        return _plain(_Reader(raw).load())
     except pickle.UnpicklingError:
         raise
     except EOFError:

@@ -97,6 +97,14 @@ def test_malformed_programs_end_in_one_error(program: bytes) -> None:
         read_pickle(program)
 
 
+def test_one_text_does_not_become_many() -> None:
+    text = pickle.dumps("x" * 10_000, 0)[:-1]
+    again = b"c_codecs\nencode\n(g0\nVlatin1\ntRa"
+    program = b"(lp1\n" + text + b"0" + again * 50 + b"."
+    with pytest.raises(pickle.UnpicklingError, match="it makes more bytes than it has"):
+        read_pickle(program)
+
+
 def test_deep_nesting_is_data() -> None:
     found = read_pickle(b"]" * 100_000 + b"a" * 99_999 + b".")
     assert isinstance(found, list)
