@@ -4,7 +4,6 @@ from .datatypes import DATA_TYPES, DataType, data_type
 from .entries import Entry
 from .kernel import CudaKernel, generate, translation_unit
 from .launch import Launch, launch_of, launches
-from .launcher import Prepared, prepare
 from .packing import pack
 from .parameters import Parameters
 
@@ -15,12 +14,10 @@ __all__ = [
     "Entry",
     "Launch",
     "Parameters",
-    "Prepared",
     "data_type",
     "generate",
     "launch_of",
     "launches",
     "pack",
-    "prepare",
     "translation_unit",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import OperatorError
 
@@ -54,3 +55,19 @@ def computed_in(names: Iterable[str]) -> str:
     """
     floating = {name for name in names if not data_type(name).integer}
     return "double" if "float64" in floating or not floating else "float"
+
+
+def encoded(values: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
+    """Values as a type stores them: those of bfloat16 as the upper halves of float32, rounded to even."""
+    if name != "bfloat16":
+        return values.astype(data_type(name).numpy, copy=False)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(values.astype(np.float32)), np.uint32(0x7FFF), rounded).astype(np.uint16)
+
+
+def decoded(stored: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
+    """The values of stored elements; those of bfloat16 as float32."""
+    if name != "bfloat16":
+        return stored
+    return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)

@@ -6,7 +6,7 @@ they may be stored over inputs that are read element by element. Another group o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ...tdl import ast
@@ -88,11 +88,17 @@ def entry_text(parameters: Parameters, entry: Entry) -> str:
     lines = _by_blocks(parameters, entry) if entry.cooperative else _by_threads(parameters, entry)
     text = ["template <typename Index>"]
     text += [f"TOFU_DEVICE void {entry.name}(const Parameters& {INSTANCE}) {{", *indented(lines), "}"]
+    return "\n".join([*text, *instances(entry.function, f"{entry.name}<Index>({INSTANCE});")])
+
+
+def instances(name: Callable[[bool], str], body: str) -> list[str]:
+    """The functions to launch, `name(narrow)`: the statement with a 32-bit and with a 64-bit `Index`."""
+    text = []
     for narrow, index in ((True, "int"), (False, "long long")):
-        head = f'extern "C" __global__ void __launch_bounds__(tofu::block_threads)\n{entry.function(narrow)}'
+        head = f'extern "C" __global__ void __launch_bounds__(tofu::block_threads)\n{name(narrow)}'
         text.append(f"{head}(const __grid_constant__ Parameters {INSTANCE}) {{")
-        text += [f"    {entry.name}<{index}>({INSTANCE});", "}"]
-    return "\n".join(text)
+        text += [f"    {body.replace('<Index', f'<{index}', 1)}", "}"]
+    return text
 
 
 def _by_threads(parameters: Parameters, entry: Entry) -> list[str]:

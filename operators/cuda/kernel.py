@@ -18,8 +18,12 @@ from ...tdl import ast
 from ...tdl.printer import format
 from ...tdl.traverse import custom_reducers
 from .body import reducer_text
+from .datatypes import DataType
 from .entries import BLOCK_THREADS, Entry, entries, entry_text
 from .parameters import Parameters, make_parameters
+
+OPTIONS = ("-std=c++17",)
+"""What sources ask of a compiler; CuPy adds the architecture and the folder of CUDA's headers for NVRTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,17 @@ def translation_unit(kernels: Iterable[CudaKernel]) -> str:
         chain((entry for _, entry in kernel.parameters.inputs), kernel.parameters.outputs)
         for kernel in chosen
     )
-    macros = sorted({entry.macro for entry in typed if entry.macro})
-    macros.append(f"TOFU_BLOCK_THREADS {BLOCK_THREADS}")
-    prelude = (files(__package__) / "prelude.h").read_text(encoding="utf-8")
-    return "\n".join(
-        [*(f"#define {macro}" for macro in macros), prelude, *(kernel.text for kernel in chosen)]
-    )
+    return behind_prelude(typed, (kernel.text for kernel in chosen))
+
+
+def behind_prelude(
+    types: Iterable[DataType], texts: Iterable[str], headers: Sequence[str] = (), macros: Sequence[str] = ()
+) -> str:
+    """CUDA C++ source: the prelude with what these element types need, further headers, then the texts."""
+    defined = sorted({entry.macro for entry in types if entry.macro})
+    defined += [f"TOFU_BLOCK_THREADS {BLOCK_THREADS}", *macros]
+    parts = ((files(__package__) / name).read_text(encoding="utf-8") for name in ("prelude.h", *headers))
+    return "\n".join([*(f"#define {macro}" for macro in defined), *parts, *texts])
 
 
 @cache

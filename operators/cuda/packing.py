@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import DataError, OperatorError
 from ..kernel import Array, KernelCall
+from .commands import Struct
 from .datatypes import DataType
 from .kernel import CudaKernel
 from .parameters import Parameters
-
-Struct = npt.NDArray[np.void]
 
 
 def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:

@@ -25,11 +25,35 @@ INSTANCE = "p"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One member: its C++ type and what it is on the host, a structure of the prelude or one number."""
+    """One member: its C++ type and what it is on the host, a structure of a header or one number.
+
+    An array where `dtype` has a shape; `type` is that of its elements.
+    """
 
     name: str
     type: str
     dtype: np.dtype[np.generic]
+
+    @property
+    def text(self) -> str:
+        """The member's declaration."""
+        return f"{self.type} {self.name}{''.join(f'[{length}]' for length in self.dtype.shape)};"
+
+
+def struct_dtype(fields: Sequence[Field]) -> np.dtype[np.void]:
+    """The struct on the host."""
+    return np.dtype([(field.name, field.dtype) for field in fields])
+
+
+def struct_text(fields: Sequence[Field]) -> str:
+    """The struct `Parameters` on the device, and assertions that it is laid out as `struct_dtype`."""
+    dtype = struct_dtype(fields)
+    members = [f"    {field.text}" for field in fields]
+    asserts = [
+        f"static_assert(TOFU_OFFSET(Parameters, {name}) == {offset});" for name, offset in _offsets("", dtype)
+    ]
+    size = f"static_assert(sizeof(Parameters) == {dtype.itemsize});"
+    return "\n".join(["struct Parameters {", *members, "};", size, *asserts])
 
 
 _POINTER = np.dtype("<u8")
@@ -126,17 +150,11 @@ class Parameters:
     @cached_property
     def dtype(self) -> np.dtype[np.void]:
         """The struct on the host."""
-        return np.dtype([(field.name, field.dtype) for field in self.fields])
+        return struct_dtype(self.fields)
 
     def struct_text(self) -> str:
         """The struct on the device, and assertions that it is laid out as `dtype`."""
-        members = [f"    {field.type} {field.name};" for field in self.fields]
-        asserts = [
-            f"static_assert(TOFU_OFFSET(Parameters, {name}) == {offset});"
-            for name, offset in _offsets("", self.dtype)
-        ]
-        size = f"static_assert(sizeof(Parameters) == {self.dtype.itemsize});"
-        return "\n".join(["struct Parameters {", *members, "};", size, *asserts])
+        return struct_text(self.fields)
 
     def variable(self, name: str) -> str:
         """The text of an index variable."""
@@ -164,11 +182,16 @@ class Parameters:
 
 
 def _offsets(prefix: str, dtype: np.dtype[np.void]) -> Iterator[tuple[str, int]]:
-    """Every member, members of members included, with its offset in bytes."""
+    """Every member, members of members included, with its offset in bytes; of an array the ends."""
     for name, entry in (dtype.fields or {}).items():
         member, offset = entry[0], entry[1]
         if member.fields:
             yield from ((inner, offset + more) for inner, more in _offsets(f"{prefix}{name}.", member))
+        elif member.base.fields:
+            for number in sorted({0, member.shape[0] - 1}):
+                start = offset + number * member.base.itemsize
+                inside = _offsets(f"{prefix}{name}[{number}].", member.base)
+                yield from ((inner, start + more) for inner, more in inside)
         else:
             yield f"{prefix}{name}", offset
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tofu.operators.cuda.launcher import OPTIONS
+import pytest
+
+from tofu.operators.cuda.kernel import OPTIONS
 
 NVCC = shutil.which("nvcc")
 DEPRECATED = re.compile(r"nvrtc: warning: Architectures prior to .* are deprecated .*\n")
@@ -97,4 +99,18 @@ def _text(size_of: Callable[..., int], fill: Callable[..., int], program: ctypes
     return text.raw
 
 
+NO_COMPILER = (
+    "no nvcc, and no NVRTC with CUDA's headers: pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12"
+)
+
 COMPILERS = tuple(one for one in (nvcc(), *nvrtc()) if one is not None)
+
+
+def compilers_for(architecture: str) -> list[Compiler]:
+    """Skips the test where there is none."""
+    if not COMPILERS:
+        pytest.skip(NO_COMPILER)
+    found = [compiler for compiler in COMPILERS if architecture in compiler.architectures]
+    if not found:
+        pytest.skip(f"{', '.join(one.name for one in COMPILERS)} cannot compile for sm_{architecture}")
+    return found

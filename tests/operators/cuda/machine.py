@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tofu.operators.cuda import CudaKernel, Launch, pack, translation_unit
+from tofu.operators.cuda.commands import Struct
 from tofu.operators.kernel import KernelCall
 
 HERE = Path(__file__).parent
@@ -27,17 +28,8 @@ class Machine:
         self, kernels: Sequence[CudaKernel], folder: Path, source: str | None = None, *options: str
     ) -> None:
         text = translation_unit(kernels) if source is None else source
-        file, binary = folder / "kernels.cpp", folder / "kernels.so"
         callers = (caller(kernel.name, name) for kernel in kernels for name in kernel.functions)
-        file.write_text("\n".join([text, *callers]), encoding="utf-8")
-        flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", "-ffp-contract=off"]
-        flags += [*options, *os.environ.get(FLAGS, "").split()]
-        headers = ["-include", str(HERE / "shim.h"), "-I", str(HERE / "shim_headers")]
-        bare = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        command = [host_compiler(), *flags, *headers, str(file), "-o", str(binary)]
-        result = subprocess.run(command, env=bare, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr[:4000]
-        self.library = ctypes.CDLL(str(binary))
+        self.library = load("\n".join([text, *callers]), folder, *options)
 
     def run(self, kernel: CudaKernel, launch: Launch, call: KernelCall) -> list[int]:
         """One launch as a card would make it. Returns the flags of bad indices."""
@@ -49,17 +41,36 @@ class Machine:
             for entry in group
             if launch.function in (entry.function(True), entry.function(False))
         )
-        function = self.library[f"run_{launch.function}"]
-        function.restype = ctypes.c_bool
-        whole = function(
-            ctypes.c_void_p(struct.ctypes.data),
-            ctypes.c_uint(launch.blocks),
-            ctypes.c_uint(launch.threads),
-            ctypes.c_bool(bool(entry.cooperative)),
-        )
-        assert whole, f"{launch.function}: a barrier was reached by a part of the threads only"
+        start(self.library, launch.function, struct, launch.blocks, launch.threads, bool(entry.cooperative))
         flags: list[int] = faults.tolist()
         return flags
+
+
+def load(text: str, folder: Path, *options: str) -> ctypes.CDLL:
+    """The source, with its `caller`s, compiled for the CPU."""
+    file, binary = folder / "kernels.cpp", folder / "kernels.so"
+    file.write_text(text, encoding="utf-8")
+    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", "-ffp-contract=off"]
+    flags += [*options, *os.environ.get(FLAGS, "").split()]
+    headers = ["-include", str(HERE / "shim.h"), "-I", str(HERE / "shim_headers")]
+    bare = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    command = [host_compiler(), *flags, *headers, str(file), "-o", str(binary)]
+    result = subprocess.run(command, env=bare, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[:4000]
+    return ctypes.CDLL(str(binary))
+
+
+def start(library: ctypes.CDLL, name: str, struct: Struct, blocks: int, threads: int, together: bool) -> None:
+    """One launch as a card would make it."""
+    function = library[f"run_{name}"]
+    function.restype = ctypes.c_bool
+    whole = function(
+        ctypes.c_void_p(struct.ctypes.data),
+        ctypes.c_uint(blocks),
+        ctypes.c_uint(threads),
+        ctypes.c_bool(together),
+    )
+    assert whole, f"{name}: a barrier was reached by a part of the threads only"
 
 
 def host_compiler() -> str:

@@ -15,6 +15,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__ inline
 #define __shared__ static
 #define __grid_constant__
 #define __launch_bounds__(threads)

@@ -11,24 +11,11 @@ from tofu import tdl
 from tofu.operators import names
 from tofu.operators.cuda import CudaKernel, generate, translation_unit
 
-from .compilers import COMPILERS, Compiler
+from .compilers import COMPILERS, Compiler, compilers_for
 from .machine import unique
 
 ARCHITECTURES = ("70", "80", "90")
 SAMPLE = ("BatchNorm", "Convolution", "Embedding", "Pooling", "SoftmaxOutput", "gamma", "sgd_mom_update")
-NO_COMPILER = (
-    "no nvcc, and no NVRTC with CUDA's headers: pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12"
-)
-
-
-def compilers_for(architecture: str) -> list[Compiler]:
-    """Skips the test where there is none."""
-    if not COMPILERS:
-        pytest.skip(NO_COMPILER)
-    found = [compiler for compiler in COMPILERS if architecture in compiler.architectures]
-    if not found:
-        pytest.skip(f"{', '.join(one.name for one in COMPILERS)} cannot compile for sm_{architecture}")
-    return found
 
 
 def check(kernels: list[CudaKernel], compilers: list[Compiler], architecture: str, folder: Path) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import faulthandler
-import os
-import signal
 from typing import Any
 
 import pytest
 
 from .comparison import compare
+from .forked import fails
 from .machine import Machine
 from .planted import BUGS, SUBJECTS, Bug, Subject, variant
-
-SECONDS = 20
-"""A planted bug may loop for ever."""
 
 
 @pytest.fixture(scope="module")
@@ -34,23 +29,8 @@ def corrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, dict[s
 
 
 def refused(machine: Machine, subject: Subject, kernel: Any) -> bool:
-    """Whether the comparison fails, crashes or does not end; in a process of its own, which it may harm."""
-    child = os.fork()
-    if child == 0:
-        faulthandler.disable()
-        signal.alarm(SECONDS)
-        status = 2
-        try:
-            compare(machine, subject.bound, kernel, subject.types, subject.outputs, boxes=6)
-            status = 0
-        except AssertionError:
-            status = 1
-        finally:
-            os._exit(status)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    assert code != 2, "the comparison failed by itself"
-    return code != 0
+    """Whether the comparison fails, crashes or does not end."""
+    return fails(lambda: compare(machine, subject.bound, kernel, subject.types, subject.outputs, boxes=6))
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: str(bug.name))

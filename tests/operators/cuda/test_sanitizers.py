@@ -13,6 +13,7 @@ from .machine import FLAGS, host_compiler
 
 HERE = Path(__file__).parent
 SEMANTICS = HERE / "test_semantics.py"
+TRANSFERS, BOUNDS = HERE / "test_transfers.py", HERE / "test_transfer_bounds.py"
 RUNS = {
     "address,undefined": (("asan", "ubsan"), {"ASAN_OPTIONS": "detect_leaks=0"}),
     "thread": (("tsan",), {"TSAN_OPTIONS": "exitcode=66"}),
@@ -42,7 +43,13 @@ def check(result: subprocess.CompletedProcess[str]) -> None:
 
 
 def test_address_and_undefined_behaviour() -> None:
-    check(run_under("address,undefined", f"{SEMANTICS}::test_constructs[float32]"))
+    moved = f"{BOUNDS}::test_copies_and_fills[False-float32]"
+    check(run_under("address,undefined", "-m", "", f"{SEMANTICS}::test_constructs[float32]", moved))
+
+
+@pytest.mark.slow
+def test_transfers() -> None:
+    check(run_under("address,undefined", "-m", "", "-k", "not every", str(TRANSFERS), str(BOUNDS)))
 
 
 @pytest.mark.slow

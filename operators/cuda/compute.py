@@ -1,0 +1,76 @@
+"""What computes one box of an operator on a card: matrix products, convolutions, else a derived kernel.
+
+Which of them is decided by the description, by the kernel attached to it, and by the types, never by a
+name. There is no way back to the host: what has no kernel is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..kernel import KernelCall
+from . import convolutions, products
+from .commands import Command, Convolution, KernelLaunch
+from .kernel import CudaKernel, generate, translation_unit
+from .launch import launches
+from .packing import pack
+from .workspace import DeviceWorkspace
+
+
+def compute(
+    call: KernelCall, workspace: DeviceWorkspace, scratch_bytes: Callable[[Convolution], int]
+) -> tuple[Command, ...]:
+    """The commands that compute a call's box; its arrays are DeviceViews.
+
+    `scratch_bytes` is what the vendor's library asks for. Raises OperatorError where the description has no
+    kernel: it calls an opaque function.
+    """
+    if not any(output.size for output in call.outputs):
+        return ()
+    if convolutions.supported(call):
+        return convolutions.commands(call, workspace, scratch_bytes)
+    product = products.product(call)
+    if product is not None:
+        return products.commands(product, workspace)
+    return derived(call, workspace)
+
+
+def derived(call: KernelCall, workspace: DeviceWorkspace) -> tuple[Command, ...]:
+    """The launches of the kernel that is generated from the call's description."""
+    inputs: dict[str, Any] = dict(call.inputs)
+    outputs: tuple[Any, ...] = call.outputs
+    kernel = generate(
+        call.bound.description,
+        {name: view.type for name, view in inputs.items()},
+        [view.type for view in outputs],
+    )
+    gathers = len(kernel.parameters.gathers)
+    struct = pack(kernel, call, workspace.flags(gathers) if gathers else 0)
+    together = {
+        entry.function(narrow): bool(entry.cooperative)
+        for group in kernel.groups
+        for entry in group
+        for narrow in (True, False)
+    }
+    return tuple(
+        KernelLaunch(
+            _source(kernel),
+            launch.function,
+            launch.blocks,
+            launch.threads,
+            together[launch.function],
+            struct,
+        )
+        for launch in launches(kernel, call)
+    )
+
+
+_SOURCES: dict[str, str] = {}
+"""By the kernel's name, which no other kernel has."""
+
+
+def _source(kernel: CudaKernel) -> str:
+    if kernel.name not in _SOURCES:
+        _SOURCES[kernel.name] = translation_unit((kernel,))
+    return _SOURCES[kernel.name]

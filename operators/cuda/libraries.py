@@ -1,0 +1,23 @@
+"""Packages that only a machine with cards needs, imported when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ...errors import ExecutionError
+
+EXTRAS = "pip install 'tofu[gpu-cuda13]', or 'tofu[gpu-cuda12]' where the driver is too old for CUDA 13"
+"""What brings all of them."""
+
+
+def library(name: str, purpose: str) -> Any:
+    """The imported package. Raises ExecutionError where it is missing or cannot be loaded."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            reason = "is not installed"
+        else:
+            reason = f"cannot be loaded ({error})"
+        raise ExecutionError(f"{purpose} needs {name}, which {reason}: {EXTRAS}") from error
