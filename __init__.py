@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
-    from .module import Context, Module, cpu, partition
+    from .module import Context, Module, cpu, gpu, partition
     from .operators.audit import audit
     from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, lower
@@ -39,7 +39,7 @@ _HOMES = {
         ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.surface"
     ),
     **dict.fromkeys(("lower", "Plan"), "partitioner"),
-    **dict.fromkeys(("Module", "Context", "cpu", "partition"), "module"),
+    **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "module"),
     "ArrayIterator": "runtime.data",
     "audit": "operators.audit",
     **dict.fromkeys(
@@ -90,6 +90,7 @@ __all__ = [
     "audit",
     "cpu",
     "errors",
+    "gpu",
     "load",
     "lower",
     "models",

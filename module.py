@@ -18,12 +18,12 @@ from .partitioner.machine import Machine
 from .partitioner.machine_file import quantity
 from .partitioner.manual import Layouts
 from .runtime import bound_symbol, module
-from .runtime.context import Context, cpu
+from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
 from .runtime.memory import plan_memory
 from .runtime.memory_limit import shortfall
 
-__all__ = ["Context", "Module", "bind", "cpu", "partition", "simple_bind"]
+__all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"]
 
 
 def partition(
@@ -82,6 +82,7 @@ class Module(module.Module):
         parameters: Mapping[str, npt.ArrayLike] | None = None,
         seed: int = 0,
         threads: int | None = None,
+        eager: bool = False,
         detect_nan: bool = False,
         memory: int | str | None = None,
     ) -> None:
@@ -93,6 +94,7 @@ class Module(module.Module):
             parameters=parameters,
             seed=seed,
             threads=threads,
+            eager=eager,
             detect_nan=detect_nan,
             memory_bytes=None if memory is None else int(quantity(memory, "memory")),
         )

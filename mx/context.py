@@ -38,5 +38,4 @@ def as_list(context: Context | Sequence[Context] | None) -> list[Context]:
     for each in listed:
         if not isinstance(each, Context):
             raise ExecutionError(f"{each!r} is no device; a context is a list such as [mx.cpu(0), mx.cpu(1)]")
-    runtime.worker_count(listed)
-    return listed
+    return list(runtime.devices_of(listed))

@@ -18,7 +18,8 @@ from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from .arguments import Arrays, Floats, GradientRequest, assign, named, requests_of
-from .context import Context, cpu, worker_count
+from .context import Context, devices_of
+from .engine import engine_on
 from .executor import Executor
 from .initializer import Uniform, initial_value
 
@@ -46,7 +47,7 @@ def simple_bind(
     named = dict(zip(names, arguments, strict=True))
     return BoundSymbol(
         symbol,
-        worker_count(context),
+        devices_of(context),
         lower,
         requests,
         {name: np.zeros(shape, "f4") for name, shape in named.items()},
@@ -89,7 +90,7 @@ def bind(
     requests = requests_of(names, grad_req)
     requests = {name: request if name in gradients else "null" for name, request in requests.items()}
     kept = {name: array for name, array in gradients.items() if requests[name] != "null"}
-    return BoundSymbol(symbol, worker_count(context), lower, requests, arguments, kept, auxiliary, seed)
+    return BoundSymbol(symbol, devices_of(context), lower, requests, arguments, kept, auxiliary, seed)
 
 
 class BoundSymbol:
@@ -103,7 +104,7 @@ class BoundSymbol:
     def __init__(
         self,
         symbol: Symbol,
-        workers: int,
+        devices: Sequence[Context],
         lower: Lower,
         requests: Mapping[str, str],
         arguments: dict[str, Floats],
@@ -117,7 +118,7 @@ class BoundSymbol:
         self.aux_dict = auxiliary
         self.outputs: list[Array] = []
         self._requests = requests
-        self._workers = workers
+        self._devices = devices
         self._lower = lower
         self._seed = seed
         self._seeds: dict[str, Array] = {}
@@ -144,7 +145,7 @@ class BoundSymbol:
         wanted = {name: array.shape for name, array in self.arg_dict.items() if name in shapes} | shapes
         made = simple_bind(
             self.symbol,
-            [cpu(worker) for worker in range(self._workers)],
+            self._devices,
             lower=self._lower,
             grad_req=dict(self._requests),
             seed=self._seed,
@@ -247,7 +248,7 @@ class BoundSymbol:
             if is_train
             else inference_graph(self.symbol, shapes)
         )
-        executor = Executor(self._lower(graph, self._workers))
+        executor = Executor(self._lower(graph, len(self._devices)), make_engine=engine_on(self._devices))
         for name in self._seed_names(executor):
             executor.write(name, initial_value(name, (1,), Uniform(), self._seed))
         return executor

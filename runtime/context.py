@@ -10,7 +10,10 @@ from ..errors import ExecutionError
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A worker's device. Several workers may share the processor: `cpu(0)`, `cpu(1)`, ... are all of it."""
+    """A worker's device. Several workers may share the processor: `cpu(0)`, `cpu(1)`, ... are all of it.
+
+    `gpu(i)` is card `i`; it may be listed several times, and its memory is then shared by as many workers.
+    """
 
     device_type: str
     device_id: int = 0
@@ -24,10 +27,20 @@ def cpu(device_id: int = 0) -> Context:
     return Context("cpu", device_id)
 
 
-def worker_count(context: Context | Sequence[Context] | None) -> int:
-    """How many workers a context stands for; none given is one. ExecutionError for an empty list."""
-    if context is None or isinstance(context, Context):
-        return 1
+def gpu(device_id: int = 0) -> Context:
+    """A worker on the card of this number, as CUDA counts them."""
+    return Context("gpu", device_id)
+
+
+def devices_of(context: Context | Sequence[Context] | None) -> tuple[Context, ...]:
+    """The device of each worker; one on the processor where none is given.
+
+    Raises ExecutionError for an empty list.
+    """
+    if context is None:
+        return (cpu(),)
+    if isinstance(context, Context):
+        return (context,)
     if not context:
         raise ExecutionError("the context names no device; give at least one, such as [tofu.cpu(0)]")
-    return len(context)
+    return tuple(context)

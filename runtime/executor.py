@@ -12,11 +12,10 @@ from ..dataflow.graph import Tensor
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
+from .engine import MakeEngine, Watch, engine_on
 from .memory import plan_memory
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
-from .numpy_engine import NumpyEngine
-from .schedule import schedule
 from .timing import StepSeconds
 
 WATCHDOG_SECONDS = 600.0
@@ -25,10 +24,11 @@ WATCHDOG_SECONDS = 600.0
 class Executor:
     """A partitioned graph in memory, ready to run.
 
-    `memory` is the memory plan. `threads` and `watchdog_seconds` (how long no worker may make progress
-    before the run is given up) are the engine's. `timed` makes it measure every instruction, `detect_nan`
-    makes a result that is not a number an error of the operation that made it. What does not keep to
-    `memory_limit` is an ExecutionError before anything runs. Use it as a context manager, or call `close`.
+    `memory` is the memory plan. The engine is the processor's with so many `threads`, or what `make_engine`
+    makes. No worker may go without progress for `watchdog_seconds`. `timed` makes it measure every
+    instruction, `detect_nan` makes a result that is not a number an error of the operation that made it.
+    What does not keep to `memory_limit` is an ExecutionError before anything runs. Use it as a context
+    manager, or call `close`.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Executor:
         timed: bool = False,
         detect_nan: bool = False,
         memory_limit: MemoryLimit | None = None,
+        make_engine: MakeEngine | None = None,
     ) -> None:
         self.partitioned = partitioned
         self.memory = plan_memory(partitioned)
@@ -49,15 +50,9 @@ class Executor:
         self._lasting = {tensor.index for tensor in partitioned.graph.tensors if tensor.role.persistent}
         self._lasting.update(partitioned.graph.outputs)
         self._seconds = StepSeconds(partitioned) if timed else None
-        self._engine = NumpyEngine(
-            partitioned,
-            self.memory,
-            schedule(partitioned, self.memory),
-            threads=threads,
-            watchdog_seconds=watchdog_seconds,
-            seconds=self._seconds,
-            detect_nan=detect_nan,
-        )
+        make = make_engine or engine_on((), threads=threads)
+        watch = Watch(watchdog_seconds, self._seconds, detect_nan)
+        self._engine = make(partitioned, self.memory, watch)
         if memory_limit is not None:
             self._check(memory_limit)
 
@@ -118,15 +113,15 @@ class Executor:
             raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array {array.shape}")
         if not np.can_cast(array.dtype, tensor.dtype, "same_kind"):
             raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array {array.dtype}")
-        for _, (view, place) in self._parts(tensor):
-            view[...] = array[place]
+        for worker, buffer, place in self._parts(tensor):
+            self._engine.write(worker, buffer, array[place])
 
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array."""
         tensor = self._find(name)
         array: Array = np.empty(tensor.shape, tensor.dtype)
-        for _, (view, place) in self._parts(tensor):
-            array[place] = view
+        for worker, buffer, place in self._parts(tensor):
+            array[place] = self._engine.read(worker, buffer)
         return array
 
     def require_numbers(self, name: str) -> None:
@@ -134,8 +129,8 @@ class Executor:
         tensor = self._find(name)
         if np.dtype(tensor.dtype).kind != "f":
             return
-        for worker, (view, place) in self._parts(tensor):
-            found = first_nan(view)
+        for worker, buffer, place in self._parts(tensor):
+            found = first_nan(self._engine.read(worker, buffer))
             if found is not None:
                 at = ", ".join(str(part.start + index) for part, index in zip(place, found, strict=True))
                 raise ExecutionError(
@@ -144,7 +139,7 @@ class Executor:
                 )
 
     def close(self) -> None:
-        """End the engine's threads."""
+        """Give the engine's threads and memory back."""
         self._engine.close()
 
     def __enter__(self) -> Executor:
@@ -179,13 +174,12 @@ class Executor:
             )
         return tensor
 
-    def _parts(self, tensor: Tensor) -> list[tuple[int, tuple[Array, tuple[slice, ...]]]]:
-        """By worker its shard and the place of its region in the whole tensor."""
-        parts: list[tuple[int, tuple[Array, tuple[slice, ...]]]] = []
+    def _parts(self, tensor: Tensor) -> list[tuple[int, int, tuple[slice, ...]]]:
+        """By worker its shard's buffer and the place of its region in the whole tensor."""
+        parts: list[tuple[int, int, tuple[slice, ...]]] = []
         for worker, buffer in enumerate(self.partitioned.shards[tensor.index]):
             if buffer < 0:
                 continue
             region = self.partitioned.programs[worker].buffers[buffer].region
-            place = tuple(slice(lower, upper) for lower, upper in region)
-            parts.append((worker, (self._engine.buffers[worker][buffer], place)))
+            parts.append((worker, buffer, tuple(slice(lower, upper) for lower, upper in region)))
         return parts

@@ -23,8 +23,9 @@ from ..dataflow.training import gradient_graph, inference_graph, training_graph
 from ..errors import DataError
 from ..operators.kernel import Array
 from .checkpoint import CheckpointFolder
-from .context import Context, worker_count
+from .context import Context, devices_of
 from .data import ArrayIterator, Batch
+from .engine import engine_on
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
 from .initializer import WeightRule, Xavier
@@ -73,7 +74,8 @@ class Module:
     search and lowering. `parameters` are start values by name, in place of the initializer's. With
     `detect_nan` the first operation whose result is not a number stops the workers and is named; every
     result is read once more for it. A worker holds `memory_bytes` at most, training and evaluation together;
-    what would take more is an ExecutionError before it runs. Threads and memory are held until `close`; a
+    what would take more is an ExecutionError before it runs. GPUs run an iteration as one CUDA graph unless
+    `eager`. Threads and memory are held until `close`; a
     module is a context manager.
     """
 
@@ -87,13 +89,15 @@ class Module:
         parameters: Mapping[str, npt.ArrayLike] | None = None,
         seed: int = 0,
         threads: int | None = None,
+        eager: bool = False,
         detect_nan: bool = False,
         memory_bytes: int | None = None,
     ) -> None:
         self.symbol = symbol
-        self.workers = worker_count(context)
+        devices = devices_of(context)
+        self.workers = len(devices)
+        self._make_engine = engine_on(devices, threads=threads, eager=eager)
         self._lower = lower
-        self._threads = threads
         self._detect_nan = detect_nan
         self._memory_bytes = memory_bytes
         self._parameters = Parameters(symbol, initializer or Xavier(), seed, parameters or {})
@@ -214,9 +218,9 @@ class Module:
         partitioned = self._lower(graph, self.workers)
         return Executor(
             partitioned,
-            threads=self._threads,
             detect_nan=self._detect_nan,
             memory_limit=self._memory_limit(),
+            make_engine=self._make_engine,
         )
 
     def _memory_limit(self) -> MemoryLimit | None:

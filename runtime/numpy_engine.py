@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
+from ..operators.kernel import Array
 from .gate import UpdateGate
 from .memory import MemoryPlan
 from .nan_watch import watched
@@ -116,6 +117,14 @@ class NumpyEngine:
             self._failure = f"interrupted in iteration {self.iterations}"
             raise
         self.iterations += 1
+
+    def write(self, worker: int, buffer: int, values: Array) -> None:
+        """Fill a buffer with an array of its shape."""
+        self.buffers[worker][buffer][...] = values
+
+    def read(self, worker: int, buffer: int) -> Array:
+        """A buffer itself, good until the next iteration."""
+        return self.buffers[worker][buffer]
 
     def close(self) -> None:
         """End the threads. The engine cannot run again."""

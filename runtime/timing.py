@@ -20,6 +20,10 @@ class StepSeconds:
         """A worker's steps, each measured by the clock of the thread that runs it."""
         return tuple(self._timed(self._seconds[worker], index, step) for index, step in enumerate(steps))
 
+    def record(self, worker: int, index: int, seconds: float) -> None:
+        """What one instruction took, measured elsewhere."""
+        self._seconds[worker][index] = seconds
+
     def by_operator(self) -> dict[str, float]:
         """Seconds of all workers by the operator's name, or `MultiFetch` and `Reduce`; largest first."""
         totals: dict[str, float] = {}

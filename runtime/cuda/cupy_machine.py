@@ -1,0 +1,297 @@
+"""Real cards, driven through CuPy: memory, streams, events, launches, graphs.
+
+The engine of one process drives all cards. Whatever CuPy allocates by itself is left alone: arenas are
+CUDA's own allocations, since kernels of other cards cannot read CuPy's asynchronous pools.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...operators.cuda import cublas, cudnn
+from ...operators.cuda.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+from ...operators.cuda.kernel import OPTIONS
+from ...operators.cuda.libraries import library
+from .machine import Bytes, Event, Graph
+
+ALREADY_ENABLED = 704
+"""The status of CUDA where access between two cards has been enabled before."""
+
+BUSY_SECONDS = 1e-3
+"""How long the host looks for the end of an iteration without a pause."""
+
+PAUSE_SECONDS = 5e-5
+
+
+class CupyMachine:
+    """Worker `i` runs on card `cards[i]`, in a stream of its own.
+
+    With `tf32` products and convolutions of float32 may round their factors to TF32. An iteration without
+    end is given up after `watchdog_seconds`. Raises ExecutionError for a card that is not there, and without
+    CuPy.
+    """
+
+    def __init__(self, cards: Sequence[int], *, tf32: bool = False, watchdog_seconds: float = 600.0) -> None:
+        self._cupy = library("cupy", "a GPU")
+        self._cuda = self._cupy.cuda
+        self._runtime = self._cuda.runtime
+        self._cards = tuple(cards)
+        self._tf32 = tf32
+        self._watchdog_seconds = watchdog_seconds
+        self._blocks: list[Any] = []
+        self._modules: dict[str, Any] = {}
+        self._functions: dict[tuple[int, str], Any] = {}
+        self._blas: dict[int, cublas.Cublas] = {}
+        self._cudnn: dict[int, int] = {}
+        self._plans: dict[int, cudnn.Plans] = {}
+        self._library_bytes = [0] * len(self._cards)
+        with self._errors():
+            count = self._runtime.getDeviceCount()
+            missing = sorted({card for card in self._cards if not 0 <= card < count})
+            if missing:
+                raise ExecutionError(
+                    f"gpu({missing[0]}) is asked for, but this machine has {count} "
+                    f"card{'' if count == 1 else 's'}; several workers may share one"
+                )
+            self._streams = [self._on(card, self._cuda.Stream, non_blocking=True) for card in self._cards]
+            self._access = self._enable_peers()
+
+    @property
+    def workers(self) -> int:
+        return len(self._cards)
+
+    # -- memory -------------------------------------------------------------------------------------
+
+    def require(self, nbytes: Sequence[int]) -> None:
+        for card in sorted(set(self._cards)):
+            own = [worker for worker, each in enumerate(self._cards) if each == card]
+            needed = sum(nbytes[worker] for worker in own)
+            with self._errors():
+                free, total = self._on(card, self._runtime.memGetInfo)
+            if needed > free:
+                named = f"worker {own[0]}" if len(own) == 1 else f"workers {', '.join(map(str, own))}"
+                raise ExecutionError(
+                    f"gpu({card}) has {free:,} of {total:,} bytes left, but the arenas of {named} take "
+                    f"{needed:,}; use more cards or a smaller batch"
+                )
+
+    def library_bytes(self, worker: int) -> int:
+        return self._library_bytes[worker]
+
+    def scratch_bytes(self, worker: int, command: Convolution) -> int:
+        with self._errors(), self._current(worker):
+            return self._plans_of(worker).workspace_bytes(command)
+
+    def allocate(self, worker: int, nbytes: int) -> int:
+        card = self._cards[worker]
+        try:
+            with self._errors(), self._current(worker):
+                block = self._cuda.Memory(max(nbytes, 1))
+                self._runtime.memset(block.ptr, 0, max(nbytes, 1))
+        except ExecutionError as error:
+            raise ExecutionError(f"worker {worker}: {nbytes:,} bytes of gpu({card}): {error}") from error
+        self._blocks.append(block)
+        return int(block.ptr)
+
+    def reaches(self, worker: int, other: int) -> bool:
+        return (self._cards[worker], self._cards[other]) in self._access
+
+    def write(self, worker: int, address: int, values: Bytes) -> None:
+        self._copy(worker, address, values.ctypes.data, values.nbytes, self._runtime.memcpyHostToDevice)
+
+    def read(self, worker: int, address: int, nbytes: int) -> Bytes:
+        values = np.empty(nbytes, np.uint8)
+        self._copy(worker, values.ctypes.data, address, nbytes, self._runtime.memcpyDeviceToHost)
+        return values
+
+    def _copy(self, worker: int, target: int, source: int, nbytes: int, kind: int) -> None:
+        if nbytes:
+            with self._errors(), self._current(worker):
+                self._runtime.memcpy(target, source, nbytes, kind)
+
+    # -- commands -----------------------------------------------------------------------------------
+
+    def load(self, worker: int, commands: Iterable[Command]) -> None:
+        launches: dict[tuple[str, str], None] = {}
+        products = convolutions = False
+        for command in commands:
+            match command:
+                case KernelLaunch(source=source, function=function):
+                    launches[source, function] = None
+                case MatrixProduct():
+                    products = True
+                case Convolution():
+                    convolutions = True
+        with self._errors(), self._current(worker):
+            if products:
+                self._blas_of(worker)
+            if convolutions:
+                self._cudnn_of(worker)
+            self._compile(dict.fromkeys(source for source, _ in launches))
+            for source, function in launches:
+                key = (self._cards[worker], function)
+                if key not in self._functions:
+                    self._functions[key] = self._modules[source].get_function(function)
+
+    def issue(self, worker: int, command: Command) -> None:
+        with self._errors(), self._current(worker):
+            stream = self._streams[worker]
+            match command:
+                case KernelLaunch():
+                    function = self._functions[self._cards[worker], command.function]
+                    function((command.blocks,), (command.threads,), (command.struct,), stream=stream)
+                case MemoryCopy(target, source, nbytes):
+                    self._runtime.memcpyAsync(target, source, nbytes, self._runtime.memcpyDefault, stream.ptr)
+                case MatrixProduct():
+                    self._blas_of(worker).multiply(command)
+                case Convolution():
+                    self._plans_of(worker).plan(command).execute(command, self._cudnn_of(worker))
+
+    def record(self, worker: int) -> Event:
+        with self._errors(), self._current(worker):
+            event = self._cuda.Event(disable_timing=True)
+            event.record(self._streams[worker])
+            return event
+
+    def wait(self, worker: int, event: Event) -> None:
+        with self._errors(), self._current(worker):
+            self._streams[worker].wait_event(event)
+
+    def captured(self, issue: Callable[[], None]) -> Graph:
+        origin = self._streams[0]
+        with self._errors():
+            with self._current(0):
+                origin.begin_capture(self._runtime.streamCaptureModeThreadLocal)
+            try:
+                self._fork()
+                issue()
+                self._join()
+            finally:
+                with self._current(0):
+                    graph = origin.end_capture()
+            return graph
+
+    def launch(self, graph: Graph) -> None:
+        with self._errors(), self._current(0):
+            graph.launch(self._streams[0])
+
+    def synchronize(self) -> None:
+        with self._errors():
+            begun = time.monotonic()
+            for worker, stream in enumerate(self._streams):
+                with self._current(worker):
+                    while not stream.done:
+                        waited = time.monotonic() - begun
+                        if waited > self._watchdog_seconds:
+                            raise ExecutionError(
+                                f"no end after {self._watchdog_seconds:g} s: worker {worker} on "
+                                f"gpu({self._cards[worker]}) has not finished"
+                            )
+                        if waited > BUSY_SECONDS:
+                            time.sleep(PAUSE_SECONDS)
+
+    def close(self) -> None:
+        for blas in self._blas.values():
+            blas.close()
+        for worker, handle in self._cudnn.items():
+            with self._current(worker):
+                cudnn.close_handle(handle)
+        self._blas.clear()
+        self._cudnn.clear()
+        self._blocks.clear()
+
+    # -- what is behind them ------------------------------------------------------------------------
+
+    def _fork(self) -> None:
+        """Let every stream begin after the first one has."""
+        begun = self.record(0)
+        for worker in range(1, self.workers):
+            self.wait(worker, begun)
+
+    def _join(self) -> None:
+        """Let the first stream end after all others have."""
+        for worker in range(1, self.workers):
+            self.wait(0, self.record(worker))
+
+    def _compile(self, sources: Iterable[str]) -> None:
+        """Several at a time: NVRTC takes a while for each, and CuPy keeps what it made on disk."""
+        new = [source for source in sources if source not in self._modules]
+        card = self._runtime.getDevice()
+
+        def compiled(source: str) -> Any:
+            with self._cuda.Device(card):
+                module = self._cupy.RawModule(code=source, options=OPTIONS)
+                module.compile()
+                return module
+
+        with ThreadPoolExecutor() as pool:
+            self._modules.update(zip(new, pool.map(compiled, new), strict=True))
+
+    def _blas_of(self, worker: int) -> cublas.Cublas:
+        if worker not in self._blas:
+            nbytes = cublas.WORKSPACE_BYTES
+            workspace = self.allocate(worker, nbytes)
+            self._library_bytes[worker] += nbytes
+            self._blas[worker] = cublas.Cublas(self._streams[worker].ptr, workspace, nbytes, self._tf32)
+        return self._blas[worker]
+
+    def _cudnn_of(self, worker: int) -> int:
+        if worker not in self._cudnn:
+            self._cudnn[worker] = cudnn.open_handle(self._streams[worker].ptr)
+        return self._cudnn[worker]
+
+    def _plans_of(self, worker: int) -> cudnn.Plans:
+        card = self._cards[worker]
+        if card not in self._plans:
+            self._plans[card] = cudnn.Plans(handle=self._cudnn_of(worker), tf32=self._tf32)
+        return self._plans[card]
+
+    def _enable_peers(self) -> frozenset[tuple[int, int]]:
+        """The pairs of cards of which the first can read the second's memory."""
+        cards = sorted(set(self._cards))
+        reached = {(card, card) for card in cards}
+        for card in cards:
+            for other in cards:
+                if card != other and self._runtime.deviceCanAccessPeer(card, other):
+                    try:
+                        self._on(card, self._runtime.deviceEnablePeerAccess, other)
+                    except self._runtime.CUDARuntimeError as error:
+                        if error.status != ALREADY_ENABLED:
+                            raise
+                    reached.add((card, other))
+        return frozenset(reached)
+
+    def _on(self, card: int, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        with self._cuda.Device(card):
+            return function(*arguments, **options)
+
+    def _current(self, worker: int) -> Any:
+        """The worker's card as the current one."""
+        return self._cuda.Device(self._cards[worker])
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """CUDA's errors as the package's own."""
+        try:
+            yield
+        except _cuda_errors() as error:
+            raise ExecutionError(f"CUDA: {str(error).strip()}") from error
+
+
+@cache
+def _cuda_errors() -> tuple[type[Exception], ...]:
+    cupy = library("cupy", "a GPU")
+    return (
+        cupy.cuda.runtime.CUDARuntimeError,
+        cupy.cuda.driver.CUDADriverError,
+        cupy.cuda.compiler.CompileException,
+        cupy.cuda.memory.OutOfMemoryError,
+    )

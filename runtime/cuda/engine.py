@@ -1,0 +1,220 @@
+"""The CUDA engine: every worker's commands in its own stream, with events where one waits for another.
+
+Commands are issued in the order of the clock, in which no instruction waits for a later one. The whole
+iteration, of all workers, is captured once as one graph and launched from then on; `eager` issues it every
+time instead, for looking for mistakes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+from time import perf_counter
+
+import numpy as np
+
+from ...dataflow.graph import Role
+from ...dataflow.partitioned import PartitionedGraph
+from ...errors import ExecutionError
+from ...operators.cuda.datatypes import decoded, encoded
+from ...operators.cuda.view import DeviceView
+from ...operators.cuda.workspace import FLAG_BYTES
+from ...operators.kernel import Array
+from ..engine import Watch
+from ..memory import MemoryPlan
+from ..nan_watch import first_nan
+from ..preparation import place_of
+from ..schedule import Schedule
+from ..timeline import writes
+from .machine import Bytes, Event, Graph, Machine
+from .preparation import arena_views, prepare
+
+
+class CudaEngine:
+    """Runs a partitioned graph on a machine's cards, one iteration per call of `run`.
+
+    Where the watch measures instructions or looks at their results the engine is eager and waits for every
+    instruction; an error of a card is then that of the instruction it names.
+    """
+
+    def __init__(
+        self,
+        partitioned: PartitionedGraph,
+        memory: MemoryPlan,
+        schedule: Schedule,
+        machine: Machine,
+        *,
+        watch: Watch,
+        eager: bool = False,
+    ) -> None:
+        self._partitioned = partitioned
+        self._machine = machine
+        self._watch = watch
+        self._careful = watch.seconds is not None or watch.detect_nan
+        self._eager = eager or self._careful
+        self._schedule = schedule
+        self.iterations = 0
+        self._failure: str | None = None
+        self._warm: set[bool] = set()
+        self._graphs: dict[bool, Graph] = {}
+        self._order = _clock_order(schedule)
+        self._awaited = {wait for waits in schedule.waits for each in waits for wait in each}
+        machine.require(memory.arena_bytes)
+        bases = [machine.allocate(worker, nbytes) for worker, nbytes in enumerate(memory.arena_bytes)]
+        self.views = arena_views(partitioned, memory, bases)
+        self._prepared = [
+            prepare(partitioned, self.views, worker, machine) for worker in range(partitioned.workers)
+        ]
+        self._gated = _gated(partitioned)
+        for worker, prepared in enumerate(self._prepared):
+            machine.load(worker, chain.from_iterable(prepared.commands))
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes copied from one worker to another in an iteration, by the pieces that commands copy."""
+        return sum(prepared.fetched_bytes for prepared in self._prepared) if self.iterations else 0
+
+    @property
+    def workspace_bytes(self) -> tuple[int, ...]:
+        """Bytes beside each worker's arena: scratch, flags, and what libraries hold."""
+        return tuple(
+            prepared.workspace_bytes + self._machine.library_bytes(worker)
+            for worker, prepared in enumerate(self._prepared)
+        )
+
+    @property
+    def failed(self) -> bool:
+        """Whether an iteration stopped half way."""
+        return self._failure is not None
+
+    def run(self, updates: bool = True) -> None:
+        """Run one iteration; without `updates` what a graph with micro-batches learns waits for another one.
+
+        Raises ExecutionError that names worker, operation and iteration as far as the card tells; afterwards
+        tensors may be half updated and the engine refuses to run.
+        """
+        if self._failure is not None:
+            raise ExecutionError(f"this executor stopped earlier ({self._failure}); make a new one")
+        try:
+            if self._eager:
+                self._issue(updates)
+            else:
+                self._launch(updates)
+            self._machine.synchronize()
+        except ExecutionError as error:
+            self._failure = f"{error}, iteration {self.iterations}"
+            raise ExecutionError(self._failure) from error
+        except BaseException:
+            self._failure = f"interrupted in iteration {self.iterations}"
+            raise
+        self._check_flags()
+        self.iterations += 1
+
+    def write(self, worker: int, buffer: int, values: Array) -> None:
+        """Copy an array of a buffer's shape into the buffer, converted to its type."""
+        view = self.views[worker][buffer]
+        held = np.empty(view.nbytes, np.uint8)
+        placed(held, view)[...] = encoded(values, view.type)
+        self._machine.write(worker, view.address, held)
+
+    def read(self, worker: int, buffer: int) -> Array:
+        """A copy of a buffer."""
+        view = self.views[worker][buffer]
+        return decoded(placed(self._machine.read(worker, view.address, view.nbytes), view), view.type)
+
+    def close(self) -> None:
+        """Give the cards' memory back. The engine cannot run again."""
+        self._failure = self._failure or "closed"
+        self._machine.close()
+
+    # -- issuing ------------------------------------------------------------------------------------
+
+    def _launch(self, updates: bool) -> None:
+        """One graph, captured at the second iteration: what libraries do at first cannot be captured."""
+        if updates not in self._warm:
+            self._issue(updates)
+            self._warm.add(updates)
+            return
+        if updates not in self._graphs:
+            self._graphs[updates] = self._machine.captured(partial(self._issue, updates))
+        self._machine.launch(self._graphs[updates])
+
+    def _issue(self, updates: bool) -> None:
+        """Put one iteration into the streams."""
+        events: dict[tuple[int, int], Event] = {}
+        for worker, index in self._order:
+            for wait in self._schedule.waits[worker][index]:
+                self._machine.wait(worker, events[wait])
+            if updates or not self._gated[worker][index]:
+                self._issue_instruction(worker, index)
+            if (worker, index) in self._awaited:
+                events[worker, index] = self._machine.record(worker)
+
+    def _issue_instruction(self, worker: int, index: int) -> None:
+        started = perf_counter()
+        try:
+            for command in self._prepared[worker].commands[index]:
+                self._machine.issue(worker, command)
+            if self._careful:
+                self._machine.synchronize()
+        except ExecutionError as error:
+            raise ExecutionError(f"{self._place(worker, index)}: {error}") from error
+        if self._watch.seconds is not None:
+            self._watch.seconds.record(worker, index, perf_counter() - started)
+        if self._watch.detect_nan:
+            self._look_for_nan(worker, index)
+
+    def _look_for_nan(self, worker: int, index: int) -> None:
+        program = self._partitioned.programs[worker]
+        for buffer in writes(program.instructions[index]):
+            tensor = self._partitioned.graph.tensors[program.buffers[buffer].tensor]
+            found = first_nan(self.read(worker, buffer))
+            if found is not None:
+                starts = [lower for lower, _ in program.buffers[buffer].region]
+                at = ", ".join(str(lower + place) for lower, place in zip(starts, found, strict=True))
+                raise ExecutionError(
+                    f"{self._place(worker, index)}: {tensor.name}[{at or '()'}] is not a number"
+                )
+
+    def _check_flags(self) -> None:
+        """Raise ExecutionError where a kernel found an index, computed from data, outside of its tensor."""
+        for worker, prepared in enumerate(self._prepared):
+            count = len(prepared.flagged)
+            if not count:
+                continue
+            flags = self._machine.read(worker, prepared.flags, count * FLAG_BYTES).view(np.int32)
+            for index, flag in zip(prepared.flagged, flags.tolist(), strict=True):
+                if flag:
+                    self._failure = (
+                        f"{self._place(worker, index)}, iteration {self.iterations}: an index that was "
+                        "computed from data is no whole number or lies outside of its tensor"
+                    )
+                    raise ExecutionError(self._failure)
+
+    def _place(self, worker: int, index: int) -> str:
+        return place_of(self._partitioned, worker, index)
+
+
+def placed(held: Bytes, view: DeviceView) -> Array:
+    """The elements of a dense view, whose bytes the host holds, with the view's strides."""
+    array: Array = np.ndarray(view.shape, view.dtype, held, 0, view.strides)
+    return array
+
+
+def _clock_order(schedule: Schedule) -> list[tuple[int, int]]:
+    """All (worker, instruction) pairs in the order of the clock."""
+    pairs = [
+        (now, worker, index) for worker, ticks in enumerate(schedule.ticks) for index, now in enumerate(ticks)
+    ]
+    return [(worker, index) for _, worker, index in sorted(pairs)]
+
+
+def _gated(partitioned: PartitionedGraph) -> list[list[bool]]:
+    """By worker and instruction whether only the last of several micro-batches runs it."""
+    graph = partitioned.graph
+    sums = any(tensor.role is Role.ACCUMULATOR for tensor in graph.tensors)
+    learning = [sums and graph.learns(operation) for operation in graph.operations]
+    return [
+        [learning[instruction.operation] for instruction in program.instructions]
+        for program in partitioned.programs
+    ]

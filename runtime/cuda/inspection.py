@@ -1,0 +1,154 @@
+"""What this machine has for the CUDA engine, and what it lacks."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from ...errors import ExecutionError
+from ...operators.cuda import cublas
+from ...operators.cuda.commands import MemoryCopy
+from ...operators.cuda.libraries import EXTRAS, library
+from .cupy_machine import CupyMachine
+from .machine import Machine
+
+COPIED_BYTES = 256 << 20
+"""Enough that the time of a copy is that of its bytes."""
+
+COPIES = 5
+"""Timed copies for each pair, of which the median counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A package or library: its version, or why it cannot be used and what to do."""
+
+    name: str
+    version: str | None
+    problem: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card as CUDA describes it; memory in bytes."""
+
+    number: int
+    name: str
+    capability: str
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """`reaches[i][j]`: whether kernels of card `i` can read card `j`'s memory.
+
+    `bandwidth[i][j]` is what a copy from card `j` to card `i` was measured at, bytes a second; along the
+    diagonal a copy within the card. Empty where it was not measured.
+    """
+
+    processors: int
+    parts: tuple[Part, ...]
+    cards: tuple[Card, ...]
+    reaches: tuple[tuple[bool, ...], ...]
+    bandwidth: tuple[tuple[float, ...], ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether the CUDA engine can run here."""
+        return bool(self.cards) and all(part.version is not None for part in self.parts)
+
+
+def inspect(measure: bool = True) -> Inspection:
+    """Look at everything; what is missing is no error. `measure` copies between all pairs of cards."""
+    parts = [_package("cupy", "CuPy"), _package("cudnn", "cuDNN front end"), _cublas()]
+    driver, cards, remedy = _cards()
+    parts.insert(0, Part("NVIDIA driver", driver, *(() if driver else ("was not found", remedy))))
+    reaches: tuple[tuple[bool, ...], ...] = ()
+    bandwidth: tuple[tuple[float, ...], ...] = ()
+    if cards:
+        machine = CupyMachine([card.number for card in cards])
+        try:
+            everyone = range(len(cards))
+            reaches = tuple(tuple(machine.reaches(i, j) for j in everyone) for i in everyone)
+            bandwidth = copy_bandwidth(machine) if measure else ()
+        finally:
+            machine.close()
+    return Inspection(os.cpu_count() or 1, tuple(parts), cards, reaches, bandwidth)
+
+
+def copy_bandwidth(
+    machine: Machine,
+    nbytes: int = COPIED_BYTES,
+    copies: int = COPIES,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[tuple[float, ...], ...]:
+    """Bytes a second of copies of `nbytes` to each worker from each worker, one pair at a time."""
+    workers = range(machine.workers)
+    blocks = [(machine.allocate(worker, nbytes), machine.allocate(worker, nbytes)) for worker in workers]
+
+    def measured(target: int, source: int) -> float:
+        copy = MemoryCopy(blocks[target][1], blocks[source][0], nbytes)
+        taken = []
+        for number in range(copies + 1):
+            begun = clock()
+            machine.issue(target, copy)
+            machine.synchronize()
+            if number:  # the first one finds out how
+                taken.append(clock() - begun)
+        return nbytes / statistics.median(taken)
+
+    return tuple(tuple(measured(target, source) for source in workers) for target in workers)
+
+
+def _package(module: str, name: str) -> Part:
+    try:
+        found = library(module, name)
+    except ExecutionError as error:
+        return Part(name, None, str(error).partition(":")[0], EXTRAS)
+    return Part(name, str(getattr(found, "__version__", "")) or _distributed(module))
+
+
+def _distributed(module: str) -> str:
+    """The version of the distribution that a module comes from."""
+    for distribution in metadata.packages_distributions().get(module, ()):
+        return metadata.version(distribution)
+    return "of an unknown version"
+
+
+def _cublas() -> Part:
+    try:
+        return Part("cuBLAS", cublas.version())
+    except ExecutionError as error:
+        return Part("cuBLAS", None, str(error).partition(":")[0], EXTRAS)
+
+
+def _cards() -> tuple[str | None, tuple[Card, ...], str]:
+    """The driver's version of CUDA, the cards, and what to do where there is none."""
+    remedy = "install the NVIDIA driver; `nvidia-smi` lists the cards once it works"
+    try:
+        cupy = library("cupy", "a GPU")
+    except ExecutionError:
+        return None, (), f"{EXTRAS}, which finds the driver"
+    runtime = cupy.cuda.runtime
+    try:
+        version = int(runtime.driverGetVersion())
+        count = int(runtime.getDeviceCount()) if version else 0
+        cards = tuple(_card(cupy, number) for number in range(count))
+    except runtime.CUDARuntimeError:
+        return None, (), remedy
+    return (f"for CUDA {version // 1000}.{version % 1000 // 10}" if version else None), cards, remedy
+
+
+def _card(cupy: Any, number: int) -> Card:
+    with cupy.cuda.Device(number) as device:
+        free, total = cupy.cuda.runtime.memGetInfo()
+        name = cupy.cuda.runtime.getDeviceProperties(number)["name"].decode()
+        capability = str(device.compute_capability)
+    return Card(number, name, f"{capability[:-1]}.{capability[-1]}", free, total)

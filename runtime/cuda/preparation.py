@@ -1,0 +1,185 @@
+"""A worker's instructions as commands: the same lists as the NumPy engine's, on addresses.
+
+Scratch is shared by all commands of a worker, which run one after the other. How much it takes is known once
+every instruction has been prepared; those that took any are prepared again where it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, assert_never
+
+from ...analyzer.region import Region
+from ...dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ...errors import ExecutionError
+from ...operators.cuda import transfers
+from ...operators.cuda.commands import Command, Convolution
+from ...operators.cuda.compute import compute
+from ...operators.cuda.refinement import Pair
+from ...operators.cuda.view import DeviceView
+from ...operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
+from ...operators.kernel import KernelCall
+from ..memory import MemoryPlan
+from ..preparation import place_of
+from .machine import Machine
+from .staging import stage
+
+Views = Sequence[Sequence[DeviceView]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One worker's commands by instruction, what they fetch from others, and what they take beside the arena.
+
+    At address `flags` lie 32-bit flags, zero at first, that a kernel sets where an index computed from data
+    is bad; `flagged[i]` is the instruction of flag `i`.
+    """
+
+    commands: Sequence[tuple[Command, ...]]
+    fetched_bytes: int
+    scratch_bytes: int
+    flagged: tuple[int, ...]
+    flags: int = 0
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Bytes beside the arena."""
+        return self.scratch_bytes + len(self.flagged) * FLAG_BYTES
+
+
+def arena_views(
+    partitioned: PartitionedGraph, memory: MemoryPlan, bases: Sequence[int]
+) -> list[list[DeviceView]]:
+    """Every buffer of every worker in arenas that start at `bases[worker]`; any number is an address."""
+    tensors = partitioned.graph.tensors
+    return [
+        [
+            DeviceView.dense(
+                base + offset,
+                tuple(upper - lower for lower, upper in buffer.region),
+                tensors[buffer.tensor].dtype,
+            )
+            for offset, buffer in zip(offsets, program.buffers, strict=True)
+        ]
+        for base, offsets, program in zip(bases, memory.offsets, partitioned.programs, strict=True)
+    ]
+
+
+def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> Prepared:
+    """One worker's commands; `views[worker][buffer]` are all workers' buffers.
+
+    Allocates scratch and flags together. Raises ExecutionError that names worker and operation where a
+    kernel cannot be prepared.
+    """
+    return _Preparation(partitioned, views, worker, machine).run()
+
+
+class _Preparation:
+    def __init__(self, partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> None:
+        self._partitioned = partitioned
+        self._views = views
+        self._worker = worker
+        self._machine = machine
+
+    def run(self) -> Prepared:
+        instructions = self._partitioned.programs[self._worker].instructions
+        commands: list[tuple[Command, ...]] = []
+        flagged: list[int] = []
+        again: list[int] = []
+        scratch = 0
+        for index in range(len(instructions)):
+            own = DeviceWorkspace()
+            commands.append(self._commands(index, own))
+            if own.used_bytes or own.flag_count:
+                again.append(index)
+            scratch = max(scratch, own.used_bytes)
+            flagged += [index] * own.flag_count
+        prepared = Prepared(commands, self._fetched_bytes(), scratch, tuple(flagged))
+        if again:
+            address = self._machine.allocate(self._worker, prepared.workspace_bytes)
+            workspace = DeviceWorkspace(address, address + scratch)
+            for index in again:
+                workspace.restart()
+                commands[index] = self._commands(index, workspace)
+            prepared = replace(prepared, flags=address + scratch)
+        return prepared
+
+    def _commands(self, index: int, workspace: DeviceWorkspace) -> tuple[Command, ...]:
+        instruction = self._partitioned.programs[self._worker].instructions[index]
+        try:
+            return self._bound(instruction, workspace)
+        except Exception as error:
+            place = place_of(self._partitioned, self._worker, index)
+            raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
+
+    def _bound(self, instruction: Instruction, workspace: DeviceWorkspace) -> tuple[Command, ...]:
+        match instruction:
+            case MultiFetch():
+                staged, pairs = self._pairs(instruction.target, instruction.pieces, workspace)
+                return (*staged, *transfers.fetch(pairs))
+            case Reduce():
+                parts = [self._pairs(instruction.target, part, workspace) for part in instruction.parts]
+                staged = tuple(chain.from_iterable(copies for copies, _ in parts))
+                return (*staged, *transfers.reduce(instruction.reducer, [pairs for _, pairs in parts]))
+            case Compute():
+                return compute(self._call(instruction), workspace, self._asked)
+            case _:
+                assert_never(instruction)
+
+    def _pairs(
+        self, target: int, pieces: tuple[Piece, ...], workspace: DeviceWorkspace
+    ) -> tuple[tuple[Command, ...], list[Pair]]:
+        """Where pieces are read and written; what kernels cannot reach is copied into scratch first."""
+        copies: list[Command] = []
+        pairs: list[Pair] = []
+        for piece in pieces:
+            source = self._view(piece.worker, piece.buffer, piece.region)
+            if not self._machine.reaches(self._worker, piece.worker):
+                staged, source = stage(source, workspace)
+                copies += staged
+            pairs.append((source, self._view(self._worker, target, piece.region)))
+        return tuple(copies), pairs
+
+    def _call(self, instruction: Compute) -> KernelCall:
+        bound = self._partitioned.graph.operations[instruction.operation].bound
+        inputs: dict[str, Any] = {}
+        regions: dict[str, Region] = {}
+        names = bound.description.tensor_names
+        for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True):
+            if buffer is not None and region is not None:
+                inputs[name] = self._view(self._worker, buffer, region)
+                regions[name] = region
+        outputs: Any = tuple([self._views[self._worker][buffer] for buffer in instruction.outputs])
+        box = dict(zip(bound.variables, instruction.box, strict=True))
+        return KernelCall(bound=bound, box=box, inputs=inputs, regions=regions, outputs=outputs)
+
+    def _asked(self, command: Convolution) -> int:
+        return self._machine.scratch_bytes(self._worker, command)
+
+    def _view(self, worker: int, buffer: int, region: Region) -> DeviceView:
+        """The part of a buffer that holds `region` of its tensor."""
+        held = self._partitioned.programs[worker].buffers[buffer].region
+        return self._views[worker][buffer][
+            tuple(
+                slice(lower - start, upper - start)
+                for (lower, upper), (start, _) in zip(region, held, strict=True)
+            )
+        ]
+
+    def _fetched_bytes(self) -> int:
+        """What crosses between workers, into this one, by the pieces of its instructions."""
+        program = self._partitioned.programs[self._worker]
+        total = 0
+        for instruction in program.instructions:
+            match instruction:
+                case MultiFetch(pieces=pieces):
+                    parts: tuple[tuple[Piece, ...], ...] = (pieces,)
+                case Reduce(parts=parts):
+                    pass
+                case _:
+                    continue
+            remote = (piece for part in parts for piece in part if piece.worker != self._worker)
+            total += sum(self._view(piece.worker, piece.buffer, piece.region).nbytes for piece in remote)
+        return total

@@ -1,0 +1,58 @@
+"""Pieces in memory that a worker's kernels cannot read: copied into its scratch first.
+
+Without access between two cards the driver still copies memory from one to the other, so long as it is in one
+piece. A part of a tensor that is not is copied run by run, or, where that would be too many copies, with all
+that lies between its first and its last element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ...operators.cuda.commands import Command, MemoryCopy
+from ...operators.cuda.view import DeviceView
+from ...operators.cuda.workspace import DeviceWorkspace
+
+MOST_RUNS = 32
+"""Runs of memory that are copied one by one."""
+
+
+def stage(source: DeviceView, workspace: DeviceWorkspace) -> tuple[tuple[Command, ...], DeviceView]:
+    """The copies that bring a view's elements into scratch, and the view of them there."""
+    if not source.size:
+        return (), source
+    axes = sorted(range(source.ndim), key=lambda axis: -source.strides[axis])
+    inner = source.itemsize
+    outer = list(axes)
+    while outer and (source.shape[outer[-1]] == 1 or source.strides[outer[-1]] == inner):
+        inner *= source.shape[outer.pop()]
+    starts = list(_offsets(source, outer)) if _count(source, outer) <= MOST_RUNS else []
+    if starts:
+        dense = DeviceView.dense(workspace.take(source.nbytes), source.shape, source.type, axes)
+        targets = range(dense.address, dense.address + source.nbytes, inner)
+        copies = tuple(
+            MemoryCopy(target, source.address + start, inner)
+            for target, start in zip(targets, starts, strict=True)
+        )
+        return copies, dense
+    reach = source.itemsize + sum(
+        stride * (length - 1) for length, stride in zip(source.shape, source.strides, strict=True)
+    )
+    address = workspace.take(reach)
+    return (MemoryCopy(address, source.address, reach),), DeviceView(
+        address, source.shape, source.strides, source.type
+    )
+
+
+def _count(source: DeviceView, axes: list[int]) -> int:
+    count = 1
+    for axis in axes:
+        count *= source.shape[axis]
+    return count
+
+
+def _offsets(source: DeviceView, axes: list[int]) -> Iterator[int]:
+    """Bytes from the first element to the start of each run, in the order of memory."""
+    for index in product(*(range(source.shape[axis]) for axis in axes)):
+        yield sum(at * source.strides[axis] for at, axis in zip(index, axes, strict=True))

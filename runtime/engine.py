@@ -1,0 +1,132 @@
+"""What every engine can do, and which one runs on which devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..dataflow.partitioned import PartitionedGraph
+from ..errors import ExecutionError
+from ..operators.kernel import Array
+from .context import Context
+from .memory import MemoryPlan
+from .timing import StepSeconds
+
+
+class Engine(Protocol):
+    """A partitioned graph in the memory of its workers, all zeros at first."""
+
+    iterations: int
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes copied from one worker to another in the last iteration."""
+        ...
+
+    @property
+    def workspace_bytes(self) -> tuple[int, ...]:
+        """Bytes beside each worker's arena."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether an iteration stopped half way."""
+        ...
+
+    def run(self, updates: bool = True) -> None:
+        """Run one iteration; without `updates` what a graph with micro-batches learns waits for another one.
+
+        Raises ExecutionError; the engine then refuses to run again.
+        """
+        ...
+
+    def write(self, worker: int, buffer: int, values: Array) -> None:
+        """Fill a buffer with an array of its shape, converted to its type."""
+        ...
+
+    def read(self, worker: int, buffer: int) -> Array:
+        """What a buffer holds, for looking at before the next iteration."""
+        ...
+
+    def close(self) -> None:
+        """Give threads and memory back. The engine cannot run again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What an engine does beside running, at a cost.
+
+    `seconds` receives what every instruction takes. With `detect_nan` an instruction fails whose result
+    holds something that is not a number. No worker may go without progress for `watchdog_seconds`.
+    """
+
+    watchdog_seconds: float
+    seconds: StepSeconds | None = None
+    detect_nan: bool = False
+
+
+MakeEngine = Callable[[PartitionedGraph, MemoryPlan, Watch], Engine]
+
+
+def engine_on(
+    devices: Sequence[Context],
+    *,
+    threads: int | None = None,
+    eager: bool = False,
+    tf32: bool = False,
+) -> MakeEngine:
+    """The engine for workers on these devices: NumPy on the processor, CuPy on GPUs.
+
+    `threads` are those of the processor. GPUs run an iteration as one graph unless `eager`; with `tf32` they
+    may round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds.
+    """
+    kinds = {device.device_type for device in devices}
+    match sorted(kinds):
+        case [] | ["cpu"]:
+            return _on_processor(threads)
+        case ["gpu"]:
+            return _on_cards(tuple(device.device_id for device in devices), eager, tf32)
+        case _:
+            listed = ", ".join(map(str, devices))
+            raise ExecutionError(
+                f"workers on {listed}: the processor and GPUs do not run one graph together; give a context "
+                "of one kind"
+            )
+
+
+def _on_processor(threads: int | None) -> MakeEngine:
+    def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        from .numpy_engine import NumpyEngine
+        from .schedule import schedule
+
+        return NumpyEngine(
+            partitioned,
+            memory,
+            schedule(partitioned, memory),
+            threads=threads,
+            watchdog_seconds=watch.watchdog_seconds,
+            seconds=watch.seconds,
+            detect_nan=watch.detect_nan,
+        )
+
+    return make
+
+
+def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
+    def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        from .cuda.cupy_machine import CupyMachine
+        from .cuda.engine import CudaEngine
+        from .schedule import schedule
+
+        machine = CupyMachine(cards, tf32=tf32, watchdog_seconds=watch.watchdog_seconds)
+        try:
+            return CudaEngine(
+                partitioned, memory, schedule(partitioned, memory), machine, watch=watch, eager=eager
+            )
+        except BaseException:
+            machine.close()
+            raise
+
+    return make

@@ -1,0 +1,181 @@
+"""The CUDA engine's commands on the processor: kernels behind the shim, libraries by NumPy.
+
+Streams are queues. They advance in a random order that only events hold back, so an edge that is missing
+shows as a wrong result for some seed. All memory lies between bands that nothing may write.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tofu.errors import ExecutionError
+from tofu.operators.cuda.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+
+from ...operators.cuda.unit import Unit
+from ...operators.cuda.vendor import run_convolution, run_product
+
+GUARD_BYTES = 4096
+GUARD = 0xA5
+ALIGNMENT_BYTES = 256
+
+
+@dataclass(eq=False)
+class Event:
+    """Happens when its stream comes to it."""
+
+
+@dataclass(frozen=True)
+class Record:
+    event: Event
+
+
+@dataclass(frozen=True)
+class Wait:
+    event: Event
+
+
+Entry = Command | Record | Wait
+Queues = list[deque[Entry]]
+
+
+@dataclass(eq=False)
+class HostMachine:
+    """A `Machine` of so many workers; `seed` decides which stream goes on where several can.
+
+    `limit_bytes` is what all workers may allocate together. Workers reach those of their own island.
+    `issued` are all commands that ran, by worker.
+    """
+
+    workers: int
+    folder: Path
+    seed: int = 0
+    limit_bytes: int = 1 << 30
+    islands: Sequence[int] | None = None
+    issued: list[list[Command]] = field(default_factory=list)
+    captures: int = 0
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self._queues: Queues = [deque() for _ in range(self.workers)]
+        self._memory: list[np.ndarray[Any, Any]] = []
+        self._units: dict[str, Unit] = {}
+        self._happened: set[Event] = set()
+        self.issued = [[] for _ in range(self.workers)]
+
+    def require(self, nbytes: Sequence[int]) -> None:
+        if sum(nbytes) > self.limit_bytes:
+            raise ExecutionError(f"the card has {self.limit_bytes} bytes, {sum(nbytes)} are needed")
+
+    def library_bytes(self, worker: int) -> int:
+        return 0
+
+    def scratch_bytes(self, worker: int, command: Convolution) -> int:
+        return 1000 + command.data.size % 7
+
+    def allocate(self, worker: int, nbytes: int) -> int:
+        block = np.full(nbytes + 2 * GUARD_BYTES + ALIGNMENT_BYTES, GUARD, np.uint8)
+        start = GUARD_BYTES + -(block.ctypes.data + GUARD_BYTES) % ALIGNMENT_BYTES
+        block[start : start + nbytes] = 0
+        self._memory.append(np.array([start, nbytes]))
+        self._memory.append(block)
+        return int(block.ctypes.data) + start
+
+    def reaches(self, worker: int, other: int) -> bool:
+        return self.islands is None or self.islands[worker] == self.islands[other]
+
+    def load(self, worker: int, commands: Iterable[Command]) -> None:
+        sources = dict.fromkeys(command.source for command in commands if isinstance(command, KernelLaunch))
+        new = [source for source in sources if source not in self._units]
+        if new:
+            unit = Unit(new, self.folder)
+            self._units.update(dict.fromkeys(new, unit))
+
+    def issue(self, worker: int, command: Command) -> None:
+        assert not self.closed
+        self._queues[worker].append(command)
+
+    def record(self, worker: int) -> Event:
+        event = Event()
+        self._queues[worker].append(Record(event))
+        return event
+
+    def wait(self, worker: int, event: Event) -> None:
+        self._queues[worker].append(Wait(event))
+
+    def captured(self, issue: Callable[[], None]) -> Queues:
+        assert not any(self._queues), "capture begins where nothing is under way"
+        issue()
+        graph, self._queues = self._queues, [deque() for _ in range(self.workers)]
+        self.captures += 1
+        return graph
+
+    def launch(self, graph: Queues) -> None:
+        again: dict[Event, Event] = {}
+        for queue, entries in zip(self._queues, graph, strict=True):
+            for entry in entries:
+                match entry:
+                    case Record(event) | Wait(event):
+                        queue.append(type(entry)(again.setdefault(event, Event())))
+                    case _:
+                        queue.append(entry)
+
+    def synchronize(self) -> None:
+        while any(self._queues):
+            ready = [worker for worker, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
+            assert ready, "streams wait for each other"
+            self._step(self._random.choice(ready))
+
+    def write(self, worker: int, address: int, values: Any) -> None:
+        self.synchronize()
+        ctypes.memmove(address, values.ctypes.data, values.nbytes)
+
+    def read(self, worker: int, address: int, nbytes: int) -> Any:
+        self.synchronize()
+        values = np.empty(nbytes, np.uint8)
+        ctypes.memmove(values.ctypes.data, address, nbytes)
+        return values
+
+    def close(self) -> None:
+        self.closed = True
+
+    def intact(self) -> bool:
+        """Whether nothing was written beside what was allocated."""
+        for (start, nbytes), block in zip(self._memory[::2], self._memory[1::2], strict=True):
+            if (block[:start] != GUARD).any() or (block[start + nbytes :] != GUARD).any():
+                return False
+        return True
+
+    def fill(self, byte: int) -> None:
+        """Set every allocated byte; 0xff makes floating-point numbers NaN."""
+        for (start, nbytes), block in zip(self._memory[::2], self._memory[1::2], strict=True):
+            block[start : start + nbytes] = byte
+
+    def _may_go(self, entry: Entry) -> bool:
+        return not isinstance(entry, Wait) or entry.event in self._happened
+
+    def _step(self, worker: int) -> None:
+        entry = self._queues[worker].popleft()
+        match entry:
+            case Record(event):
+                self._happened.add(event)
+            case Wait():
+                pass
+            case KernelLaunch():
+                self._units[entry.source].run(entry)
+            case MemoryCopy(target, source, nbytes):
+                ctypes.memmove(target, source, nbytes)
+            case MatrixProduct():
+                run_product(entry)
+            case Convolution():
+                run_convolution(entry)
+        if not isinstance(entry, Record | Wait):
+            self.issued[worker].append(entry)
