@@ -17,6 +17,7 @@ COMMANDS = {
     "completion": "Make a shell complete commands, options and names.",
     "describe": "Show how an operator can be split, and what each worker reads.",
     "diff": "Compare two plans.",
+    "doctor": "Say what this machine has for GPUs, and what it lacks.",
     "explain": "Say what a plan chose for a name, and what else would cost.",
     "models": "List the models known by name.",
     "operators": "List the operators of the library.",

@@ -1,0 +1,76 @@
+"""What `tofu doctor` found, as text and as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..runtime.cuda.inspection import Inspection
+from .units import format_bytes
+
+GIGA = 1e9
+
+
+def document(found: Inspection) -> dict[str, Any]:
+    """The inspection as JSON; bandwidths in bytes a second."""
+    return {"ready": found.ready, **asdict(found)}
+
+
+def text(found: Inspection) -> RenderableType:
+    """The inspection for a person."""
+    blocks: list[RenderableType] = [_parts(found)]
+    if found.cards:
+        blocks.append(_cards(found))
+        blocks.append(_pairs(found))
+    if found.ready:
+        blocks.append("The CUDA engine can run: tofu train wresnet --device gpu")
+    else:
+        blocks.append(
+            f"The NumPy engine runs on {found.processors} processors; the CUDA engine cannot run here yet."
+        )
+    return Group(*blocks)
+
+
+def _parts(found: Inspection) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for head in ("part", "version", "what to do"):
+        table.add_column(head, overflow="fold")
+    for part in found.parts:
+        remedy = "" if part.version else part.remedy
+        table.add_row(part.name, part.version or "missing", Text(remedy))  # brackets are no markup
+    return table
+
+
+def _cards(found: Inspection) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for head in ("card", "name", "compute capability"):
+        table.add_column(head)
+    for head in ("memory", "free"):
+        table.add_column(head, justify="right")
+    for card in found.cards:
+        memory = (format_bytes(card.total_bytes), format_bytes(card.free_bytes))
+        table.add_row(str(card.number), card.name, card.capability, *memory)
+    return table
+
+
+def _pairs(found: Inspection) -> Table:
+    """Rows read, columns are read from."""
+    table = Table(
+        title="copies, GB/s; * where kernels cannot read", box=None, pad_edge=False, title_justify="left"
+    )
+    table.add_column("to \\ from")
+    for card in found.cards:
+        table.add_column(str(card.number), justify="right")
+    for to, row in enumerate(found.reaches):
+        cells = []
+        for source, reached in enumerate(row):
+            speed = (
+                f"{found.bandwidth[to][source] / GIGA:.1f}" if found.bandwidth else "yes" if reached else "no"
+            )
+            cells.append(speed if reached else f"{speed} *")
+        table.add_row(str(found.cards[to].number), *cells)
+    return table
