@@ -72,6 +72,7 @@ class Curve:
 
     def _draw(self) -> None:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
 
         figure = Figure(figsize=INCHES, layout="constrained")
         axes = figure.add_subplot()
@@ -81,7 +82,7 @@ class Curve:
                 axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=4, label=label)
         axes.set(xlabel="iteration", ylabel=self._metric)
         axes.set_title(self._title, parse_math=False)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         axes.legend()
         temporary = self._path.with_name(f".{self._path.name}.temporary")

@@ -15,7 +15,7 @@ def tofu() -> Callable[..., Result]:
     """`tofu("plan", "mlp")` runs the command and gives its exit status and output."""
 
     def run(*arguments: str) -> Result:
-        result = CliRunner().invoke(main, list(arguments))
+        result = CliRunner(env={"COLUMNS": None}).invoke(main, list(arguments))
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 
