@@ -65,7 +65,7 @@ def partition(
 class Module(module.Module):
     """A symbol trained over the workers of `context`: every operator and tensor is partitioned over them.
 
-    module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])
+    module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])    # or tofu.gpu(i)
     module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
@@ -83,6 +83,7 @@ class Module(module.Module):
         seed: int = 0,
         threads: int | None = None,
         eager: bool = False,
+        tf32: bool = False,
         detect_nan: bool = False,
         memory: int | str | None = None,
     ) -> None:
@@ -95,6 +96,7 @@ class Module(module.Module):
             seed=seed,
             threads=threads,
             eager=eager,
+            tf32=tf32,
             detect_nan=detect_nan,
             memory_bytes=None if memory is None else int(quantity(memory, "memory")),
         )

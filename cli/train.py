@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         "tofu train lstm --data tale.txt --level word --steps 20",
         "tofu train resnet-18 --data photos --resize 64x64 --batch 32 --memory 4GB",
         "tofu train net.py:build --data arrays.npz --metric mse",
+        "tofu train wresnet --device gpu --workers 8",
         "tofu train mlp --log run.jsonl --plot curve.png",
         "tofu train mlp --json | tail -n 1",
     ),
@@ -81,6 +82,15 @@ if TYPE_CHECKING:
     show_default=True,
     help="Equal parts in which a batch is worked off, in the memory of one.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "gpu"]),
+    default="cpu",
+    show_default=True,
+    help="What workers run on; with fewer cards than workers, several share one.",
+)
+@click.option("--eager", is_flag=True, help="On GPUs, launch every operation instead of one graph.")
+@click.option("--tf32", is_flag=True, help="On GPUs, let products round their factors to TF32.")
 @click.option("--memory", help="What each worker may hold, such as 12GB: what takes more is refused.")
 @json_option
 def command(
@@ -105,6 +115,9 @@ def command(
     method: str,
     detect_nan: bool,
     accumulate: int,
+    device: str,
+    eager: bool,
+    tf32: bool,
     memory: str | None,
     as_json: bool,
 ) -> None:
@@ -117,16 +130,19 @@ def command(
     from ..models.files import Reading, read
     from ..reports.training import Several
     from .recipes import changed, task
-    from .training_run import Run
+    from .training_run import Devices, Run
 
     reading = Reading(hold_out, steps, level, vocabulary, resize)
     if data is None and reading != Reading():
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize are for --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to go on from")
+    if device == "cpu" and (eager or tf32):
+        raise click.UsageError("--eager and --tf32 are for --device gpu")
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
-    run = Run(found, settings, workers, seed, method, detect_nan, accumulate, memory, checkpoint, resume)
+    devices = Devices.of(device, workers, eager, tf32)
+    run = Run(found, settings, devices, seed, method, detect_nan, accumulate, memory, checkpoint, resume)
     run.require_fit()
     screen = _screen(as_json)
     with Several(_reports(screen, as_json, log, plot, resume)) as reports:

@@ -12,7 +12,7 @@ from typing import Any
 from ..dataflow.training import training_graph
 from ..errors import TofuError
 from ..models.fitting import require_fit
-from ..module import Module, cpu
+from ..module import Context, Module, cpu
 from ..partitioner import lower, partition
 from ..reports.training import Report, Start
 from ..reports.training_screen import Screen
@@ -26,12 +26,43 @@ from .recipes import Settings, Task
 
 
 @dataclass(frozen=True)
+class Devices:
+    """A device for each worker, and how GPUs run."""
+
+    context: tuple[Context, ...]
+    eager: bool = False
+    tf32: bool = False
+
+    @classmethod
+    def of(cls, kind: str, workers: int, eager: bool = False, tf32: bool = False) -> Devices:
+        """So many workers on the processor, or on the cards there are. Raises ExecutionError without any."""
+        if kind == "cpu":
+            return cls(tuple(cpu(worker) for worker in range(workers)))
+        from ..runtime.cuda.cards import shared
+
+        return cls(tuple(shared(workers)), eager, tf32)
+
+    @property
+    def workers(self) -> int:
+        return len(self.context)
+
+    @property
+    def named(self) -> str:
+        """Such as `cpu`, `8 GPUs`, or `1 GPU, shared`."""
+        if self.context[0].device_type == "cpu":
+            return "cpu"
+        cards = len(set(self.context))
+        shared = ", shared" if cards < self.workers else ""
+        return f"{cards} GPU{'' if cards == 1 else 's'}{shared}"
+
+
+@dataclass(frozen=True)
 class Run:
     """`settings` are the task's with what was asked for in their place."""
 
     task: Task
     settings: Settings
-    workers: int
+    devices: Devices
     seed: int
     method: str
     detect_nan: bool
@@ -118,18 +149,21 @@ class Run:
     def _module(self) -> Module:
         return Module(
             self.task.model.symbol,
-            [cpu(worker) for worker in range(self.workers)],
+            self.devices.context,
             method=self.method,
             seed=self.seed,
             detect_nan=self.detect_nan,
             memory=self.memory,
+            eager=self.devices.eager,
+            tf32=self.devices.tf32,
         )
 
     def _start(self, executor: Executor, steps: int) -> Start:
         return Start(
             model=self.task.model.name,
             about=self.task.about,
-            workers=self.workers,
+            workers=self.devices.workers,
+            device=self.devices.named,
             epochs=self.settings.epochs,
             steps=steps,
             samples=self._train.samples,
@@ -142,7 +176,8 @@ class Run:
     def _summary(self, executor: Executor, progress: list[Progress], last: Epoch) -> dict[str, Any]:
         alone = self._alone(executor.partitioned.graph.name)
         return {
-            "workers": self.workers,
+            "workers": self.devices.workers,
+            "device": self.devices.named,
             "steps": len(progress),
             "parameters": self.task.model.weight_count,
             "final_loss": last.training[self.settings.metrics[0]],

@@ -1,28 +1,25 @@
-"""Devices: `mx.cpu(i)` is a worker on the processor."""
+"""Devices: `mx.cpu(i)` is a worker on the processor, `mx.gpu(i)` one on card `i`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from ..errors import ExecutionError
 from ..runtime import context as runtime
-from ..runtime.context import Context, cpu
+from ..runtime.context import Context, cpu, gpu
 
 __all__ = ["Context", "cpu", "current_context", "gpu", "num_gpus"]
 
 
-def gpu(device_id: int = 0) -> NoReturn:
-    """Raises ExecutionError: no engine of this version runs on a GPU."""
-    raise ExecutionError(
-        f"gpu({device_id}): no engine of this version runs on a GPU; use mx.cpu({device_id}), of which there "
-        "may be as many as workers are wanted"
-    )
-
-
 def num_gpus() -> int:
-    """How many GPUs `mx.gpu` can stand for: none."""
-    return 0
+    """How many cards there are: none without CuPy or a driver."""
+    from ..runtime.cuda.cards import card_count
+
+    try:
+        return card_count()
+    except ExecutionError:
+        return 0
 
 
 def current_context() -> Context:

@@ -21,6 +21,7 @@ class Start:
     model: str
     about: str
     workers: int
+    device: str
     epochs: int
     steps: int
     samples: int

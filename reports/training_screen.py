@@ -53,6 +53,7 @@ class Screen:
         peak = format_bytes(start.peak_bytes_per_worker)
         self._memory = f"{peak}/worker"
         over = f"{start.workers} worker{'s' if start.workers > 1 else ''}"
+        over += "" if start.device == "cpu" else f" on {start.device}"
         self._print(f"[bold]{escape(start.model)}[/], {escape(start.about)}, over {over}")
         held = f", {start.held_out_samples:,} held out" if start.held_out_samples else ", none held out"
         self._print(f"{start.samples:,} samples to train on{held}; {peak} of memory per worker")

@@ -75,8 +75,8 @@ class Module:
     `detect_nan` the first operation whose result is not a number stops the workers and is named; every
     result is read once more for it. A worker holds `memory_bytes` at most, training and evaluation together;
     what would take more is an ExecutionError before it runs. GPUs run an iteration as one CUDA graph unless
-    `eager`. Threads and memory are held until `close`; a
-    module is a context manager.
+    `eager`, and round the factors of products to TF32 only if `tf32`. Threads and memory are held until
+    `close`; a module is a context manager.
     """
 
     def __init__(
@@ -90,13 +90,14 @@ class Module:
         seed: int = 0,
         threads: int | None = None,
         eager: bool = False,
+        tf32: bool = False,
         detect_nan: bool = False,
         memory_bytes: int | None = None,
     ) -> None:
         self.symbol = symbol
         devices = devices_of(context)
         self.workers = len(devices)
-        self._make_engine = engine_on(devices, threads=threads, eager=eager)
+        self._make_engine = engine_on(devices, threads=threads, eager=eager, tf32=tf32)
         self._lower = lower
         self._detect_nan = detect_nan
         self._memory_bytes = memory_bytes

@@ -188,3 +188,15 @@ def test_mistakes_end_before_anything_runs(
     result = tofu("train", *arguments)
     assert result.exit_code == 2
     assert says in result.output
+
+
+def test_gpus_that_are_not_there_are_one_message(tofu: Tofu) -> None:
+    result = tofu("train", "mlp", "--device", "gpu")
+    assert result.exit_code == 2
+    assert "pip install 'tofu[gpu-cuda13]'" in result.output or "tofu doctor" in result.output
+
+
+def test_the_cards_options_need_cards(tofu: Tofu) -> None:
+    result = tofu("train", "mlp", "--tf32")
+    assert result.exit_code == 2
+    assert "--device gpu" in result.output

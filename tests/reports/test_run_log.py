@@ -13,7 +13,7 @@ from tofu.reports.run_log import BLOCK, RunLog
 from tofu.reports.training import Start, json_line
 from tofu.runtime.progress import Epoch, Progress
 
-START = Start("net", "on arrays", 2, 3, 30, 640, 64, 1000, 4_000_000, False)
+START = Start("net", "on arrays", 2, "cpu", 3, 30, 640, 64, 1000, 4_000_000, False)
 STEP = Progress(0, 1, 30, {"cross-entropy": 0.5}, 0.1, 64, 0.25, 12)
 
 

@@ -12,7 +12,7 @@ from tofu.reports.training import Start
 from tofu.reports.training_curve import Curve
 from tofu.runtime.progress import Epoch, Progress
 
-START = Start("net $\\x$", "on arrays", 2, 2, 6, 640, 64, 1000, 4_000_000, False)
+START = Start("net $\\x$", "on arrays", 2, "cpu", 2, 6, 640, 64, 1000, 4_000_000, False)
 
 
 def _run(curve: Curve, error: type[BaseException] | None = None) -> None:

@@ -11,7 +11,7 @@ from tofu.reports.training import Start
 from tofu.reports.training_screen import PLAIN_SECONDS, Screen
 from tofu.runtime.progress import Epoch, Progress
 
-START = Start("net [red]x", "on arrays", 2, 3, 30, 640, 64, 1000, 4_000_000, False)
+START = Start("net [red]x", "on arrays", 2, "cpu", 3, 30, 640, 64, 1000, 4_000_000, False)
 SUMMARY = {
     "parameters": 1000,
     "metric": {"accuracy": 0.5},
@@ -99,7 +99,7 @@ def test_nothing_held_out_is_said_and_left_out_of_the_summary() -> None:
     file, clock = io.StringIO(), _Clock()
     screen = Screen(_console(file), clock)
     with screen:
-        screen.start(Start("net", "on arrays", 1, 1, 1, 5, 0, 1, 1, False))
+        screen.start(Start("net", "on arrays", 1, "cpu", 1, 1, 5, 0, 1, 1, False))
         screen.step(_step(1))
         screen.epoch(Epoch(0, {"cross-entropy": 0.5}, {}, 1.0), 1)
         screen.summary({**SUMMARY, "metric": {}})
