@@ -8,17 +8,20 @@ one decision, and change together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..analyzer.bound import Bound
+from ..analyzer.region import Shape
 from ..dataflow.graph import Graph
 from ..dataflow.naming import suggestion
 from ..errors import PlanError
 from .constraints import What
 from .cost import Counts
-from .network import Link, Network, build_network
+from .network import Link, build_network
 from .plan import Plan
 from .recount import Contribution, count
 from .sequences import candidates
@@ -82,49 +85,61 @@ def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Ex
     An operation comes first where `what` is None. Raises PlanError where the plan is not for `graph`, or
     there is no such name.
     """
-    plan.check_graph(graph)
     operations = {operation.name: operation.index for operation in graph.operations}
     tensors = {tensor.name: tensor.index for tensor in graph.tensors}
-    network = build_network(graph)
+    explainer = Explainer(graph, plan)
     if name in operations and what != "tensor":
-        return _Explainer(network, plan).operator(operations[name])
+        return explainer.operator(operations[name])
     if name in tensors and what != "operator":
-        return _Explainer(network, plan).tensor(tensors[name])
+        return explainer.tensor(tensors[name])
     known = {"operator": operations, "tensor": tensors, None: {**operations, **tensors}}[what]
     raise PlanError(f"the plan has no {what or 'operator or tensor'} {name!r}{suggestion(name, known)}")
 
 
-class _Explainer:
-    def __init__(self, network: Network, plan: Plan) -> None:
-        self._network = network
-        self._graph = network.graph
+class Explainer:
+    """Explains operations and tensors of one plan by their indices; what they share is computed once."""
+
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        """Raises PlanError where the plan is not for `graph`."""
+        plan.check_graph(graph)
+        self._network = network = build_network(graph)
+        self._graph = graph
         self._plan = plan
         self._tables = Tables(plan.factors)
-        self._complete = True
+        self._operations = _members(network.operation_class)
+        self._tensors = _members(network.tensor_class)
+        self._links_of_operator: dict[int, list[Link]] = defaultdict(list)
+        self._links_of_tensor: dict[int, list[Link]] = defaultdict(list)
+        for link in network.links:
+            self._links_of_operator[link.operator].append(link)
+            self._links_of_tensor[link.tensor].append(link)
+        self._operator_choices: dict[tuple[Bound, Strategies], tuple[OperatorChoices, bool]] = {}
+        self._tensor_choices: dict[tuple[Shape, Dimensions], tuple[TensorChoices, bool]] = {}
+        self._of_operators: dict[int, Counts] = {}
+        self._of_tensors: dict[int, Counts] = {}
+        self._moved: dict[What, dict[str, list[Contribution]]] = {
+            "operator": defaultdict(list),
+            "tensor": defaultdict(list),
+        }
+        for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+            self._moved["operator"][entry.operation].append(entry)
+            self._moved["tensor"][entry.tensor].append(entry)
 
     def operator(self, index: int) -> Explanation:
         operation = self._graph.operations[index]
         number = self._network.operation_class[index]
-        together = [
-            op.name for op in self._graph.operations if self._network.operation_class[op.index] == number
-        ]
-        links = [link for link in self._network.links if link.operator == number]
         operator, complete = self._operator(number)
         held, following = np.zeros((2, len(operator.sequences)), np.int64)
-        for neighbour in dict.fromkeys(link.tensor for link in links):
-            tensor, _ = self._tensor(neighbour)
-            mine = self._sum([link for link in links if link.tensor == neighbour], operator, tensor)
-            elsewhere = np.zeros(len(tensor.sequences), np.int64)
-            for link in self._network.links:
-                if link.tensor == neighbour and link.operator != number:
-                    elsewhere += self._bytes(link, self._held_operator(link.operator), tensor)[0]
+        for neighbour, links in _by(self._links_of_operator[number], "tensor"):
+            mine = self._sum(links, operator, self._tensor(neighbour)[0])
+            elsewhere = self._tensor_bytes(neighbour) - mine[0]
             held += mine[:, 0]
             following += (mine + elsewhere).min(axis=1) - elsewhere[0]
         return self._explanation(
             "operator",
             operation.name,
             tuple(operation.bound.extents.items()),
-            together,
+            [self._graph.operations[member].name for member in self._operations[number]],
             operator.sequences,
             held,
             following,
@@ -134,22 +149,22 @@ class _Explainer:
     def tensor(self, index: int) -> Explanation:
         tensor = self._graph.tensors[index]
         number = self._network.tensor_class[index]
-        together = [t.name for t in self._graph.tensors if self._network.tensor_class[t.index] == number]
-        links = [link for link in self._network.links if link.tensor == number]
         choices, complete = self._tensor(number)
         held, following = np.zeros((2, len(choices.sequences)), np.int64)
-        for neighbour in dict.fromkeys(link.operator for link in links):
-            operator, _ = self._operator(neighbour)
-            mine = self._sum([link for link in links if link.operator == neighbour], operator, choices)
-            elsewhere = np.zeros(len(operator.sequences), np.int64)
-            for link in self._network.links:
-                if link.operator == neighbour and link.tensor != number:
-                    elsewhere += self._bytes(link, operator, self._held_tensor(link.tensor))[:, 0]
+        for neighbour, links in _by(self._links_of_tensor[number], "operator"):
+            mine = self._sum(links, self._operator(neighbour)[0], choices)
+            elsewhere = self._operator_bytes(neighbour) - mine[:, 0]
             held += mine[0]
             following += (mine + elsewhere[:, None]).min(axis=0) - elsewhere[0]
-        shape = tuple((str(axis), extent) for axis, extent in enumerate(tensor.shape))
         return self._explanation(
-            "tensor", tensor.name, shape, together, choices.sequences, held, following, complete
+            "tensor",
+            tensor.name,
+            tuple((str(axis), extent) for axis, extent in enumerate(tensor.shape)),
+            [self._graph.tensors[member].name for member in self._tensors[number]],
+            choices.sequences,
+            held,
+            following,
+            complete,
         )
 
     def _explanation(
@@ -163,13 +178,8 @@ class _Explainer:
         following: Counts,
         complete: bool,
     ) -> Explanation:
-        names, plan = set(together), self._plan
-        moved = tuple(
-            entry
-            for entry in count(self._graph, plan.layouts, plan.strategies, plan.factors)
-            if (entry.operation if what == "operator" else entry.tensor) in names
-        )
-        base = plan.cost_bytes - int(held[0])
+        moved = tuple(entry for member in together for entry in self._moved[what][member])
+        base = self._plan.cost_bytes - int(held[0])
         priced = [
             Alternative(sequence, base + int(alone), base + int(together_bytes))
             for sequence, alone, together_bytes in zip(sequences, held, following, strict=True)
@@ -183,42 +193,50 @@ class _Explainer:
             decided_together=tuple(together),
             moved=moved,
             bytes=sum(entry.bytes for entry in moved),
-            plan_bytes=plan.cost_bytes,
+            plan_bytes=self._plan.cost_bytes,
             alternatives=tuple(priced[i] for i in order),
             complete=complete,
         )
 
+    def _operator_bytes(self, number: int) -> Counts:
+        """What an operator moves by its choice, all tensors held."""
+        if number not in self._of_operators:
+            choices = self._operator(number)[0]
+            total = np.zeros(len(choices.sequences), np.int64)
+            for link in self._links_of_operator[number]:
+                total += self._bytes(link, choices, self._tensor(link.tensor)[0])[:, 0]
+            self._of_operators[number] = total
+        return self._of_operators[number]
+
+    def _tensor_bytes(self, number: int) -> Counts:
+        """What moves for a tensor by its choice, all operators held."""
+        if number not in self._of_tensors:
+            choices = self._tensor(number)[0]
+            total = np.zeros(len(choices.sequences), np.int64)
+            for link in self._links_of_tensor[number]:
+                total += self._bytes(link, self._operator(link.operator)[0], choices)[0]
+            self._of_tensors[number] = total
+        return self._of_tensors[number]
+
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
         """All choices of an operator, the chosen one first; whether they are all there are."""
-        bound = self._network.operators[number]
-        sequences, complete = candidates(
-            splittable(bound), self._plan.factors, self._strategies(number), ALTERNATIVE_LIMIT
-        )
-        return operator_choices(bound, sequences, self._plan.factors), complete
+        bound, factors = self._network.operators[number], self._plan.factors
+        chosen = self._plan.strategies[self._graph.operations[self._operations[number][0]].name]
+        key = (bound, chosen)
+        if key not in self._operator_choices:
+            sequences, complete = candidates(splittable(bound), factors, chosen, ALTERNATIVE_LIMIT)
+            self._operator_choices[key] = operator_choices(bound, sequences, factors), complete
+        return self._operator_choices[key]
 
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
-        shape = self._network.shapes[number]
-        extents = dict(enumerate(shape))
-        sequences, complete = candidates(
-            extents, self._plan.factors, self._dimensions(number), ALTERNATIVE_LIMIT
-        )
-        return tensor_choices(shape, sequences, self._plan.factors), complete
-
-    def _held_operator(self, number: int) -> OperatorChoices:
-        return operator_choices(
-            self._network.operators[number], [self._strategies(number)], self._plan.factors
-        )
-
-    def _held_tensor(self, number: int) -> TensorChoices:
-        return tensor_choices(self._network.shapes[number], [self._dimensions(number)], self._plan.factors)
-
-    def _strategies(self, number: int) -> Strategies:
-        index = self._network.operation_class.index(number)
-        return self._plan.strategies[self._graph.operations[index].name]
-
-    def _dimensions(self, number: int) -> Dimensions:
-        index = self._network.tensor_class.index(number)
-        return self._plan.layouts[self._graph.tensors[index].name].dimensions
+        """All choices of a tensor, the chosen one first; whether they are all there are."""
+        shape, factors = self._network.shapes[number], self._plan.factors
+        chosen = self._plan.layouts[self._graph.tensors[self._tensors[number][0]].name].dimensions
+        key = (shape, chosen)
+        if key not in self._tensor_choices:
+            sequences, complete = candidates(dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT)
+            self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
+        return self._tensor_choices[key]
 
     def _sum(self, links: Sequence[Link], operator: OperatorChoices, tensor: TensorChoices) -> Counts:
         total = np.zeros((len(operator.sequences), len(tensor.sequences)), np.int64)
@@ -228,3 +246,19 @@ class _Explainer:
 
     def _bytes(self, link: Link, operator: OperatorChoices, tensor: TensorChoices) -> Counts:
         return self._tables.bytes(operator, tensor, link.source, link.weight)
+
+
+def _members(classes: Sequence[int]) -> dict[int, list[int]]:
+    """The indices that are in every class."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for index, number in enumerate(classes):
+        found[number].append(index)
+    return found
+
+
+def _by(links: Sequence[Link], side: What) -> Iterable[tuple[int, list[Link]]]:
+    """Links by the class on one side, in order of appearance."""
+    found: dict[int, list[Link]] = defaultdict(list)
+    for link in links:
+        found[link.operator if side == "operator" else link.tensor].append(link)
+    return found.items()
