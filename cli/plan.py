@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import PlanError
 from . import candidates
+from .compared import LONG, compared, figures
 from .options import (
     Shape,
     ShapeOption,
@@ -88,6 +88,11 @@ if TYPE_CHECKING:
     help="Whose updates the graph contains.",
 )
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    help="Write an HTML page that shows the plan and compares the quick methods with it.",
+)
 @json_option
 def command(
     model: str,
@@ -104,6 +109,7 @@ def command(
     memory: str | None,
     optimizer: str,
     save: Path | None,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Partition MODEL's training graph over workers and print the plan.
@@ -115,16 +121,26 @@ def command(
     from ..partitioner.source import Source
     from .target import load_model
 
+    if compare and (save is not None or report is not None):
+        option = "--save it" if save is not None else "write its --report"
+        raise click.UsageError(f"--compare makes several plans; choose one by --method to {option}")
+    if report is not None:
+        from ..reports.files import check_writable
+
+        check_writable(report)
     request = Request.read(workers, pins, forbidden, layouts, machine, objective, memory)
     loaded = load_model(model, batch, dict(shapes))
     graph = loaded.training_graph(optimizer=optimizer)
     if compare:
-        if save is not None:
-            raise click.UsageError("--compare makes several plans; choose one by --method to --save it")
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else _watched(request, graph, method)
-    request.require_fit(_report(loaded, graph, found, request, as_json))
+    facts, arenas = _print(loaded, graph, found, request, as_json)
+    if report is not None:
+        _write_page(report, graph, found, facts, arenas, request)
+        if not as_json:
+            click.echo(f"page written to {report}")
+    request.require_fit(arenas)
     if save is not None:
         source = Source(model, batch, dict(shapes), optimizer)
         dataclasses.replace(found, source=source).save(save)
@@ -139,7 +155,9 @@ def _watched(request: Request, graph: Graph, method: str) -> Plan:
         return request.partition(graph, method, bounds)
 
 
-def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: bool) -> MemoryPlan:
+def _print(
+    model: Model, graph: Graph, found: Plan, request: Request, as_json: bool
+) -> tuple[dict[str, Any], MemoryPlan]:
     from ..partitioner import lower, partition
     from ..reports import plan as report
     from ..runtime.memory import plan_memory
@@ -150,54 +168,39 @@ def _report(model: Model, graph: Graph, found: Plan, request: Request, as_json: 
     facts = {
         "model": model.name,
         "workers": found.workers,
-        "method": found.method,
         "operators": len(graph.operations),
         "tensors": len(graph.tensors),
         "weight_state_bytes": model.weight_state_bytes,
-        "cost_bytes": found.cost_bytes,
-        "step_cost_bytes": list(found.step_cost_bytes),
-        "lower_bound_bytes": found.lower_bound_bytes,
-        "unproven_steps": [dataclasses.asdict(step) for step in found.unproven],
-        "search_seconds": found.search_seconds,
-        "peak_bytes_per_worker": max(memory.arena_bytes),
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
         "single_device_peak_bytes": max(single.arena_bytes),
-        **request.facts(programs, memory),
+        **figures(found, programs, memory, request),
     }
     if as_json:
         click.echo(json.dumps(facts))
     else:
         report.show(graph, found, facts, memory)
-    return memory
+    return facts, memory
+
+
+def _write_page(
+    path: Path, graph: Graph, found: Plan, facts: dict[str, Any], memory: MemoryPlan, request: Request
+) -> None:
+    """The plan's page, with the methods beside it that take seconds."""
+    from ..reports.files import write_whole
+    from ..reports.page import render
+    from ..reports.page.data import Comparison, page_data
+
+    entries, refused = compared(graph, request, without={*LONG, found.method})
+    left_out = {method: str(error) for method, error in refused.items()}
+    left_out |= {method: "it may take minutes" for method in LONG if method != found.method}
+    page = page_data(graph, found, facts, memory, Comparison(entries, left_out))
+    write_whole(path, render(page).encode())
 
 
 def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:
-    from ..partitioner import lower
     from ..reports import comparison
-    from ..runtime.memory import plan_memory
 
-    entries: list[dict[str, Any]] = []
-    left_out: dict[str, PlanError] = {}
-    for method, asked in request.each().items():
-        try:
-            found = asked.partition(graph, method)
-        except PlanError as error:
-            left_out[method] = error
-            continue
-        programs = lower(graph, found)
-        memory = plan_memory(programs)
-        entries.append(
-            {
-                "method": method,
-                "cost_bytes": found.cost_bytes,
-                "step_cost_bytes": list(found.step_cost_bytes),
-                "lower_bound_bytes": found.lower_bound_bytes,
-                "unproven_steps": [dataclasses.asdict(step) for step in found.unproven],
-                "search_seconds": found.search_seconds,
-                "peak_bytes_per_worker": max(memory.arena_bytes),
-                **request.facts(programs, memory),
-            }
-        )
+    entries, left_out = compared(graph, request)
     if not entries:
         raise next(iter(left_out.values()))
     reasons = {method: str(error) for method, error in left_out.items()}

@@ -20,7 +20,8 @@ class Layer:
     `weight_parts` are the parts by dimension of the weight, `data_parts` those of the largest other input of
     the first operation that reads it, and `variables` the parts by index variable of that operation. Bytes
     are moved in one iteration: for the weight, its gradient and its state, and for all else that the
-    operations touch.
+    operations touch. `operation` is the name of that first operation, `data` that of its other input, which
+    is the weight's where it has none.
     """
 
     weight: str
@@ -32,6 +33,8 @@ class Layer:
     data_parts: tuple[int, ...]
     weight_bytes: int
     activation_bytes: int
+    operation: str
+    data: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,8 @@ def _layer(
         _parts(plan.layouts[data.name]),
         moved[0],
         moved[1],
+        first.name,
+        data.name,
     )
 
 

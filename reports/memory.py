@@ -35,8 +35,7 @@ def chart(live: npt.NDArray[np.int64]) -> list[str]:
     peak = int(live.max(initial=0))
     if not peak:
         return []
-    edges = np.linspace(0, len(live), min(COLUMNS, len(live)) + 1).astype(np.int64)
-    tops = np.maximum.reduceat(live, edges[:-1])
+    tops = highest(live, COLUMNS)
     heights = np.ceil(tops * (ROWS * (len(BLOCKS) - 1)) / peak).astype(np.int64)
     full = len(BLOCKS) - 1
     lines = [
@@ -46,6 +45,12 @@ def chart(live: npt.NDArray[np.int64]) -> list[str]:
     width = len(format_bytes(peak))
     labels = [format_bytes(peak), *("" for _ in lines[2:]), "0"]
     return [f"{label:>{width}} {line.rstrip()}" for label, line in zip(labels, lines, strict=True)]
+
+
+def highest(live: npt.NDArray[np.int64], spans: int) -> npt.NDArray[np.int64]:
+    """The most that is live in each of `spans` spans of equal length, or at each time if there are fewer."""
+    edges = np.linspace(0, len(live), min(spans, len(live)) + 1).astype(np.int64)
+    return np.maximum.reduceat(live, edges[:-1])
 
 
 def _peaks(memory: MemoryPlan, single: int) -> Table:

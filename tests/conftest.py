@@ -1,4 +1,4 @@
-"""What all tests share: golden files and the option that rewrites them."""
+"""What all tests share: golden files and the option that rewrites them, and running commands."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+
+from tofu.cli import main
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,3 +31,15 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text("utf-8")
 
     return compare
+
+
+@pytest.fixture
+def tofu() -> Callable[..., Result]:
+    """`tofu("plan", "mlp")` runs the command in this process and gives its exit status and output."""
+
+    def run(*arguments: str) -> Result:
+        result = CliRunner(env={"COLUMNS": None}).invoke(main, list(arguments))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return run

@@ -44,7 +44,7 @@ def test_bytes_are_those_of_the_plan(name: str) -> None:
 
 
 def row(name: str, moved: int) -> Layer:
-    return Layer(name, (4, 4), (2, 1), "f", 1, (("i", 2),), (2, 1), moved, 0)
+    return Layer(name, (4, 4), (2, 1), "f", 1, (("i", 2),), (2, 1), moved, 0, name, name)
 
 
 def test_repeated_blocks_are_told_once() -> None:

@@ -1,0 +1,55 @@
+"""Plans by several methods, side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PlanError
+from .request import Request
+
+if TYPE_CHECKING:
+    from ..dataflow.graph import Graph
+    from ..dataflow.partitioned import PartitionedGraph
+    from ..partitioner import Plan
+    from ..runtime.memory import MemoryPlan
+
+LONG = ("refine", "exact")
+"""Methods that look at all steps again, and take minutes for a large model."""
+
+
+def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request: Request) -> dict[str, Any]:
+    """What there is to compare of a plan, as `--json` prints it."""
+    return {
+        "method": plan.method,
+        "cost_bytes": plan.cost_bytes,
+        "step_cost_bytes": list(plan.step_cost_bytes),
+        "lower_bound_bytes": plan.lower_bound_bytes,
+        "unproven_steps": [dataclasses.asdict(step) for step in plan.unproven],
+        "search_seconds": plan.search_seconds,
+        "peak_bytes_per_worker": max(memory.arena_bytes),
+        **request.facts(programs, memory),
+    }
+
+
+def compared(
+    graph: Graph, request: Request, without: Collection[str] = ()
+) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
+    """The figures of every method but `without`, and why a method could not do what was asked."""
+    from ..partitioner import lower
+    from ..runtime.memory import plan_memory
+
+    entries: list[dict[str, Any]] = []
+    left_out: dict[str, PlanError] = {}
+    for method, asked in request.each().items():
+        if method in without:
+            continue
+        try:
+            plan = asked.partition(graph, method)
+        except PlanError as error:
+            left_out[method] = error
+            continue
+        programs = lower(graph, plan)
+        entries.append(figures(plan, programs, plan_memory(programs), request))
+    return entries, left_out

@@ -1,0 +1,1 @@
+"""Drawings of regions: what every worker owns, reads and makes of a tensor, as SVG or PNG."""

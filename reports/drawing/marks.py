@@ -1,0 +1,62 @@
+"""What drawings are made of, whatever they are written as. Lengths are pixels; y grows downwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Anchor = Literal["start", "middle", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """`fill` is `#rrggbb`, or None for an outline in the colour of the text around."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stripes:
+    """Lines of one colour, each `(x1, y1, x2, y2)`."""
+
+    lines: tuple[tuple[float, float, float, float], ...]
+    colour: str
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A filled polygon."""
+
+    points: tuple[tuple[float, float], ...]
+    fill: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Text whose middle line is at `y`; a colour of None is that of the text around."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 10
+    anchor: Anchor = "middle"
+    colour: str | None = None
+    bold: bool = False
+
+
+Mark = Rectangle | Stripes | Area | Label
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Marks from the back to the front, and a sentence that says what is seen."""
+
+    width: float
+    height: float
+    title: str
+    marks: tuple[Mark, ...]

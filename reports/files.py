@@ -1,0 +1,36 @@
+"""Writing what people look at: whole or not at all, and refused before the work if it cannot be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import TofuError
+from ..runtime.files import Files
+
+
+def check_writable(path: Path) -> None:
+    """Raise TofuError where no file can be written at `path`; nothing is made."""
+    folder = path.parent
+    if path.is_dir():
+        raise TofuError(f"cannot write {str(path)!r}: it is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise TofuError(f"cannot write {str(path)!r}: it is not a file")
+    if not folder.is_dir():
+        raise TofuError(f"cannot write {str(path)!r}: there is no folder {str(folder)!r}; make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise TofuError(f"cannot write {str(path)!r}: the folder {str(folder)!r} is not writable")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file beside `path` and give it that name at once. Raises TofuError where that fails."""
+    files = Files()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        files.write(temporary, data)
+        files.sync(temporary)
+        files.rename(temporary, path)
+    except OSError as error:
+        raise TofuError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    finally:
+        files.remove(temporary)

@@ -1,0 +1,185 @@
+"""Everything a page shows of a plan, as one JSON object in which what repeats is told once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...dataflow.graph import Graph, Phase
+from ...partitioner.explain import Explainer, Explanation
+from ...partitioner.layers import folded, layers
+from ...partitioner.plan import Plan
+from ...partitioner.recount import Contribution, count
+from ...partitioner.splits import SplitLayout
+from ...runtime.memory import MemoryPlan
+from ...runtime.timeline import TICKS_PER_OPERATION
+from ..choices import format_choice
+from ..drawing.curve import memory_drawing
+from ..drawing.palette import ink, palette
+from ..drawing.svg import contents
+from .operators import Kinds
+from .pictures import Pictures, drawn_steps
+from .unique import Unique
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One entry per method as `tofu plan --compare --json` prints it, and why others are left out."""
+
+    entries: Sequence[Mapping[str, Any]]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PageData:
+    """`data` is the JSON object; `symbols` are the bodies of the SVG symbols that it names."""
+
+    data: dict[str, Any]
+    symbols: dict[str, str]
+
+
+def page_data(
+    graph: Graph, plan: Plan, facts: Mapping[str, Any], memory: MemoryPlan, comparison: Comparison
+) -> PageData:
+    """Gather a page. `facts` are the figures that `tofu plan --json` prints.
+
+    Raises PlanError for a plan of another graph.
+    """
+    gathered = _Page(graph, plan)
+    operators, tensors = gathered.operators(), gathered.tensors()
+    curve = _curve(graph, memory)
+    fullest = int(np.argmax(memory.arena_bytes))
+    colours = palette(prod(gathered.factors))
+    data = {
+        "facts": dict(facts),
+        "factors": list(plan.factors),
+        "drawn_workers": len(colours),
+        "colours": colours,
+        "inks": [ink(colour) for colour in colours],
+        "priced": gathered.prices,
+        "layers": [
+            {"times": block.times, "layers": [dataclasses.asdict(layer) for layer in block.layers]}
+            for block in folded(layers(graph, plan))
+        ],
+        "operators": operators,
+        "tensors": tensors,
+        "operator_groups": gathered.operator_groups.values,
+        "tensor_groups": gathered.tensor_groups.values,
+        "kinds": gathered.kinds.kinds.values,
+        "splits": gathered.kinds.splits.values,
+        "layouts": gathered.layouts.values,
+        "regions": gathered.pictures.regions.values,
+        "choices": gathered.choices.values,
+        "alternatives": gathered.alternatives.values,
+        "memory": {
+            "arena_bytes": memory.arena_bytes,
+            "live_bytes": memory.lower_bound_bytes,
+            "fullest": fullest,
+            "largest": [[t.name, t.kind, t.nbytes] for t in memory.largest[fullest]],
+            "kinds": dict(memory.peak_kinds[fullest]),
+        },
+        "methods": list(comparison.entries),
+        "left_out": dict(comparison.left_out),
+    }
+    return PageData(data, {**gathered.pictures.symbols, "memory-curve": curve})
+
+
+class _Page:
+    def __init__(self, graph: Graph, plan: Plan) -> None:
+        self._graph = graph
+        self._plan = plan
+        steps = drawn_steps(plan.factors)
+        self.factors = plan.factors[:steps]
+        self.prices = steps == len(plan.factors)
+        self.pictures = Pictures()
+        self.kinds = Kinds(self.pictures, self.factors)
+        self.layouts, self.choices, self.alternatives = Unique(), Unique(), Unique()
+        self.operator_groups, self.tensor_groups = Unique(), Unique()
+        self._explainer = Explainer(graph, plan) if self.prices else None
+        self._moved: dict[str, list[Contribution]] = defaultdict(list)
+        for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+            self._moved[entry.operation].append(entry)
+
+    def operators(self) -> list[list[Any]]:
+        """Every operator as its name, its group and the tensors it moves bytes for or could."""
+        numbers = {tensor.name: tensor.index for tensor in self._graph.tensors}
+        found = []
+        for operation in self._graph.operations:
+            moved = self._moved[operation.name]
+            group = (
+                self.kinds.split(operation, self._plan.strategies[operation.name]),
+                operation.phase,
+                None if self._explainer is None else self._prices(self._explainer.operator(operation.index)),
+                tuple((entry.kind, entry.bytes) for entry in moved),
+                tuple(self._layout(self._plan.layouts[entry.tensor]) for entry in moved),
+            )
+            number = self.operator_groups.number(group)
+            found.append([operation.name, number, [numbers[entry.tensor] for entry in moved]])
+        return found
+
+    def tensors(self) -> list[list[Any]]:
+        """Every tensor as its name and group."""
+        found = []
+        totals: dict[str, int] = defaultdict(int)
+        for entries in self._moved.values():
+            for entry in entries:
+                totals[entry.tensor] += entry.bytes
+        for tensor in self._graph.tensors:
+            group = (
+                self._layout(self._plan.layouts[tensor.name]),
+                tensor.role,
+                tensor.dtype,
+                None if self._explainer is None else self._prices(self._explainer.tensor(tensor.index)),
+                totals[tensor.name],
+            )
+            found.append([tensor.name, self.tensor_groups.number(group)])
+        return found
+
+    def _layout(self, layout: SplitLayout) -> int:
+        return self.layouts.number((layout.shape, layout.dimensions), lambda: self._layout_entry(layout))
+
+    def _layout_entry(self, layout: SplitLayout) -> dict[str, Any]:
+        steps = len(self.factors)
+        shown = SplitLayout(layout.shape, layout.dimensions[:steps], self.factors)
+        return {
+            "shape": list(layout.shape),
+            "choice": list(layout.dimensions),
+            "picture": self.pictures.owned(layout.shape, shown.regions).as_list,
+        }
+
+    def _prices(self, explanation: Explanation) -> int:
+        """What every choice adds to the plan: all else held, and the neighbours choosing again."""
+        ordered = sorted(explanation.alternatives, key=lambda entry: tuple(map(str, entry.choice)))
+        choices = self.choices.number(tuple(format_choice(entry.choice) for entry in ordered))
+        return self.alternatives.number(
+            (
+                choices,
+                format_choice(explanation.choice),
+                tuple(entry.held_bytes - explanation.plan_bytes for entry in ordered),
+                tuple(entry.following_bytes - explanation.plan_bytes for entry in ordered),
+                len(explanation.decided_together),
+                explanation.complete,
+            )
+        )
+
+
+def _curve(graph: Graph, memory: MemoryPlan) -> str:
+    """The live bytes of the fullest worker."""
+    fullest = int(np.argmax(memory.arena_bytes))
+    drawing = memory_drawing(memory.live_bytes[fullest], tuple(_phases(graph)))
+    return f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}">{contents(drawing)}'
+
+
+def _phases(graph: Graph) -> Iterator[tuple[str, float]]:
+    """Where forward and backward begin, 0 to 1; updates come among the latter."""
+    ticks = len(graph.operations) * TICKS_PER_OPERATION + 1
+    for phase, name in ((Phase.FORWARD, "forward"), (Phase.BACKWARD, "backward and updates")):
+        first = next((o.index for o in graph.operations if o.phase is phase), None)
+        if first is not None:
+            yield name, first * TICKS_PER_OPERATION / ticks

@@ -1,0 +1,83 @@
+// Making elements, and figures as people read them. Names and texts only ever become text nodes.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const SVG = "http://www.w3.org/2000/svg";
+
+function el(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined));
+  return element;
+}
+
+function formatBytes(count) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let unit = 0;
+  while (Math.abs(count) >= 1000 && unit < units.length - 1) {
+    count /= 1000;
+    unit += 1;
+  }
+  return `${unit ? count.toFixed(2) : count} ${units[unit]}`;
+}
+
+function formatChange(count) {
+  return count === 0 ? "±0" : (count < 0 ? "−" : "+") + formatBytes(Math.abs(count));
+}
+
+function formatCount(count) {
+  return count.toLocaleString("en");
+}
+
+function formatShare(part, whole) {
+  return whole ? `${(100 * part / whole).toFixed(1)}%` : "–";
+}
+
+function formatChoice(choice) {
+  return choice.map(entry => entry === null ? "-" : entry).join(", ") || "-";
+}
+
+// 640 x 320 with two cuts of the first dimension: 640/2 × 320.
+function formatCuts(shape, choice) {
+  const parts = shape.map(() => 1);
+  choice.forEach((dimension, step) => {
+    if (dimension !== null) parts[dimension] *= DATA.factors[step];
+  });
+  return shape.map((extent, axis) => parts[axis] > 1 ? `${extent}/${parts[axis]}` : `${extent}`).join(" × ") || "one number";
+}
+
+// Exact on the element, rounded on the page.
+function bytes(count, attributes = {}) {
+  return el("span", {"data-bytes": count, title: `${formatCount(count)} bytes`, ...attributes}, formatBytes(count));
+}
+
+function bar(...parts) {
+  return el("div", {class: "track", "aria-hidden": "true"}, parts.map(([part, whole, kind]) =>
+    el("div", {class: `fill ${kind || ""} ${part ? "" : "none"}`, style: `width:${whole ? 100 * part / whole : 0}%`})));
+}
+
+function tiles(drawing, label, scale = 1) {
+  return svg("svg", {class: "tiles", width: 96 * scale, height: 64 * scale, viewBox: "0 0 96 64", role: "img", "aria-label": label},
+    svg("use", {href: `#d${drawing}`, width: 96, height: 64}));
+}
+
+function times(count) {
+  return count > 1 ? el("span", {class: "times-badge", title: `${count} alike`}, `×${count}`) : null;
+}
+
+function product(values) {
+  return values.reduce((total, value) => total * value, 1);
+}
+
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,70 @@
+"""The drawings and region lists of a page, each once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...analyzer.region import Boxes, Shape, to_region
+from ..drawing.svg import contents
+from ..drawing.tensor import caption, tensor_drawing
+from ..drawing.tiles import halo, own_parts, plane
+from ..units import format_region
+from .unique import Unique
+
+WIDTH, HEIGHT = 96, 64
+DRAWN_WORKERS = 64
+"""Beyond so many workers, the groups that the first steps leave are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Numbers of a drawing and of a list of regions by worker; what is drawn, and halos by dimension."""
+
+    drawing: int
+    regions: int
+    caption: str
+    halo: dict[int, int]
+
+    @property
+    def as_list(self) -> list[object]:
+        return [self.drawing, self.regions, self.caption, *([self.halo] if self.halo else [])]
+
+
+class Pictures:
+    def __init__(self) -> None:
+        self.drawings = Unique()
+        self.regions = Unique()
+
+    def owned(self, shape: Shape, regions: Boxes) -> Picture:
+        """Who owns which part of a tensor."""
+        return self._picture(shape, regions, regions)
+
+    def read(self, shape: Shape, regions: Boxes) -> Picture:
+        """Who reads which part, what is read beyond a worker's own in stripes."""
+        return self._picture(shape, own_parts(regions), regions)
+
+    def _picture(self, shape: Shape, owned: Boxes, read: Boxes) -> Picture:
+        drawn = plane(shape, owned, read)
+        body = contents(tensor_drawing(drawn, WIDTH, HEIGHT, ""))
+        texts = tuple(format_region(to_region(box)) for box in read)
+        return Picture(
+            self.drawings.number(body), self.regions.number(texts), caption(drawn), halo(read, owned)
+        )
+
+    @property
+    def symbols(self) -> dict[str, str]:
+        return {
+            f"d{number}": f'viewBox="0 0 {WIDTH} {HEIGHT}">{body}'
+            for number, body in enumerate(self.drawings.values)
+        }
+
+
+def drawn_steps(factors: tuple[int, ...]) -> int:
+    """How many steps leave no more groups than are drawn."""
+    groups, steps = 1, 0
+    for factor in factors:
+        groups *= factor
+        if groups > DRAWN_WORKERS:
+            break
+        steps += 1
+    return steps
