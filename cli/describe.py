@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +14,9 @@ from ..operators import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
 from .options import AttributeOption, Shape, ShapeOption, examples, json_option
+
+if TYPE_CHECKING:
+    from ..operators.bound import BoundOperator
 
 
 @click.command(
@@ -31,12 +36,23 @@ from .options import AttributeOption, Shape, ShapeOption, examples, json_option
 @click.option(
     "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
 )
+@click.option(
+    "--draw",
+    type=click.Path(path_type=Path),
+    metavar="FILE.svg|.png",
+    help="Draw which region every worker reads and makes under each strategy.",
+)
+@click.option(
+    "--variable", "-v", "variables", multiple=True, help="Draw the strategy along this variable; repeat."
+)
 @json_option
 def command(
     operator: str,
     shapes: tuple[tuple[str, Shape], ...],
     attributes: tuple[tuple[str, object], ...],
     workers: int,
+    draw: Path | None,
+    variables: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show OPERATOR's description, its strategies, and the regions that each worker reads.
@@ -47,18 +63,28 @@ def command(
     from ..operators.audit.subjects import complete_shapes
     from ..reports import strategies
 
+    if draw is not None:
+        _check_drawable(draw)
+    elif variables:
+        raise click.UsageError("--variable says what to --draw; name a file for it")
     found = named_operator(operator)
     given_shapes, given_attributes = given_or_example(found, dict(shapes), dict(attributes))
     known = complete_shapes(found, given_shapes, given_attributes)
     stages = []
+    bounds = []
     for stage in found.stages(given_attributes, known):
         bound = stage.bind(known)
         known.update(zip(stage.produces, bound.output_shapes, strict=True))
+        bounds.append(bound)
         stages.append(strategies.summary(bound, workers))
+    if draw is not None:
+        _draw(found.name, bounds, variables, workers, draw)
     if as_json:
         click.echo(json.dumps({"operator": found.name, "workers": workers, "stages": stages}))
         return
     _print(found, given_attributes, stages)
+    if draw is not None:
+        click.echo(f"drawing written to {draw}")
 
 
 def named_operator(name: str) -> Operator:
@@ -91,6 +117,37 @@ def given_or_example(
     if needed and not shapes:
         raise TofuError(f"{operator.name} needs shapes: {needed}")
     return shapes, attributes
+
+
+def _check_drawable(path: Path) -> None:
+    from ..reports.drawing.file import check_kind
+    from ..reports.files import check_writable
+
+    check_kind(path)
+    check_writable(path)
+
+
+def _draw(
+    name: str, bounds: Sequence[BoundOperator], variables: Collection[str], workers: int, path: Path
+) -> None:
+    """Draw the strategies of all stages, those along `variables` where any are named. Raises TofuError."""
+    from ..reports.drawing.file import write_drawing
+    from ..reports.drawing.operator import operator_drawing
+
+    offered = [strategy for bound in bounds for strategy in bound.strategies]
+    known = {strategy.variable for strategy in offered}
+    for variable in variables:
+        if variable not in known:
+            raise TofuError(
+                f"{name} has no strategy along {variable!r}; its strategies are along "
+                f"{', '.join(sorted(known)) or 'no variable'}"
+            )
+    if not offered:
+        raise TofuError(
+            f"{name} has no strategy to draw: none of its variables can be split for these shapes"
+        )
+    chosen = [strategy for strategy in offered if not variables or strategy.variable in variables]
+    write_drawing(operator_drawing(name, chosen, workers), path)
 
 
 def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]]) -> None:

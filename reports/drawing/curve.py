@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..memory import highest
 from ..units import format_bytes
-from .marks import Area, Drawing, Label, Mark, Stripes
+from .marks import Area, Drawing, Label, Lines, Mark
 
 WIDTH, HEIGHT = 900.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 70.0, 12.0, 26.0, 24.0
@@ -32,19 +32,19 @@ def _area(live: npt.NDArray[np.int64], peak: int) -> Iterator[Mark]:
     for number, top in enumerate(tops):
         level = _y(top, peak)
         points += [(_x(number / len(tops)), level), (_x((number + 1) / len(tops)), level)]
-    yield Area((*points, (_x(1), _y(0, peak))), FILL)
+    yield Area(((*points, (_x(1), _y(0, peak))),), FILL)
 
 
 def _scale(peak: int) -> Iterator[Mark]:
     for part in (0.0, 0.5, 1.0):
         y = _y(part * peak, peak)
-        yield Stripes(((LEFT, y, WIDTH - RIGHT, y),), LINE, 0.5)
+        yield Lines(((LEFT, y, WIDTH - RIGHT, y),), LINE, 0.5)
         yield Label(LEFT - 6, y, format_bytes(part * peak), 11, "end")
 
 
 def _phases(phases: Sequence[tuple[str, float]]) -> Iterator[Mark]:
     for name, start in phases:
-        yield Stripes(((_x(start), TOP, _x(start), HEIGHT - BOTTOM + 6),), LINE, 1)
+        yield Lines(((_x(start), TOP, _x(start), HEIGHT - BOTTOM + 6),), LINE, 1)
         yield Label(_x(start) + 4, HEIGHT - BOTTOM + 12, name, 11, "start")
 
 
@@ -52,7 +52,7 @@ def _peak(live: npt.NDArray[np.int64], peak: int) -> Iterator[Mark]:
     at = int(live.argmax()) / max(len(live), 1)
     anchor = "end" if at > 0.8 else "start" if at < 0.2 else "middle"
     yield Label(_x(at), TOP - 14, f"peak {format_bytes(peak)}", 11, anchor, bold=True)  # type: ignore[arg-type]
-    yield Stripes(((_x(at), TOP - 7, _x(at), TOP),), FILL, 2)
+    yield Lines(((_x(at), TOP - 7, _x(at), TOP),), FILL, 2)
 
 
 def _x(part: float) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Anchor = Literal["start", "middle", "end"]
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Rectangle:
 
 
 @dataclass(frozen=True, slots=True)
-class Stripes:
+class Lines:
     """Lines of one colour, each `(x1, y1, x2, y2)`."""
 
     lines: tuple[tuple[float, float, float, float], ...]
@@ -30,9 +31,9 @@ class Stripes:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A filled polygon."""
+    """Filled polygons."""
 
-    points: tuple[tuple[float, float], ...]
+    polygons: tuple[tuple[Point, ...], ...]
     fill: str
 
 
@@ -49,7 +50,7 @@ class Label:
     bold: bool = False
 
 
-Mark = Rectangle | Stripes | Area | Label
+Mark = Rectangle | Lines | Area | Label
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, assert_never
 
 from ...errors import TofuError
-from .marks import Area, Drawing, Label, Mark, Rectangle, Stripes
+from .marks import Area, Drawing, Label, Lines, Mark, Rectangle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,6 @@ POINTS_PER_PIXEL = 72 / PIXELS_PER_INCH
 def png(drawing: Drawing) -> bytes:
     """The picture's file. Raises TofuError where matplotlib is not installed."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise TofuError(
@@ -29,13 +28,13 @@ def png(drawing: Drawing) -> bytes:
             "pip install 'tofu[draw]', or name a .svg file"
         ) from None
     figure = Figure((drawing.width / PIXELS_PER_INCH, drawing.height / PIXELS_PER_INCH), facecolor="white")
-    canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawing.width), ylim=(drawing.height, 0))
     axes.set_axis_off()
     for mark in drawing.marks:
         _draw(axes, mark)
     file = BytesIO()
-    canvas.print_png(file, dpi=PIXELS_PER_INCH * SCALE, metadata={"Title": drawing.title, "Software": None})
+    metadata = {"Title": drawing.title, "Software": None}
+    figure.savefig(file, format="png", dpi=PIXELS_PER_INCH * SCALE, metadata=metadata)
     return file.getvalue()
 
 
@@ -46,17 +45,17 @@ def _draw(axes: Axes, mark: Mark) -> None:
 
             paint = {"facecolor": fill, "linewidth": 0} if fill else {"fill": False, "linewidth": 0.5}
             axes.add_patch(Patch((x, y), width, height, **paint))
-        case Stripes(lines, colour, width):
+        case Lines(lines, colour, width):
             from matplotlib.collections import LineCollection
 
             pairs = [((x1, y1), (x2, y2)) for x1, y1, x2, y2 in lines]
             axes.add_collection(
                 LineCollection(pairs, colors=[colour], linewidths=width * POINTS_PER_PIXEL, capstyle="butt")
             )
-        case Area(points, fill):
-            from matplotlib.patches import Polygon
+        case Area(polygons, fill):
+            from matplotlib.collections import PolyCollection
 
-            axes.add_patch(Polygon(points, facecolor=fill, linewidth=0))
+            axes.add_collection(PolyCollection(polygons, facecolors=[fill], linewidths=0))
         case Label(x, y, text, size, anchor, colour, bold):
             axes.text(
                 x,

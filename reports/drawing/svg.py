@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import assert_never
 
-from .marks import Area, Drawing, Label, Mark, Rectangle, Stripes
+from .marks import Area, Drawing, Label, Lines, Mark, Rectangle
 
 FONT = "system-ui,sans-serif"
 
@@ -35,12 +35,12 @@ def _elements(mark: Mark) -> Iterator[str]:
         case Rectangle(x, y, width, height, fill):
             paint = f'fill="{fill}"' if fill else 'fill="none" stroke="currentColor" stroke-width=".7"'
             yield f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" {paint}/>'
-        case Stripes(lines, colour, width):
+        case Lines(lines, colour, width):
             path = "".join(f"M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}" for x1, y1, x2, y2 in lines)
             yield f'<path d="{path}" stroke="{colour}" stroke-width="{_n(width)}"/>'
-        case Area(points, fill):
-            path = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-            yield f'<polygon points="{path}" fill="{fill}"/>'
+        case Area(polygons, fill):
+            path = "".join(f"M{'L'.join(f'{_n(x)} {_n(y)}' for x, y in points)}Z" for points in polygons)
+            yield f'<path d="{path}" fill="{fill}"/>'
         case Label(x, y, text, size, anchor, colour, bold):
             align = "" if anchor == "start" else f' text-anchor="{anchor}"'
             weight = ' font-weight="600"' if bold else ""

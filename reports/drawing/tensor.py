@@ -1,110 +1,131 @@
-"""A plane of tiles as marks: a tile has the colours of its owners, and stripes of who else reads it."""
+"""A plane of tiles as marks: one worker's colour, or stripes of those that share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from ...analyzer.region import Interval
-from ..units import format_interval
-from .marks import Drawing, Label, Mark, Rectangle, Stripes
-from .palette import MANY, ink, palette
+from .marks import Area, Drawing, Label, Mark, Point, Rectangle
+from .palette import MANY, WHITE, ink, palette
 from .tiles import Panel, Plane, Tile
 
 SHOWN_APART = 4
 """Workers that share a tile and are shown one by one, at most."""
 
-STRIPE = 2.0
+STRIPE = 4.5
 GAP = 3.0
+NARROWEST = 7.0
+LARGEST_TEXT, SMALLEST_TEXT = 11.0, 6.0
 CHARACTER = 0.62
 """The width of a digit for its height."""
+
+Box = tuple[float, float, float, float]
+"""Left, top, width and height."""
 
 
 def tensor_drawing(plane: Plane, width: float, height: float, title: str) -> Drawing:
     """A plane alone, with a margin of one pixel."""
-    return Drawing(width, height, title, tuple(tensor_marks(plane, 1, 1, width - 2, height - 2)))
+    return Drawing(width, height, title, tuple(tensor_marks(plane, (1, 1, width - 2, height - 2))))
 
 
-def tensor_marks(plane: Plane, x: float, y: float, width: float, height: float) -> Iterator[Mark]:
+def tensor_marks(plane: Plane, box: Box) -> Iterator[Mark]:
     """The tiles in a box; panels stand side by side. Narrow intervals are widened until they are seen."""
-    count = len(plane.panels)
-    panel_width = (width - GAP * (count - 1)) / max(count, 1)
+    x, y, width, height = box
+    count = max(len(plane.panels), 1)
+    panel_width = (width - GAP * (count - 1)) / count
     for number, panel in enumerate(plane.panels):
-        left = x + number * (panel_width + GAP)
-        yield from _panel(plane, panel, left, y, panel_width, height)
+        yield from _panel(plane, panel, (x + number * (panel_width + GAP), y, panel_width, height))
 
 
-def _panel(plane: Plane, panel: Panel, x: float, y: float, width: float, height: float) -> Iterator[Mark]:
+def _panel(plane: Plane, panel: Panel, box: Box) -> Iterator[Mark]:
+    x, y, width, height = box
     tops, lefts = _edges(plane.rows, height), _edges(plane.columns, width)
     colours = palette(plane.workers)
     for tile in panel.tiles:
-        left, right = x + lefts[tile.column], x + lefts[tile.column + 1]
-        top, bottom = y + tops[tile.row], y + tops[tile.row + 1]
-        yield from _tile(tile, plane.workers, colours, (left, top, right - left, bottom - top))
-    yield Rectangle(x, y, width, height)
+        left, right = lefts[tile.column], lefts[tile.column + 1]
+        top, bottom = tops[tile.row], tops[tile.row + 1]
+        yield from _tile(tile, plane.workers, colours, (x + left, y + top, right - left, bottom - top))
+    yield Rectangle(*box)
 
 
-def _tile(
-    tile: Tile, workers: int, colours: Sequence[str], box: tuple[float, float, float, float]
-) -> Iterator[Mark]:
-    x, y, width, height = box
-    owners = tile.owners
-    if len(owners) > SHOWN_APART:
-        shared = "all" if len(owners) == workers else f"{len(owners)} of {workers}"
-        yield Rectangle(x, y, width, height, MANY)
-        yield from _number(shared, MANY, box)
-    for number, owner in enumerate(owners if len(owners) <= SHOWN_APART else ()):
-        if width >= height:
-            part = (x + width * number / len(owners), y, width / len(owners), height)
-        else:
-            part = (x, y + height * number / len(owners), width, height / len(owners))
-        yield Rectangle(*part, colours[owner])
-        if not tile.readers:
-            yield from _number(str(owner), colours[owner], part)
-    if tile.readers:
-        yield from _stripes(tile.readers, colours, box)
+def _tile(tile: Tile, workers: int, colours: Sequence[str], box: Box) -> Iterator[Mark]:
+    match tile.workers:
+        case ():
+            return
+        case (worker,):
+            yield Rectangle(*box, colours[worker])
+            yield from _text(str(worker), colours[worker], box)
+        case sharing if len(sharing) <= SHOWN_APART:
+            yield from _stripes([colours[worker] for worker in sharing], box)
+            yield from _plate(",".join(map(str, sharing)), box)
+        case sharing:
+            yield Rectangle(*box, MANY)
+            yield from _text("all" if len(sharing) == workers else f"{len(sharing)} of {workers}", MANY, box)
 
 
-def _number(text: str, fill: str, box: tuple[float, float, float, float]) -> Iterator[Mark]:
+def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
     """Text in the middle of a box, where it fits."""
     x, y, width, height = box
-    size = min(11.0, height - 1, (width - 2) / (CHARACTER * len(text)))
-    if size >= 6:
+    size = min(LARGEST_TEXT, height - 1, (width - 2) / (CHARACTER * len(text)))
+    if size >= SMALLEST_TEXT:
         yield Label(x + width / 2, y + height / 2, text, round(size, 1), colour=ink(fill))
 
 
-def _stripes(
-    readers: Sequence[int], colours: Sequence[str], box: tuple[float, float, float, float]
-) -> Iterator[Mark]:
-    """Stripes across the shorter side, in turn in the colour of every reader."""
+def _plate(text: str, box: Box) -> Iterator[Mark]:
+    """Text on a plate in the middle of stripes, where it fits."""
     x, y, width, height = box
-    upright = width >= height
-    length = width if upright else height
-    count = max(len(readers), int(length / (2 * STRIPE)))
-    lines: dict[int, list[tuple[float, float, float, float]]] = {reader: [] for reader in readers}
-    for number in range(count):
-        at = (number + 0.5) * length / count
-        line = (x + at, y, x + at, y + height) if upright else (x, y + at, x + width, y + at)
-        lines[readers[number % len(readers)]].append(line)
-    thick = min(STRIPE, length / (2 * count))
-    for reader, drawn in lines.items():
-        yield Stripes(tuple(drawn), colours[reader], thick)
+    size = 9.0
+    wide, tall = CHARACTER * size * len(text) + 6, size + 4
+    if wide + 4 <= width and tall + 2 <= height:
+        plate = (x + (width - wide) / 2, y + (height - tall) / 2, wide, tall)
+        yield Rectangle(*plate, WHITE)
+        yield from _text(text, WHITE, plate)
+
+
+def _stripes(colours: Sequence[str], box: Box) -> Iterator[Mark]:
+    """Diagonal stripes in turn in every colour; the first colour lies below all of them."""
+    x, y, width, height = box
+    yield Rectangle(*box, colours[0])
+    count = int((width + height) / STRIPE) + 1
+    for number, colour in enumerate(colours[1:], 1):
+        bands = (
+            _band(width, height, at * STRIPE, (at + 1) * STRIPE) for at in range(number, count, len(colours))
+        )
+        placed = tuple(tuple((x + dx, y + dy) for dx, dy in band) for band in bands if band)
+        if placed:
+            yield Area(placed, colour)
+
+
+def _band(width: float, height: float, start: float, stop: float) -> list[Point]:
+    """The part of a box at the origin where `start <= x + y <= stop`, in order around it."""
+    stop = min(stop, width + height)
+    if start >= stop:
+        return []
+    points = [(max(0.0, start - height), min(start, height))]
+    if start < height < stop:
+        points.append((0.0, height))
+    points.append((max(0.0, stop - height), min(stop, height)))
+    points.append((min(stop, width), max(0.0, stop - width)))
+    if start < width < stop:
+        points.append((width, 0.0))
+    points.append((min(start, width), max(0.0, start - width)))
+    return points
 
 
 def _edges(intervals: Sequence[Interval], length: float) -> list[float]:
     """Where intervals begin and end along `length`, to scale but for narrow ones."""
-    least = min(5.0, length / max(2 * len(intervals), 1))
+    least = min(NARROWEST, length / max(2 * len(intervals), 1))
     total = sum(upper - lower for lower, upper in intervals) or 1
-    wanted = [max((upper - lower) * length / total, least) for lower, upper in intervals]
-    slack = sum(size - least for size in wanted)
-    spare = length - least * len(intervals)
+    slack = [max((upper - lower) * length / total - least, 0.0) for lower, upper in intervals]
+    scale = (length - least * len(intervals)) / (sum(slack) or 1)
     edges = [0.0]
-    for size in wanted:
-        edges.append(edges[-1] + least + (spare * (size - least) / slack if slack else 0.0))
+    for size in slack:
+        edges.append(edges[-1] + least + size * scale)
     return edges
 
 
 def caption(plane: Plane) -> str:
-    """`dimension 0 downwards, 1 to the right`, and the panels where there are several."""
+    """`dimension 0 down, 1 right`, and the panels where there are several."""
     down, right = plane.axes
     drawn = [f"{axis} {way}" for axis, way in ((down, "down"), (right, "right")) if axis is not None]
     text = "dimension " + ", ".join(drawn) if drawn else "one number"
@@ -112,24 +133,3 @@ def caption(plane: Plane) -> str:
         apart = ", ".join(str(axis) for axis, _ in plane.panels[0].at)
         text += f"; {len(plane.panels)} panels along {apart}"
     return text
-
-
-def describe(plane: Plane) -> str:
-    """The tiles in words, for those who do not see them."""
-    parts = []
-    for panel in plane.panels:
-        for tile in panel.tiles:
-            box = dict(panel.at)
-            for axis, interval in zip(
-                plane.axes, (plane.rows[tile.row], plane.columns[tile.column]), strict=True
-            ):
-                if axis is not None:
-                    box[axis] = interval
-            place = ", ".join(format_interval(box[axis]) if axis in box else ":" for axis in _ranks(plane))
-            who = ",".join(map(str, tile.owners)) or "nobody"
-            parts.append(f"[{place}] {who}")
-    return "; ".join(parts)
-
-
-def _ranks(plane: Plane) -> range:
-    return range(len(plane.shape))

@@ -1,4 +1,4 @@
-"""A tensor's regions as a plane of tiles: which workers own and which read every part of it.
+"""A tensor's regions, one per worker, as a plane of tiles: whose regions every part of it belongs to.
 
 All bounds of all regions cut a tensor's dimensions into intervals, and no region cuts the boxes between them.
 Two dimensions are drawn, those that are cut first; combinations of the intervals of others become panels.
@@ -18,12 +18,11 @@ from ...analyzer.region import Boxes, Interval, Shape
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The box of a row and a column. `owners` hold it, `readers` read it beside them."""
+    """The box of a row and a column; `workers` are those whose regions contain it."""
 
     row: int
     column: int
-    owners: tuple[int, ...]
-    readers: tuple[int, ...]
+    workers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +48,30 @@ class Plane:
     panels: tuple[Panel, ...]
 
 
-def plane(shape: Shape, owned: Boxes, read: Boxes | None = None) -> Plane:
-    """Tiles of a tensor whose workers own `owned` and read `read`: `[workers, dimensions, 2]` each."""
-    read = owned if read is None else read
-    cuts = [_intervals(extent, owned[:, axis], read[:, axis]) for axis, extent in enumerate(shape)]
+def plane(shape: Shape, regions: Boxes) -> Plane:
+    """The tiles of a tensor of which every worker has a region: `[workers, dimensions, 2]`."""
+    cuts = [_intervals(extent, regions[:, axis]) for axis, extent in enumerate(shape)]
     axes = _axes([len(intervals) for intervals in cuts])
     rows, columns = (((0, 1),) if axis is None else cuts[axis] for axis in axes)
     others = [axis for axis, intervals in enumerate(cuts) if axis not in axes and len(intervals) > 1]
     panels = []
-    for chosen in product(*(range(len(cuts[axis])) for axis in others)):
-        at = tuple((axis, cuts[axis][number]) for axis, number in zip(others, chosen, strict=True))
+    for chosen in product(*(cuts[axis] for axis in others)):
+        at = tuple(zip(others, chosen, strict=True))
         tiles = []
-        for row, column in product(range(len(rows)), range(len(columns))):
-            box = dict(at)
-            for axis, interval in zip(axes, (rows[row], columns[column]), strict=True):
-                if axis is not None:
-                    box[axis] = interval
-            owners = _holders(owned, box)
-            readers = tuple(w for w in _holders(read, box) if w not in owners)
-            tiles.append(Tile(row, column, owners, readers))
+        for (row, low), (column, right) in product(enumerate(rows), enumerate(columns)):
+            box = dict(at) | {
+                axis: interval for axis, interval in zip(axes, (low, right), strict=True) if axis is not None
+            }
+            tiles.append(Tile(row, column, _holders(regions, box)))
         panels.append(Panel(at, tuple(tiles)))
-    return Plane(shape, len(owned), axes, rows, columns, tuple(panels))
+    return Plane(shape, len(regions), axes, rows, columns, tuple(panels))
 
 
 def own_parts(read: Boxes) -> Boxes:
     """The part of every worker in what all of them read: `[workers, dimensions, 2]`.
 
     Along each dimension regions that differ lie in a row; where neighbours overlap, the middle of what both
-    read parts them. What a worker reads beyond its part is its halo.
+    read parts them.
     """
     parts = read.copy()
     for axis in range(read.shape[1]):
@@ -93,14 +88,15 @@ def own_parts(read: Boxes) -> Boxes:
     return parts
 
 
-def halo(read: Boxes, parts: Boxes) -> dict[int, int]:
-    """By dimension the most elements that any worker reads beyond its part at one end."""
+def halo(read: Boxes) -> dict[int, int]:
+    """By dimension the most elements that any worker reads beyond its own part at one end."""
+    parts = own_parts(read)
     beyond = np.maximum(parts[..., 0] - read[..., 0], read[..., 1] - parts[..., 1]).max(axis=0)
     return {axis: width for axis, width in enumerate(beyond.tolist()) if width > 0}
 
 
-def _intervals(extent: int, *bounds: npt.NDArray[np.int64]) -> tuple[Interval, ...]:
-    found = {0, extent, *(value for pairs in bounds for value in pairs.ravel().tolist())}
+def _intervals(extent: int, bounds: npt.NDArray[np.int64]) -> tuple[Interval, ...]:
+    found = {0, extent, *bounds.ravel().tolist()}
     ordered = sorted(value for value in found if 0 <= value <= extent)
     return tuple(pairwise(ordered))
 

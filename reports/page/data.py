@@ -150,7 +150,7 @@ class _Page:
         return {
             "shape": list(layout.shape),
             "choice": list(layout.dimensions),
-            "picture": self.pictures.owned(layout.shape, shown.regions).as_list,
+            "picture": self.pictures.of(layout.shape, shown.regions).as_list,
         }
 
     def _prices(self, explanation: Explanation) -> int:

@@ -30,14 +30,14 @@ class Kinds:
         steps = len(self._factors)
         choices = operator_choices(bound, [strategies[:steps]], self._factors)
         reads = [
-            ["reads", name, *self._pictures.read(bound.shapes[name], boxes[0]).as_list]
+            ["reads", name, *self._pictures.of(bound.shapes[name], boxes[0]).as_list]
             for name, boxes in choices.inputs.items()
         ]
         terms = int(choices.terms[0])
         verb = f"makes one of {terms} partial values of" if terms > 1 else "makes"
         outputs = enumerate(zip(bound.output_shapes, choices.outputs, strict=True))
         makes = [
-            [verb, f"output {number}", *self._pictures.read(shape, boxes[0]).as_list]
+            [verb, f"output {number}", *self._pictures.of(shape, boxes[0]).as_list]
             for number, (shape, boxes) in outputs
         ]
         return {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...analyzer.region import Boxes, Shape, to_region
 from ..drawing.svg import contents
 from ..drawing.tensor import caption, tensor_drawing
-from ..drawing.tiles import halo, own_parts, plane
+from ..drawing.tiles import halo, plane
 from ..units import format_region
 from .unique import Unique
 
@@ -35,21 +35,12 @@ class Pictures:
         self.drawings = Unique()
         self.regions = Unique()
 
-    def owned(self, shape: Shape, regions: Boxes) -> Picture:
-        """Who owns which part of a tensor."""
-        return self._picture(shape, regions, regions)
-
-    def read(self, shape: Shape, regions: Boxes) -> Picture:
-        """Who reads which part, what is read beyond a worker's own in stripes."""
-        return self._picture(shape, own_parts(regions), regions)
-
-    def _picture(self, shape: Shape, owned: Boxes, read: Boxes) -> Picture:
-        drawn = plane(shape, owned, read)
+    def of(self, shape: Shape, regions: Boxes) -> Picture:
+        """Which region of a tensor belongs to which worker: `[workers, dimensions, 2]`."""
+        drawn = plane(shape, regions)
         body = contents(tensor_drawing(drawn, WIDTH, HEIGHT, ""))
-        texts = tuple(format_region(to_region(box)) for box in read)
-        return Picture(
-            self.drawings.number(body), self.regions.number(texts), caption(drawn), halo(read, owned)
-        )
+        texts = tuple(format_region(to_region(box)) for box in regions)
+        return Picture(self.drawings.number(body), self.regions.number(texts), caption(drawn), halo(regions))
 
     @property
     def symbols(self) -> dict[str, str]:

@@ -107,3 +107,42 @@ def test_python_file_that_fails(tofu: Tofu, tmp_path: Path, text: str, said: str
     result = tofu("describe", f"{path}:x")
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_draws_what_workers_read(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "conv.svg"
+    assert tofu("describe", "Convolution", "--draw", str(path)).exit_code == 0
+    everything = path.read_text(encoding="utf-8")
+    result = tofu("describe", "Convolution", "--draw", str(path), "--variable", "c", "--workers", "2")
+    assert f"drawing written to {path}" in result.output
+    one = path.read_text(encoding="utf-8")
+    assert "c split over 2 workers: outputs are reduced by Sum" in one
+    assert "n split" in everything
+    assert "n split" not in one
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--draw", "conv.pdf"], "written as .svg or .png"),
+        (["--draw", "missing/conv.svg"], "there is no folder"),
+        (["--draw", "conv.svg", "--variable", "q"], "no strategy along 'q'"),
+        (["--variable", "c"], "name a file for it"),
+    ],
+)
+def test_drawings_that_cannot_be(
+    tofu: Tofu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = tofu("describe", "Convolution", *arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_operator_without_strategies_is_not_drawn(tofu: Tofu, tmp_path: Path) -> None:
+    path = tmp_path / "one.tdl"
+    path.write_text("def one(a):\n    return lambda i: a[i]\n", encoding="utf-8")
+    result = tofu("describe", str(path), "--shape", "a=1", "--draw", str(tmp_path / "one.svg"))
+    assert result.exit_code == 2
+    assert "no strategy to draw" in result.output

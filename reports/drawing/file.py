@@ -1,0 +1,30 @@
+"""Writing a drawing to a file of the kind that its name says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import TofuError
+from ..files import write_whole
+from .marks import Drawing
+
+KINDS = (".svg", ".png")
+
+
+def check_kind(path: Path) -> None:
+    """Raise TofuError where the name ends in neither `.svg` nor `.png`."""
+    if path.suffix.lower() not in KINDS:
+        raise TofuError(f"cannot draw {str(path)!r}: drawings are written as .svg or .png; name such a file")
+
+
+def write_drawing(drawing: Drawing, path: Path) -> None:
+    """Write a drawing as SVG or PNG. Raises TofuError where that fails, or PNG lacks matplotlib."""
+    check_kind(path)
+    if path.suffix.lower() == ".svg":
+        from .svg import standalone
+
+        write_whole(path, standalone(drawing).encode())
+    else:
+        from .png import png
+
+        write_whole(path, png(drawing))

@@ -1,0 +1,117 @@
+"""Drawings as files: well formed, to the edge of their boxes, and PNG where matplotlib is installed."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tofu.analyzer.region import split, whole
+from tofu.errors import TofuError
+from tofu.operators.surface import parse
+from tofu.reports.drawing.curve import memory_drawing
+from tofu.reports.drawing.file import write_drawing
+from tofu.reports.drawing.marks import Drawing, Label, Rectangle
+from tofu.reports.drawing.operator import operator_drawing
+from tofu.reports.drawing.svg import inline, standalone
+from tofu.reports.drawing.tensor import _band, caption, tensor_drawing
+from tofu.reports.drawing.tiles import plane
+
+SVG = "{http://www.w3.org/2000/svg}"
+CONV1D = """
+def conv1d(data, filters):
+    return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
+"""
+
+
+def conv1d_drawing(workers: int = 2) -> Drawing:
+    bound = parse(CONV1D).bind({"data": (4, 3, 12), "filters": (3, 6, 3)})
+    return operator_drawing("conv1d", bound.strategies, workers)
+
+
+def texts(drawing: Drawing) -> list[str]:
+    return [mark.text for mark in drawing.marks if isinstance(mark, Label)]
+
+
+def test_figure_two() -> None:
+    said = texts(conv1d_drawing())
+    assert "b split over 2 workers: outputs are concatenated" in said
+    assert "ci split over 2 workers: outputs are reduced by Sum" in said
+    assert said.count("partial values, reduced by Sum") == 2
+    assert "halo: 1 along 2" in said
+
+
+def test_a_variable_with_too_few_values_says_so() -> None:
+    assert "its extent is 3, too small for 4 workers" in texts(conv1d_drawing(workers=4))
+
+
+def test_marks_stay_inside() -> None:
+    drawing = conv1d_drawing(workers=3)
+    for mark in drawing.marks:
+        if isinstance(mark, Rectangle):
+            assert mark.x >= 0
+            assert mark.x + mark.width <= drawing.width
+            assert mark.y + mark.height <= drawing.height
+
+
+def test_svg_is_well_formed_and_names_are_escaped() -> None:
+    drawing = Drawing(10, 20, "<b> & co", (Rectangle(0.25, 1, 3, 4, "#FF0000"), Label(1, 2, "a<b")))
+    root = ElementTree.fromstring(standalone(drawing))
+    assert root.find(f"{SVG}title").text == "<b> & co"
+    assert root.find(f"{SVG}text").text == "a<b"
+    assert root.findall(f"{SVG}rect")[1].attrib["x"] == ".25"
+    assert "<b>" not in inline(drawing)
+
+
+@given(st.floats(1, 50), st.floats(1, 50), st.floats(1, 9))
+def test_stripes_tile_their_box(width: float, height: float, stripe: float) -> None:
+    area, at = 0.0, 0.0
+    while at < width + height:
+        points = np.array(_band(width, height, at, at + stripe))
+        x, y = points[:, 0], points[:, 1]
+        area += abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+        assert ((x >= 0) & (x <= width + 1e-9) & (y >= 0) & (y <= height + 1e-9)).all()
+        at += stripe
+    assert area == pytest.approx(width * height, rel=1e-6)
+
+
+@pytest.mark.parametrize(("workers", "says"), [(1, "0"), (2, "0,1"), (5, "all")])
+def test_what_workers_share_names_them(workers: int, says: str) -> None:
+    shared = plane((6, 6), split(whole((6, 6)), (None,), (workers,)))
+    assert texts(tensor_drawing(shared, 96, 64, "shared")) == [says]
+
+
+def test_captions() -> None:
+    assert caption(plane((4, 6), split(whole((4, 6)), (1,), (2,)))) == "dimension 0 down, 1 right"
+    assert caption(plane((), np.zeros((2, 0, 2), np.int64))) == "one number"
+    assert "2 panels along 2" in caption(plane((4, 4, 4), split(whole((4, 4, 4)), (0, 1, 2), (2, 2, 2))))
+
+
+def test_memory_peak_is_named() -> None:
+    assert "peak 3.00 kB" in texts(memory_drawing(np.array([0, 1000, 3000, 10])))
+    assert "peak 0 B" in texts(memory_drawing(np.zeros(3, np.int64)))
+
+
+def test_png_shows_the_colours(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `draw` is not installed")
+    from matplotlib.image import imread
+
+    path = tmp_path / "conv1d.png"
+    drawing = Drawing(40, 20, "halves", (Rectangle(0, 0, 20, 20, "#56B4E9"), Label(30, 10, "$x")))
+    write_drawing(drawing, path)
+    pixels = imread(path)
+    assert pixels.shape[:2] == (40, 80)
+    assert np.allclose(pixels[20, 10, :3] * 255, (0x56, 0xB4, 0xE9), atol=1)
+    assert np.allclose(pixels[2, 78, :3], 1)
+
+
+def test_png_without_matplotlib_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(TofuError, match=r"pip install 'tofu\[draw\]'"):
+        write_drawing(conv1d_drawing(), tmp_path / "conv1d.png")
+    assert list(tmp_path.iterdir()) == []
