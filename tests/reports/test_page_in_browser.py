@@ -1,0 +1,209 @@
+"""The page in a browser: its numbers are the plan's, the keyboard reaches everything, and it is readable."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import tofu
+from tofu.cli import main
+from tofu.partitioner import Plan
+from tofu.partitioner.explain import explain
+from tofu.partitioner.plan import contributors
+from tofu.reports.drawing.palette import contrast
+
+pytestmark = pytest.mark.browser
+
+READABLE = 4.5
+"""The least contrast of text by the Web Content Accessibility Guidelines, level AA."""
+
+MODEL = "lenet"
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], Plan]:
+    """A page, the figures of `--json`, and the plan."""
+    folder = tmp_path_factory.mktemp("page")
+    page, plan = folder / "plan.html", folder / "plan.json"
+    result = CliRunner().invoke(main, ["plan", MODEL, "--report", str(page), "--save", str(plan), "--json"])
+    assert result.exit_code == 0, result.output
+    return page, json.loads(result.output), Plan.load(plan)
+
+
+@pytest.fixture
+def opened(chromium: Any, planned: tuple[Path, dict[str, Any], Plan]) -> Iterator[Callable[..., Any]]:
+    """`opened(color_scheme="dark")` opens the page; fails where the browser complains of anything."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_page(fragment: str = "", **options: Any) -> Any:
+        context = chromium.new_context(offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(planned[0].as_uri() + fragment)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def numbers(page: Any, selector: str) -> list[int]:
+    return page.eval_on_selector_all(
+        f"{selector} [data-bytes], {selector}[data-bytes]", "all => all.map(e => Number(e.dataset.bytes))"
+    )
+
+
+def test_numbers_are_those_of_the_plan(
+    opened: Callable[..., Any], planned: tuple[Path, dict[str, Any], Plan]
+) -> None:
+    _, facts, plan = planned
+    page = opened()
+    assert page.title() == f"{MODEL} over 8 workers"
+    assert numbers(page, "#cost") == [plan.cost_bytes]
+    assert numbers(page, "#bound") == [plan.lower_bound_bytes]
+    assert numbers(page, "#peak") == [facts["peak_bytes_per_worker"]]
+    assert numbers(page, "#by-step") == list(plan.step_cost_bytes)
+    assert sum(numbers(page, "#by-phase")) == sum(numbers(page, "#by-kind")) == plan.cost_bytes
+    for section in ("#operators", "#tensors"):
+        while page.locator(f"{section} button.plain").is_visible():
+            page.locator(f"{section} button.plain").click()
+        assert sum(numbers(page, f"{section} tbody")) == plan.cost_bytes
+    methods = page.locator("#methods tbody tr").all_inner_texts()
+    assert {text.split()[0] for text in methods} >= {plan.method, "data-parallel", "all-row"}
+
+
+def test_an_operator_opens_by_keyboard_and_closes_again(
+    opened: Callable[..., Any], planned: tuple[Path, dict[str, Any], Plan]
+) -> None:
+    plan = planned[2]
+    page = opened()
+    page.locator("#operators input").focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "name":
+            break
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    name = page.evaluate("document.activeElement.textContent")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    dialog = page.locator("dialog[open]")
+    assert dialog.locator("h2").inner_text().startswith(name)
+    assert page.url.endswith(f"#operator={name}")
+    graph = tofu.models.get(MODEL).training_graph()
+    operation = next(operation for operation in graph.operations if operation.name == name)
+    explanation = explain(graph, plan, name, "operator")
+    assert dialog.locator("pre").inner_text().startswith(f"def {operation.bound.description.name}(")
+    assert dialog.locator("svg use").count() == len(operation.bound.reads) + len(operation.outputs)
+    changes = page.eval_on_selector_all(
+        "#alternatives [data-change]", "all => all.map(e => Number(e.dataset.change))"
+    )
+    cheapest = min(entry.following_bytes for entry in explanation.alternatives)
+    assert changes[1] == cheapest - plan.cost_bytes
+    assert sorted(changes[1::2]) == changes[1::2]
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    assert page.evaluate("document.activeElement.textContent") == name
+    page.keyboard.press("Space")
+    assert page.locator("dialog[open] h2").inner_text().startswith(name)
+
+
+def test_every_row_can_be_reached_and_walked(opened: Callable[..., Any]) -> None:
+    page = opened()
+    buttons = page.locator("#tensors tbody button.name")
+    buttons.first.focus()
+    page.keyboard.press("End")
+    assert page.evaluate("document.activeElement.textContent") == buttons.last.inner_text()
+    page.keyboard.press("Home")
+    assert page.evaluate("document.activeElement.textContent") == buttons.first.inner_text()
+
+
+def test_search_and_sort(opened: Callable[..., Any], planned: tuple[Path, dict[str, Any], Plan]) -> None:
+    plan = planned[2]
+    page = opened()
+    first = page.locator("#operators tbody button.name").first
+    graph = tofu.models.get(MODEL).training_graph()
+    moved: Counter[str] = Counter()
+    for entry in contributors(graph, plan):
+        moved[entry.operation] += entry.bytes
+    assert first.inner_text() == moved.most_common(1)[0][0]
+    sizes = numbers(page, "#operators tbody")
+    assert sizes == sorted(sizes, reverse=True)
+    heading = page.locator("#operators thead th", has_text="bytes moved")
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    sizes = numbers(page, "#operators tbody")
+    assert sizes == sorted(sizes)
+    page.locator("#operators thead button").first.click()
+    names = page.locator("#operators tbody button.name").all_inner_texts()
+    assert names == sorted(names)
+    page.locator("#operators input").fill("FC2")
+    matching = page.locator("#operators tbody button.name").all_inner_texts()
+    assert matching
+    assert all("fc2" in name for name in matching)
+    page.locator("#operators input").fill("no such operator")
+    assert page.locator("#operators tbody tr").count() == 0
+    assert "0 of" in page.locator("#operators [role=status]").inner_text()
+
+
+def test_an_address_opens_what_it_names(opened: Callable[..., Any]) -> None:
+    page = opened("#tensor=fc1_weight")
+    assert page.locator("dialog[open] h2").inner_text().startswith("fc1_weight")
+    page.locator("dialog[open] button.close").click()
+    assert page.locator("dialog[open]").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable(opened: Callable[..., Any], scheme: str) -> None:
+    page = opened("#tensor=fc1_weight", color_scheme=scheme)
+    pairs = page.evaluate(
+        """() => {
+          const solid = colour => colour !== 'rgba(0, 0, 0, 0)';
+          const behind = element => {
+            for (; element; element = element.parentElement) {
+              const colour = getComputedStyle(element).backgroundColor;
+              if (solid(colour)) return colour;
+            }
+            return 'rgb(255, 255, 255)';
+          };
+          const leaves = [...document.querySelectorAll('body *:not(svg *):not(script):not(noscript)')].filter(
+            element => [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim()));
+          return [...new Set(leaves.map(e => [getComputedStyle(e).color, behind(e), e.tagName].join('|')))];
+        }"""
+    )
+    assert len(pairs) > 10
+    backgrounds = set()
+    for pair in pairs:
+        text, background, tag = pair.split("|")
+        assert contrast(hexadecimal(text), hexadecimal(background)) >= READABLE, (tag, text, background)
+        backgrounds.add(background)
+    assert ("rgb(255, 255, 255)" in backgrounds) == (scheme == "light")
+
+
+def hexadecimal(colour: str) -> str:
+    """`rgb(1, 2, 3)` as `#010203`."""
+    channels = colour.removeprefix("rgb(").removesuffix(")").split(", ")
+    return "#" + "".join(f"{int(channel):02X}" for channel in channels)
+
+
+def test_a_narrow_window_does_not_scroll_sideways(opened: Callable[..., Any]) -> None:
+    page = opened(viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_print_hides_what_paper_cannot_do(opened: Callable[..., Any]) -> None:
+    page = opened()
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert not page.locator("#operators input").is_visible()
+    assert page.locator("#layers table").is_visible()
