@@ -139,3 +139,18 @@ def _let_symbols_bind() -> None:
             return bind(symbol, context, args, *others, **options)
 
     Symbol.binder = Face()
+
+
+def _let_values_show() -> None:
+    """Give notebooks the pages of plans, operators and memory plans, which are made when one is shown."""
+    from .display import Shown
+
+    def page(value: object) -> str:
+        from .reports.notebook import html
+
+        return html(value)
+
+    Shown.page = page
+
+
+_let_values_show()

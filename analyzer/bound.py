@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import tdl
+from ..display import Shown
 from ..errors import ShapeError
 from ..tdl.ast import AnyReducer
 from . import binding, region
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-class Bound:
+class Bound(Shown):
     """What the analysis of one description gives for given shapes. Compared by identity.
 
     `variables` are the output variables, then the reduction variables, in text order; every box of the

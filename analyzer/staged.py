@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..display import Shown
 from ..tdl.ast import AnyReducer, Description
 from . import region
 from .analysis import analyze
@@ -33,7 +34,7 @@ def bind(description: Description, shapes: Mapping[str, Sequence[int]]) -> Bound
     return StagedBound(description, shapes) if description.stages else analyze(description).bind(shapes)
 
 
-class StagedBound:
+class StagedBound(Shown):
     """The same names as `Bound`, for a description with stages.
 
     `stages` are the bound stages by what they produce, `last` produces the outputs. Boxes are boxes of the

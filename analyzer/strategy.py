@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ..display import Shown
 from ..errors import ShapeError
 from ..tdl.ast import AnyReducer, Description
 from .region import Boxes, Region, to_region
@@ -23,7 +24,7 @@ class Splittable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Shown):
     """Split along `variable`: outputs are concatenated, or reduced by `reducer`.
 
     `needs_offset` says that the variable is also used as a value, so that a kernel must know where its

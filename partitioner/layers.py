@@ -10,7 +10,6 @@ from math import prod
 from ..dataflow.graph import Graph, Operation, Phase, Role
 from .plan import Plan
 from .recount import count
-from .splits import SplitLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +131,16 @@ def _layer(
     return Layer(
         tensor.name,
         tensor.shape,
-        _parts(plan.layouts[tensor.name]),
+        plan.layouts[tensor.name].parts,
         first.bound.description.name,
         sum(operation.phase is Phase.FORWARD for operation in operations),
         tuple(parts.items()),
-        _parts(plan.layouts[data.name]),
+        plan.layouts[data.name].parts,
         moved[0],
         moved[1],
         first.name,
         data.name,
     )
-
-
-def _parts(layout: SplitLayout) -> tuple[int, ...]:
-    """Into how many parts each dimension is cut."""
-    counts = [1] * len(layout.shape)
-    for dimension, factor in zip(layout.dimensions, layout.factors, strict=True):
-        if dimension is not None:
-            counts[dimension] *= factor
-    return tuple(counts)
 
 
 def _key(layer: Layer) -> tuple[object, ...]:

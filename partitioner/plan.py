@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
+from ..display import Shown
 from ..errors import PlanError
 from .recount import Contribution, count, count_bytes
 from .solution import UnprovenStep
@@ -21,7 +22,7 @@ WORKER_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Shown):
     """How to run one graph on `workers` workers, `factors[0] * factors[1] * ...`, split step by step.
 
     `layouts` are by tensor name, `strategies` by operation name: per step the index variable to split

@@ -29,6 +29,15 @@ class SplitLayout:
         """The region of every worker: `[workers, dimensions, 2]`."""
         return self.layout.regions
 
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Into how many parts each dimension is cut."""
+        counts = [1] * len(self.shape)
+        for dimension, factor in zip(self.dimensions, self.factors, strict=True):
+            if dimension is not None:
+                counts[dimension] *= factor
+        return tuple(counts)
+
     def check(self, place: str) -> None:
         """Raise PlanError where a dimension does not exist or has fewer elements than parts."""
         extents = list(self.shape)

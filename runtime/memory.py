@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.partitioned import BufferKind, Compute, PartitionedGraph
+from ..display import Shown
 from ..errors import PlanError
 from .offsets import ALIGNMENT_BYTES, live_sizes, place
 from .timeline import TICKS_PER_OPERATION, lasting_buffers, reads, ticks, writes
@@ -43,7 +44,7 @@ class LiveTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPlan:
+class MemoryPlan(Shown):
     """Where every buffer lies.
 
     `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `live_bytes[worker]` is the sum of live

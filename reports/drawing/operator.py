@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...analyzer.bound import Bound
 from ...analyzer.region import Boxes, Shape
+from ...analyzer.staged import StagedBound
 from ...analyzer.strategy import Strategy
 from .marks import Drawing, Label, Mark, Rectangle
 from .palette import ink, palette
@@ -57,7 +58,7 @@ def operator_drawing(title: str, strategies: Sequence[Strategy], workers: int) -
 def _parts(strategy: Strategy, workers: int) -> tuple[list[_Part], list[_Part]] | None:
     """Inputs and outputs; None where the variable has too few values."""
     bound = strategy.bound
-    assert isinstance(bound, Bound)
+    assert isinstance(bound, Bound | StagedBound)
     if bound.extents[strategy.variable] < workers:
         return None
     boxes = bound.split((strategy.variable,), (workers,))

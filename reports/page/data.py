@@ -21,10 +21,11 @@ from ...runtime.memory import MemoryPlan
 from ...runtime.timeline import TICKS_PER_OPERATION
 from ..choices import format_choice
 from ..drawing.curve import memory_drawing
+from ..drawing.layout import drawn_layout, drawn_steps
 from ..drawing.palette import ink, palette
 from ..drawing.svg import contents
 from .operators import Kinds
-from .pictures import Pictures, drawn_steps
+from .pictures import Pictures
 from .unique import Unique
 
 
@@ -145,12 +146,10 @@ class _Page:
         return self.layouts.number((layout.shape, layout.dimensions), lambda: self._layout_entry(layout))
 
     def _layout_entry(self, layout: SplitLayout) -> dict[str, Any]:
-        steps = len(self.factors)
-        shown = SplitLayout(layout.shape, layout.dimensions[:steps], self.factors)
         return {
             "shape": list(layout.shape),
             "choice": list(layout.dimensions),
-            "picture": self.pictures.of(layout.shape, shown.regions).as_list,
+            "picture": self.pictures.of(layout.shape, drawn_layout(layout).regions).as_list,
         }
 
     def _prices(self, explanation: Explanation) -> int:

@@ -12,8 +12,6 @@ from ..units import format_region
 from .unique import Unique
 
 WIDTH, HEIGHT = 96, 64
-DRAWN_WORKERS = 64
-"""Beyond so many workers, the groups that the first steps leave are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +46,3 @@ class Pictures:
             f"d{number}": f'viewBox="0 0 {WIDTH} {HEIGHT}">{body}'
             for number, body in enumerate(self.drawings.values)
         }
-
-
-def drawn_steps(factors: tuple[int, ...]) -> int:
-    """How many steps leave no more groups than are drawn."""
-    groups, steps = 1, 0
-    for factor in factors:
-        groups *= factor
-        if groups > DRAWN_WORKERS:
-            break
-        steps += 1
-    return steps

@@ -1,0 +1,34 @@
+"""The parts of a tensor that a plan gives its workers."""
+
+from __future__ import annotations
+
+from ...partitioner.splits import SplitLayout
+from .marks import Drawing
+from .tensor import caption, tensor_drawing
+from .tiles import plane
+
+DRAWN_WORKERS = 64
+"""Beyond so many workers, the groups that the first steps leave are drawn."""
+
+
+def drawn_steps(factors: tuple[int, ...]) -> int:
+    """How many steps leave no more groups than are drawn."""
+    groups, steps = 1, 0
+    for factor in factors:
+        groups *= factor
+        if groups > DRAWN_WORKERS:
+            break
+        steps += 1
+    return steps
+
+
+def drawn_layout(layout: SplitLayout) -> SplitLayout:
+    """The layout after the steps that are drawn."""
+    steps = drawn_steps(layout.factors)
+    return SplitLayout(layout.shape, layout.dimensions[:steps], layout.factors[:steps])
+
+
+def layout_drawing(layout: SplitLayout, width: float, height: float) -> Drawing:
+    """The tiles of a layout."""
+    drawn = plane(layout.shape, drawn_layout(layout).regions)
+    return tensor_drawing(drawn, width, height, caption(drawn))

@@ -1,0 +1,120 @@
+"""Plans, operators, strategies and memory plans as a notebook shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from math import prod
+
+import numpy as np
+
+from ..analyzer.bound import Bound
+from ..analyzer.staged import StagedBound
+from ..analyzer.strategy import Strategy
+from ..partitioner.plan import Plan
+from ..partitioner.splits import SplitLayout
+from ..runtime.memory import MemoryPlan
+from .choices import format_choice
+from .drawing.curve import memory_drawing
+from .drawing.layout import layout_drawing
+from .drawing.operator import operator_drawing
+from .drawing.svg import inline
+from .layers import cut_shape
+from .units import format_bytes
+
+WORKERS = 2
+"""Over how many workers the strategies of an operator are drawn."""
+
+TENSORS = 12
+TILES = (96, 64)
+
+
+def html(value: object) -> str:
+    """The HTML of a value. Raises TypeError for a value that has none."""
+    match value:
+        case Plan():
+            return _plan(value)
+        case Bound() | StagedBound():
+            return _operator(value)
+        case Strategy():
+            return inline(operator_drawing(value.bound.description.name, [value], WORKERS))
+        case MemoryPlan():
+            return _memory(value)
+        case _:
+            raise TypeError(f"a {type(value).__name__} has no page")
+
+
+def _plan(plan: Plan) -> str:
+    steps = " x ".join(map(str, plan.factors)) or "no step"
+    title = f"{plan.method} plan over {plan.workers} workers ({steps})"
+    costs = zip(plan.factors, plan.step_cost_bytes, strict=True)
+    rows = [[f"step {step}", f"{k}-way", format_bytes(cost)] for step, (k, cost) in enumerate(costs, 1)]
+    rows += [
+        ["moved in one iteration", "", format_bytes(plan.cost_bytes)],
+        ["proven least", "", format_bytes(plan.lower_bound_bytes)],
+    ]
+    largest = sorted(plan.layouts.items(), key=lambda item: -prod(item[1].shape))
+    tensors = [_tensor_row(name, layout) for name, layout in largest[:TENSORS]]
+    more = len(largest) - len(tensors)
+    return "".join(
+        (
+            f"<b>{escape(title)}</b>",
+            _table((), rows),
+            _table(("largest tensors", "shape and cuts", "dimension per step", "parts by worker"), tensors),
+            f"<p>{more} more tensors in <code>layouts</code></p>" if more else "",
+        )
+    )
+
+
+def _tensor_row(name: str, layout: SplitLayout) -> list[str]:
+    cells = [name, cut_shape(layout.shape, layout.parts), format_choice(layout.dimensions)]
+    return [*cells, _Drawn(inline(layout_drawing(layout, *TILES)))]
+
+
+def _operator(bound: Bound | StagedBound) -> str:
+    from ..tdl import format
+
+    shapes = ", ".join(f"{name} {shape}" for name, shape in bound.shapes.items())
+    outputs = ", ".join(map(str, bound.output_shapes))
+    drawn = inline(operator_drawing(bound.description.name, bound.strategies, WORKERS))
+    refused = "".join(f"<li>{escape(f'{r.variable}: {r.reason}')}</li>" for r in bound.refusals)
+    return "".join(
+        (
+            f"<pre>{escape(format(bound.description).rstrip())}</pre>",
+            f"<p>{escape(f'{shapes} -> {outputs}')}</p>",
+            drawn if bound.strategies else "",
+            f"<p>not split:</p><ul>{refused}</ul>" if refused else "",
+        )
+    )
+
+
+def _memory(memory: MemoryPlan) -> str:
+    fullest = int(np.argmax(memory.arena_bytes))
+    peaks = [
+        [str(worker), format_bytes(arena), format_bytes(live)]
+        for worker, (arena, live) in enumerate(zip(memory.arena_bytes, memory.lower_bound_bytes, strict=True))
+    ]
+    largest = [[tensor.name, tensor.kind, format_bytes(tensor.nbytes)] for tensor in memory.largest[fullest]]
+    title = f"Live bytes of worker {fullest} over an iteration"
+    return "".join(
+        (
+            _table(("worker", "peak", "live at once"), peaks),
+            f"<p>{title}</p>{inline(memory_drawing(memory.live_bytes[fullest], title=title))}",
+            _table((f"largest at the peak of worker {fullest}", "as", "bytes"), largest),
+        )
+    )
+
+
+class _Drawn(str):
+    """Text that is HTML already."""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; all cells are escaped but those that are drawn."""
+    head = "".join(f'<th style="text-align:left">{escape(title)}</th>' for title in heads)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table>{f'<thead><tr>{head}</tr></thead>' if heads else ''}<tbody>{body}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    return f'<td style="text-align:left">{text if isinstance(text, _Drawn) else escape(text)}</td>'

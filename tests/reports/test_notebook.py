@@ -1,0 +1,83 @@
+"""What notebooks show."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.partitioner import lower
+from tofu.reports.notebook import html
+from tofu.reports.units import format_bytes
+from tofu.runtime.memory import MemoryPlan, plan_memory
+
+CONV1D = """
+def conv1d(data, filters):
+    return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
+"""
+
+
+def elements(value: object) -> ElementTree.Element:
+    """What a notebook would show, parsed: it must be well formed."""
+    shown = value._repr_html_()
+    return ElementTree.fromstring(f"<div>{shown}</div>")
+
+
+@pytest.fixture(scope="module")
+def plan() -> tofu.Plan:
+    return tofu.partition(tofu.models.get("lenet").training_graph(), workers=8)
+
+
+def test_a_plan(plan: tofu.Plan) -> None:
+    page = elements(plan)
+    text = "".join(page.itertext())
+    assert "recursive plan over 8 workers (2 x 2 x 2)" in text
+    for count in (plan.cost_bytes, plan.lower_bound_bytes, *plan.step_cost_bytes):
+        assert format_bytes(count) in text
+    assert len(page.findall(".//svg")) == 12
+    assert f"{len(plan.layouts) - 12} more tensors" in text
+
+
+def test_an_operator_and_its_strategies() -> None:
+    bound = tofu.parse(CONV1D).bind({"data": (4, 3, 12), "filters": (3, 6, 3)})
+    text = "".join(elements(bound).itertext())
+    assert "def conv1d(data, filters):" in text
+    assert "x split over 2 workers" in text
+    assert "halo: 1 along 2" in text
+    one = "".join(elements(bound.strategies[2]).itertext())
+    assert "x split over 2 workers" in one
+    assert "b split" not in one
+
+
+def test_an_operator_with_stages_and_one_without_strategies() -> None:
+    text = "".join(elements(tofu.operators.get("softmax").bind({"data": (4, 6)})).itertext())
+    assert "split over 2 workers" in text
+    alone = "".join(elements(tofu.parse("def f(a): return lambda i: a[i]").bind({"a": (1,)})).itertext())
+    assert "not split:" in alone
+    assert "it has extent 1" in alone
+
+
+def test_a_memory_plan(plan: tofu.Plan) -> None:
+    memory = plan_memory(lower(tofu.models.get("lenet").training_graph(), plan))
+    page = elements(memory)
+    text = "".join(page.itertext())
+    assert format_bytes(max(memory.arena_bytes)) in text
+    assert len(page.findall(".//svg")) == 1
+    assert len(page.findall(".//table")[0].findall(".//tbody/tr")) == 8
+
+
+def test_text_is_escaped() -> None:
+    layout = {"<b>": tofu.partitioner.splits.SplitLayout((4,), (0,), (2,))}
+    plan = tofu.Plan("", 2, (2,), "<i>", layout, {}, 0, (0,), 0)
+    shown = html(plan)
+    assert "<b>" not in shown.replace("<b>&lt;i&gt;", "")
+    assert "&lt;b&gt;" in shown
+    empty = MemoryPlan(((),), (0,), (np.zeros(1, np.int64),), ((),), ({},))
+    assert "0 B" in html(empty)
+
+
+def test_what_has_no_page() -> None:
+    with pytest.raises(TypeError, match="int has no page"):
+        html(3)
