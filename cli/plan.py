@@ -137,7 +137,10 @@ def command(
     found = request.partition(graph, method) if as_json else _watched(request, graph, method)
     facts, arenas = _print(loaded, graph, found, request, as_json)
     if report is not None:
-        _write_page(report, graph, found, facts, arenas, request)
+        from ..reports.console import waiting
+
+        with waiting("comparing methods and pricing alternatives", quiet=as_json):
+            _write_page(report, graph, found, facts, arenas, request)
         if not as_json:
             click.echo(f"page written to {report}")
     request.require_fit(arenas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 from rich.console import Console
@@ -31,3 +32,9 @@ def wide_console(*, stderr: bool = False) -> Console:
 def on_terminal(console: Console) -> bool:
     """Whether somebody watches, so that a line may be drawn again; FORCE_COLOR does not make it so."""
     return console.is_terminal and console.file.isatty()
+
+
+def waiting(what: str, quiet: bool = False) -> AbstractContextManager[object]:
+    """A line on a terminal that says what is being waited for; nothing elsewhere, or if `quiet`."""
+    console = wide_console()
+    return nullcontext() if quiet or not on_terminal(console) else console.status(what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import prod
@@ -25,7 +26,7 @@ from .units import format_bytes
 WORKERS = 2
 """Over how many workers the strategies of an operator are drawn."""
 
-TENSORS = 12
+LAYOUTS = 12
 TILES = (96, 64)
 
 
@@ -53,9 +54,12 @@ def _plan(plan: Plan) -> str:
         ["moved in one iteration", "", format_bytes(plan.cost_bytes)],
         ["proven least", "", format_bytes(plan.lower_bound_bytes)],
     ]
-    largest = sorted(plan.layouts.items(), key=lambda item: -prod(item[1].shape))
-    tensors = [_tensor_row(name, layout) for name, layout in largest[:TENSORS]]
-    more = len(largest) - len(tensors)
+    alike: dict[SplitLayout, list[str]] = defaultdict(list)
+    for name, layout in plan.layouts.items():
+        alike[layout].append(name)
+    largest = sorted(alike.items(), key=lambda item: -prod(item[0].shape))
+    tensors = [_layout_row(names, layout) for layout, names in largest[:LAYOUTS]]
+    more = sum(len(names) for _, names in largest[LAYOUTS:])
     return "".join(
         (
             f"<b>{escape(title)}</b>",
@@ -66,8 +70,9 @@ def _plan(plan: Plan) -> str:
     )
 
 
-def _tensor_row(name: str, layout: SplitLayout) -> list[str]:
-    cells = [name, cut_shape(layout.shape, layout.parts), format_choice(layout.dimensions)]
+def _layout_row(names: Sequence[str], layout: SplitLayout) -> list[str]:
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    cells = [names[0] + others, cut_shape(layout.shape, layout.parts), format_choice(layout.dimensions)]
     return [*cells, _Drawn(inline(layout_drawing(layout, *TILES)))]
 
 

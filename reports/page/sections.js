@@ -9,14 +9,16 @@ function drawHeader() {
   document.getElementById("top").append(
     el("h1", {}, facts.model),
     el("p", {class: "quiet"}, `${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors over ` +
-      `${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} by the method ${facts.method}`),
+      `${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} by the method ${facts.method}` +
+      (facts.constraints ? ` within ${facts.constraints.join("; ")}` : "")),
     el("dl", {class: "figures"},
       figure("Moved in one iteration", bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),
       figure("Proven least", bytes(facts.lower_bound_bytes, {id: "bound"}),
         gap === null ? "no bound above 0 is proven" : gap >= 1 ? `the plan moves ${(gap + 1).toFixed(1)} times as much`
           : gap ? `the plan moves ${(100 * gap).toFixed(2)}% more` : "no plan moves less"),
       figure("Peak memory of a worker", bytes(facts.peak_bytes_per_worker, {id: "peak"}),
-        ["of ", bytes(facts.single_device_peak_bytes), ` on one device: ${formatShare(facts.peak_bytes_per_worker, facts.single_device_peak_bytes)}`]),
+        ["of ", bytes(facts.single_device_peak_bytes), ` on one device: ${formatShare(facts.peak_bytes_per_worker, facts.single_device_peak_bytes)}`,
+          "fits" in facts ? `; a device's ${formatBytes(facts.device_memory_bytes)} are ${facts.fits ? "enough" : "too little"}` : ""]),
       figure("Weights and their state", bytes(facts.weight_state_bytes), "on all workers together")));
   document.getElementById("legend").append(
     DATA.drawn_workers < facts.workers ? `group of ${facts.workers / DATA.drawn_workers} workers ` : "worker ",
@@ -64,7 +66,7 @@ function layerRow(layer, block, number, most) {
 }
 
 function drawBytes() {
-  const total = DATA.facts.cost_bytes;
+  const total = DATA.facts.cost_bytes, unproven = new Set(DATA.facts.unproven_steps.map(entry => entry.step));
   const moved = OPERATORS.flatMap(row => row.group.moved.map(([kind, count]) => ({kind, phase: row.group.phase, count: count * row.names.length})));
   const by = key => Object.entries(moved.reduce((sums, entry) => {
     sums[entry[key]] = (sums[entry[key]] || 0) + entry.count;
@@ -78,7 +80,8 @@ function drawBytes() {
   };
   const words = {fetch: "fetch inputs", concat: "collect outputs", reduce: "reduce outputs"};
   document.getElementById("bytes").append(el("div", {class: "halves"},
-    bars("by-step", "By step of the recursion", DATA.facts.step_cost_bytes.map((count, step) => [`step ${step + 1}, ${DATA.factors[step]}-way`, count])),
+    bars("by-step", "By step of the recursion", DATA.facts.step_cost_bytes.map((count, step) =>
+      [`step ${step + 1}, ${DATA.factors[step]}-way${unproven.has(step) ? ", not proven the best" : ""}`, count])),
     bars("by-phase", "By phase", by("phase").sort((a, b) => PHASES.indexOf(a[0]) - PHASES.indexOf(b[0]))),
     bars("by-kind", "By movement", by("kind").map(([kind, count]) => [words[kind], count])),
     DATA.facts.levels ? bars("by-level", `By level of ${DATA.facts.machine}`, DATA.facts.levels.map(level => [level.level, level.crossing_bytes])) : null));
@@ -88,7 +91,7 @@ function drawOperators() {
   const most = Math.max(...OPERATORS.map(row => row.bytes), 1);
   const section = document.getElementById("operators");
   section.append(el("p", {class: "quiet"}, "Operators that differ in their names only share a line. Open one for its description, strategies, regions and what else it could do."));
-  searchable(section, {label: "operators", rows: OPERATORS, sortedBy: 4, open: row => openNamed("operator", shownName(row)), columns: [
+  searchable(section, {label: "operators", rows: OPERATORS, about: row => row.kind.name, sortedBy: 4, open: row => openNamed("operator", shownName(row)), columns: [
     {title: "operator", cell: named, key: row => row.names[0]},
     {title: "computes", cell: row => row.kind.name, key: row => row.kind.name},
     {title: "phase", cell: row => row.group.phase, key: row => row.first},
@@ -102,7 +105,7 @@ function drawTensors() {
   const most = Math.max(...TENSORS.map(row => row.bytes), 1);
   const section = document.getElementById("tensors");
   section.append(el("p", {class: "quiet"}, "Every tensor with the parts that its workers hold. Tensors alike share a line."));
-  searchable(section, {label: "tensors", rows: TENSORS, sortedBy: 4, open: row => openNamed("tensor", shownName(row)), columns: [
+  searchable(section, {label: "tensors", rows: TENSORS, about: row => row.group.role, sortedBy: 4, open: row => openNamed("tensor", shownName(row)), columns: [
     {title: "parts", cell: row => tiles(row.layout.picture[0], `${row.names[0]}: ${row.layout.picture[2]}`)},
     {title: "tensor", cell: named, key: row => row.names[0]},
     {title: "role", cell: row => row.group.role, key: row => row.group.role},
@@ -113,7 +116,7 @@ function drawTensors() {
 
 // The first name that matches the search stands for the others.
 function named(row, wanted) {
-  row.shown = wanted ? row.names.find(name => name.toLowerCase().includes(wanted)) : row.names[0];
+  row.shown = row.names.find(name => name.toLowerCase().includes(wanted)) || row.names[0];
   return nameButton(row.shown, row.names.length);
 }
 

@@ -2,8 +2,9 @@
 
 const SHOWN_AT_FIRST = 30;
 
-// `columns` are {title, cell(row), key(row), number}; `rows` have names() for the search. `open(row)` shows one.
-function searchable(section, {label, columns, rows, sortedBy, open}) {
+// `columns` are {title, cell(row), key(row), number}. The search looks at the `names` of a row and at `about(row)`.
+// `open(row)` shows one.
+function searchable(section, {label, columns, rows, about, sortedBy, open}) {
   let order = sortedBy, descending = true, wanted = "", shown = SHOWN_AT_FIRST;
   const found = el("span", {role: "status", class: "quiet"});
   const input = el("input", {type: "search", placeholder: `Search ${label}`, "aria-label": `Search ${label}`,
@@ -27,7 +28,7 @@ function searchable(section, {label, columns, rows, sortedBy, open}) {
   }
 
   function draw() {
-    const matching = wanted ? rows.filter(row => row.names.some(name => name.toLowerCase().includes(wanted))) : [...rows];
+    const matching = wanted ? rows.filter(row => [...row.names, about(row)].some(text => text.toLowerCase().includes(wanted))) : [...rows];
     const key = columns[order].key;
     matching.sort((a, b) => compare(key(a), key(b)) * (descending ? -1 : 1));
     heads.forEach((head, number) => {
@@ -56,7 +57,7 @@ function opening(row, open) {
   return row;
 }
 
-function nameButton(name, count, wanted = "") {
+function nameButton(name, count) {
   return [el("button", {class: "name", type: "button", "aria-haspopup": "dialog"}, name), times(count)];
 }
 

@@ -36,8 +36,10 @@ def test_a_plan(plan: tofu.Plan) -> None:
     assert "recursive plan over 8 workers (2 x 2 x 2)" in text
     for count in (plan.cost_bytes, plan.lower_bound_bytes, *plan.step_cost_bytes):
         assert format_bytes(count) in text
-    assert len(page.findall(".//svg")) == 12
-    assert f"{len(plan.layouts) - 12} more tensors" in text
+    layouts = set(plan.layouts.values())
+    assert len(page.findall(".//svg")) == min(len(layouts), 12)
+    if len(layouts) > 12:
+        assert "more tensors in layouts" in text
 
 
 def test_an_operator_and_its_strategies() -> None:
