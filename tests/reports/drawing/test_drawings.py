@@ -46,6 +46,14 @@ def test_figure_two() -> None:
     assert "halo: 1 along 2" in said
 
 
+def test_the_picture_in_the_documentation_is_up_to_date() -> None:
+    """Where it is not, docs/report.md has the command that draws it, with `-v b -v x -v ci`."""
+    bound = parse(CONV1D).bind({"data": (4, 3, 12), "filters": (3, 6, 3)})
+    chosen = [strategy for strategy in bound.strategies if strategy.variable in ("b", "x", "ci")]
+    picture = Path(__file__).parents[3] / "docs" / "pictures" / "conv1d.svg"
+    assert picture.read_text(encoding="utf-8") == standalone(operator_drawing("conv1d", chosen, 2))
+
+
 def test_a_variable_with_too_few_values_says_so() -> None:
     assert "its extent is 3, too small for 4 workers" in texts(conv1d_drawing(workers=4))
 
