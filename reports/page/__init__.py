@@ -9,7 +9,18 @@ from importlib.resources import files
 
 from .data import PageData
 
-SCRIPTS = ("dom.js", "table.js", "details.js", "sections.js", "page.js")
+SCRIPTS = (
+    "dom.js",
+    "table.js",
+    "names.js",
+    "alternatives.js",
+    "details.js",
+    "header.js",
+    "layers.js",
+    "lists.js",
+    "outcome.js",
+    "page.js",
+)
 
 
 def render(page: PageData) -> str:

@@ -20,6 +20,29 @@ function filled(element, attributes, children) {
   return element;
 }
 
+function byId(name) {
+  return document.getElementById(name);
+}
+
+// A table of rows under titles; a title of [text, "number"] stands over figures.
+function table(titles, rows, attributes = {}) {
+  const heads = titles.map(title => {
+    const [text, kind] = [title].flat();
+    return el("th", {scope: "col", class: kind}, text);
+  });
+  const thead = titles.length ? el("thead", {}, el("tr", {}, heads)) : null;
+  return el("table", attributes, thead, rows instanceof Element ? rows : el("tbody", {}, rows));
+}
+
+// A row of cells; a cell of {class: content} has that class.
+function row(cells, attributes = {}) {
+  return el("tr", attributes, cells.map(cell => {
+    const plain = cell === null || typeof cell !== "object" || cell instanceof Node || Array.isArray(cell);
+    const [kind, content] = plain ? [null, cell] : Object.entries(cell)[0];
+    return el("td", {class: kind}, content);
+  }));
+}
+
 function formatBytes(count) {
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let unit = 0;
@@ -52,7 +75,8 @@ function formatCuts(shape, choice) {
   choice.forEach((dimension, step) => {
     if (dimension !== null) parts[dimension] *= DATA.factors[step];
   });
-  return shape.map((extent, axis) => parts[axis] > 1 ? `${extent}/${parts[axis]}` : `${extent}`).join(" × ") || "one number";
+  const cuts = shape.map((extent, axis) => parts[axis] > 1 ? `${extent}/${parts[axis]}` : `${extent}`);
+  return cuts.join(" × ") || "one number";
 }
 
 // Exact on the element, rounded on the page.
@@ -61,13 +85,14 @@ function bytes(count, attributes = {}) {
 }
 
 function bar(...parts) {
-  return el("div", {class: "track", "aria-hidden": "true"}, parts.map(([part, whole, kind]) =>
-    el("div", {class: `fill ${kind || ""} ${part ? "" : "none"}`, style: `width:${whole ? 100 * part / whole : 0}%`})));
+  const fills = parts.map(([part, whole, kind]) =>
+    el("div", {class: `fill ${kind || ""} ${part > 0 ? "" : "none"}`, style: `width:${100 * Math.max(part, 0) / whole}%`}));
+  return el("div", {class: "track", "aria-hidden": "true"}, fills);
 }
 
 function tiles(drawing, label, scale = 1) {
-  return svg("svg", {class: "tiles", width: 96 * scale, height: 64 * scale, viewBox: "0 0 96 64", role: "img", "aria-label": label},
-    svg("use", {href: `#d${drawing}`, width: 96, height: 64}));
+  const shown = {width: 96 * scale, height: 64 * scale, viewBox: "0 0 96 64", role: "img", "aria-label": label};
+  return svg("svg", {class: "tiles", ...shown}, svg("use", {href: `#d${drawing}`, width: 96, height: 64}));
 }
 
 function times(count) {

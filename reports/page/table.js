@@ -2,24 +2,27 @@
 
 const SHOWN_AT_FIRST = 30;
 
-// `columns` are {title, cell(row), key(row), number}. The search looks at the `names` of a row and at `about(row)`.
+// `columns` are {title, cell(row), key(row), number}. The search looks at the `names` of a row and at `about(row)`;
 // `open(row)` shows one.
 function searchable(section, {label, columns, rows, about, sortedBy, open}) {
   let order = sortedBy, descending = true, wanted = "", shown = SHOWN_AT_FIRST;
+  const kind = column => column.class || (column.number ? "number" : null);
   const found = el("span", {role: "status", class: "quiet"});
-  const input = el("input", {type: "search", placeholder: `Search ${label}`, "aria-label": `Search ${label}`,
-    input: () => { wanted = input.value.trim().toLowerCase(); shown = SHOWN_AT_FIRST; draw(); }});
-  const heads = columns.map((column, number) => column.key
-    ? el("th", {scope: "col", class: column.class || (column.number ? "number" : "")},
-        el("button", {class: "sort", type: "button", click: () => sortBy(number)}, column.title))
-    : el("th", {scope: "col"}, column.title));
+  const input = el("input", {type: "search", placeholder: `Search ${label}`, "aria-label": `Search ${label}`, input: search});
+  const heads = columns.map((column, number) => el("th", {scope: "col", class: kind(column)}, column.key
+    ? el("button", {class: "sort", type: "button", click: () => sortBy(number)}, column.title) : column.title));
   const body = el("tbody");
-  const more = el("button", {class: "plain", type: "button", click: () => { shown *= 4; draw(); }});
-  section.append(
-    el("div", {class: "find"}, input, found),
-    el("div", {class: "scroll"}, el("table", {}, el("thead", {}, el("tr", {}, heads)), body)),
-    more);
+  const more = el("button", {class: "plain", type: "button", click: showMore});
+  const drawn = el("table", {}, el("thead", {}, el("tr", {}, heads)), body);
+  section.append(el("div", {class: "find"}, input, found), el("div", {class: "scroll"}, drawn), more);
   walkable(body);
+  draw();
+
+  function search() {
+    wanted = input.value.trim().toLowerCase();
+    shown = SHOWN_AT_FIRST;
+    draw();
+  }
 
   function sortBy(number) {
     descending = number === order ? !descending : Boolean(columns[number].number);
@@ -27,23 +30,25 @@ function searchable(section, {label, columns, rows, about, sortedBy, open}) {
     draw();
   }
 
+  function showMore() {
+    shown *= 4;
+    draw();
+  }
+
   function draw() {
-    const matching = wanted ? rows.filter(row => [...row.names, about(row)].some(text => text.toLowerCase().includes(wanted))) : [...rows];
+    const matching = rows.filter(entry => [...entry.names, about(entry)].some(text => text.toLowerCase().includes(wanted)));
     const key = columns[order].key;
     matching.sort((a, b) => compare(key(a), key(b)) * (descending ? -1 : 1));
-    heads.forEach((head, number) => {
-      if (number === order) head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-      else head.removeAttribute("aria-sort");
-    });
-    body.replaceChildren(...matching.slice(0, shown).map(row => opening(el("tr", {},
-      columns.map(column => el("td", {class: column.class || (column.number ? "number" : "")}, column.cell(row, wanted)))), () => open(row))));
-    const count = sum(matching.map(row => row.names.length));
-    found.textContent = wanted ? `${formatCount(matching.length)} of ${formatCount(rows.length)} kinds match`
-      : `${formatCount(count)} ${label} of ${formatCount(rows.length)} kinds`;
+    heads.forEach(head => head.removeAttribute("aria-sort"));
+    heads[order].setAttribute("aria-sort", descending ? "descending" : "ascending");
+    body.replaceChildren(...matching.slice(0, shown).map(entry => opening(
+      el("tr", {}, columns.map(column => el("td", {class: kind(column)}, column.cell(entry, wanted)))), () => open(entry))));
+    const kinds = formatCount(rows.length);
+    found.textContent = wanted ? `${formatCount(matching.length)} of ${kinds} kinds match`
+      : `${formatCount(sum(rows.map(entry => entry.names.length)))} ${label} of ${kinds} kinds`;
     more.hidden = matching.length <= shown;
     more.textContent = `Show more of ${formatCount(matching.length)}`;
   }
-  draw();
 }
 
 function compare(a, b) {
@@ -51,10 +56,10 @@ function compare(a, b) {
 }
 
 // A row that opens something wherever it is clicked; its button does the same for the keyboard.
-function opening(row, open) {
-  row.classList.add("opens");
-  row.addEventListener("click", open);
-  return row;
+function opening(line, open) {
+  line.classList.add("opens");
+  line.addEventListener("click", open);
+  return line;
 }
 
 function nameButton(name, count) {

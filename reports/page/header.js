@@ -1,0 +1,74 @@
+// The figures at the top, and the sums by step, phase and movement.
+
+const PHASES = ["forward", "backward", "update"];
+const MOVEMENTS = {fetch: "fetch inputs", concat: "collect outputs", reduce: "reduce outputs"};
+
+function drawHeader() {
+  const facts = DATA.facts;
+  const within = facts.constraints ? ` within ${facts.constraints.join("; ")}` : "";
+  byId("top").append(
+    el("h1", {}, facts.model),
+    el("p", {class: "quiet"},
+      `${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors over ${facts.workers} workers, `,
+      `split ${DATA.factors.join(" × ") || "in no step"} by the method ${facts.method}${within}`),
+    el("dl", {class: "figures"},
+      figure("Moved in one iteration", bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),
+      figure("Proven least", bytes(facts.lower_bound_bytes, {id: "bound"}), nearness(facts)),
+      figure("Peak memory of a worker", bytes(facts.peak_bytes_per_worker, {id: "peak"}), peakNote(facts)),
+      figure("Weights and their state", bytes(facts.weight_state_bytes), "on all workers together")));
+  const group = facts.workers / DATA.drawn_workers;
+  byId("legend").append(
+    group > 1 ? `group of ${group} workers ` : "worker ",
+    ...DATA.colours.map((colour, worker) => el("span",
+      {class: "swatch", role: "listitem", style: `background:${colour};color:${DATA.inks[worker]}`}, `${worker}`)));
+}
+
+function figure(title, number, note) {
+  return el("div", {}, el("dt", {}, title),
+    el("dd", {}, el("div", {class: "number"}, number), el("div", {class: "quiet small"}, note)));
+}
+
+function nearness({cost_bytes: cost, lower_bound_bytes: bound}) {
+  if (!bound) return "no bound above 0 is proven";
+  if (cost === bound) return "no plan moves less";
+  return cost < 2 * bound ? `the plan moves ${(100 * (cost / bound - 1)).toFixed(2)}% more`
+    : `the plan moves ${(cost / bound).toFixed(1)} times as much`;
+}
+
+function peakNote(facts) {
+  const single = facts.single_device_peak_bytes;
+  const device = "fits" in facts
+    ? `; a device's ${formatBytes(facts.device_memory_bytes)} are ${facts.fits ? "enough" : "too little"}` : "";
+  return ["of ", bytes(single), ` on one device: ${formatShare(facts.peak_bytes_per_worker, single)}${device}`];
+}
+
+function drawBytes() {
+  const unproven = new Set(DATA.facts.unproven_steps.map(entry => entry.step));
+  const steps = DATA.facts.step_cost_bytes.map((count, step) =>
+    [`step ${step + 1}, ${DATA.factors[step]}-way${unproven.has(step) ? ", not proven the best" : ""}`, count]);
+  const sums = {phase: {}, kind: {}};
+  for (const {group, names} of OPERATORS) {
+    for (const [kind, count] of group.moved) {
+      sums.phase[group.phase] = (sums.phase[group.phase] || 0) + count * names.length;
+      sums.kind[kind] = (sums.kind[kind] || 0) + count * names.length;
+    }
+  }
+  const phases = PHASES.filter(phase => phase in sums.phase).map(phase => [phase, sums.phase[phase]]);
+  const kinds = Object.entries(sums.kind).map(([kind, count]) => [MOVEMENTS[kind], count]);
+  const levels = (DATA.facts.levels || []).map(level => [level.level, level.crossing_bytes]);
+  byId("bytes").append(el("div", {class: "halves"},
+    bars("by-step", "By step of the recursion", steps),
+    bars("by-phase", "By phase", phases),
+    bars("by-kind", "By movement", kinds),
+    levels.length ? bars("by-level", `By level of ${DATA.facts.machine}`, levels) : null));
+}
+
+function bars(id, title, entries) {
+  const most = Math.max(...entries.map(([, count]) => count), 1);
+  return el("div", {id}, el("h3", {}, title), table([], entries.map(([name, count]) => row([
+    {label: name},
+    {bar: bar([count, most])},
+    {number: bytes(count)},
+    {"number quiet": formatShare(count, DATA.facts.cost_bytes)},
+  ]))));
+}
