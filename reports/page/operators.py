@@ -34,11 +34,15 @@ class Kinds:
             for name, boxes in choices.inputs.items()
         ]
         terms = int(choices.terms[0])
-        verb = f"makes one of {terms} partial values of" if terms > 1 else "makes"
-        outputs = enumerate(zip(bound.output_shapes, choices.outputs, strict=True))
+        partial = f", one of {terms} partial values" if terms > 1 else ""
+        several = len(choices.outputs) > 1
         makes = [
-            [verb, f"output {number}", *self._pictures.of(shape, boxes[0]).as_list]
-            for number, (shape, boxes) in outputs
+            [
+                "makes",
+                f"output {n}{partial}" if several else f"output{partial}",
+                *self._pictures.of(*out).as_list,
+            ]
+            for n, out in enumerate(zip(bound.output_shapes, (b[0] for b in choices.outputs), strict=True))
         ]
         return {
             "kind": self.kinds.number(bound, lambda: _kind(bound)),
