@@ -126,6 +126,7 @@ class Explainer:
             self._moved["tensor"][entry.tensor].append(entry)
 
     def operator(self, index: int) -> Explanation:
+        """Explain the operation with this index."""
         operation = self._graph.operations[index]
         number = self._network.operation_class[index]
         operator, complete = self._operator(number)
@@ -147,6 +148,7 @@ class Explainer:
         )
 
     def tensor(self, index: int) -> Explanation:
+        """Explain the tensor with this index."""
         tensor = self._graph.tensors[index]
         number = self._network.tensor_class[index]
         choices, complete = self._tensor(number)

@@ -8,8 +8,9 @@ function alternatives(number, neighbours) {
       el("code", {}, "tofu explain"), " prices those of one name.")];
   }
   const [choices, chosen, held, following, together, complete] = DATA.alternatives[number];
-  const priced = DATA.choices[choices].map((choice, index) => ({choice, held: held[index], following: following[index]}));
-  priced.sort((a, b) => a.following - b.following || a.held - b.held || (b.choice === chosen) - (a.choice === chosen));
+  const priced = DATA.choices[choices].map((choice, index) =>
+    ({choice, held: held[index], following: following[index], last: Number(choice !== chosen)}));
+  priced.sort((a, b) => a.following - b.following || a.held - b.held || a.last - b.last);
   const most = Math.max(...priced.map(entry => Math.max(entry.held, entry.following)), 1);
   const change = count => ({bar: [el("span", {"data-change": count}, formatChange(count)), bar([count, most])]});
   const line = ({choice, held, following}) => row(

@@ -23,7 +23,8 @@ function operatorDetails(name) {
   if (!found) return null;
   const {group, split, kind, names} = found.entry;
   const regions = split.tensors.map(([verb, label, ...picture]) => [`${verb} ${label}`, picture]);
-  const moved = found.tensors.map((tensor, number) => [linkTo("tensor", DATA.tensors[tensor][0]), ...group.moved[number]]);
+  const moved = found.tensors.map((tensor, number) =>
+    [linkTo("tensor", DATA.tensors[tensor][0]), ...group.moved[number]]);
   const work = kind.flops === null ? "" : `; ${formatCount(kind.flops)} floating-point operations`;
   return [
     el("h2", {id: "details-title"}, name, times(names.length)),
@@ -45,8 +46,8 @@ function tensorDetails(name) {
   const regions = [["holds", layout.picture]];
   return [
     el("h2", {id: "details-title"}, name, times(names.length)),
-    el("p", {class: "quiet"}, `${group.role} of ${group.dtype}, ${formatCuts(layout.shape, layout.choice)}; split on dimensions `,
-      el("b", {}, formatChoice(layout.choice)), ", one per step; ", bytes(group.bytes), " move for it"),
+    el("p", {class: "quiet"}, `${group.role} of ${group.dtype}, ${formatCuts(layout.shape, layout.choice)}; `,
+      "split on dimensions ", el("b", {}, formatChoice(layout.choice)), ", one per step; ", bytes(group.bytes), " move for it"),
     el("h3", {}, "What each worker holds"), pictures(regions, 2.5), regionTable(regions),
     el("h3", {}, "What moves"), movedTable(touching(name)),
     ...alternatives(group.alternatives, "operators"),
@@ -59,7 +60,8 @@ function touching(name) {
   const found = [];
   for (const [operator, group, tensors] of DATA.operators) {
     tensors.forEach((tensor, number) => {
-      if (DATA.tensors[tensor][0] === name) found.push([linkTo("operator", operator), ...OPERATORS[group].group.moved[number]]);
+      if (DATA.tensors[tensor][0] !== name) return;
+      found.push([linkTo("operator", operator), ...OPERATORS[group].group.moved[number]]);
     });
   }
   return found.sort((a, b) => b[2] - a[2]);
@@ -70,7 +72,11 @@ function linkTo(what, name) {
 }
 
 function strategies(kind, split) {
-  const ways = {concat: () => "concatenate the outputs", reduce: by => `reduce the outputs by ${by}`, no: why => `not split: ${why}`};
+  const ways = {
+    concat: () => "concatenate the outputs",
+    reduce: reducer => `reduce the outputs by ${reducer}`,
+    no: reason => `not split: ${reason}`,
+  };
   return table(["variable", "extent", "how", "chosen"], kind.variables.map(([name, extent, [how, detail]]) => {
     const steps = split.choice.flatMap((variable, step) => variable === name ? [step + 1] : []);
     const cells = [name, formatCount(extent), ways[how](detail), steps.length ? `step ${steps.join(", ")}` : ""];

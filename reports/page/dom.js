@@ -85,8 +85,10 @@ function bytes(count, attributes = {}) {
 }
 
 function bar(...parts) {
-  const fills = parts.map(([part, whole, kind]) =>
-    el("div", {class: `fill ${kind || ""} ${part > 0 ? "" : "none"}`, style: `width:${100 * Math.max(part, 0) / whole}%`}));
+  const fills = parts.map(([part, whole, kind]) => el("div", {
+    class: `fill ${kind || ""} ${part > 0 ? "" : "none"}`,
+    style: `width:${100 * Math.max(part, 0) / whole}%`,
+  }));
   return el("div", {class: "track", "aria-hidden": "true"}, fills);
 }
 

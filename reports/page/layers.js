@@ -14,7 +14,8 @@ function drawLayers() {
     const body = el("tbody", {class: block.times > 1 ? "block" : "block once"});
     block.layers.forEach((layer, number) => {
       const line = opening(layerRow(layer, most), () => openNamed("operator", layer.operation));
-      if (!number) line.prepend(el("td", {class: "times", rowspan: block.layers.length}, block.times > 1 ? `×${block.times}` : ""));
+      const often = block.times > 1 ? `×${block.times}` : "";
+      if (!number) line.prepend(el("td", {class: "times", rowspan: block.layers.length}, often));
       body.append(line);
     });
     drawn.append(body);

@@ -12,9 +12,9 @@ function drawOperators() {
       {title: "operator", cell: named, key: entry => entry.names[0]},
       {title: "computes", cell: entry => entry.kind.name, key: entry => entry.kind.name},
       {title: "phase", cell: entry => entry.group.phase, key: entry => entry.first},
-      {title: "split along", cell: entry => formatChoice(entry.split.choice), key: entry => formatChoice(entry.split.choice)},
+      {title: "split along", cell: splitAlong, key: splitAlong},
       movedColumn(most),
-      {title: "share", number: true, cell: entry => formatShare(entry.bytes, DATA.facts.cost_bytes), key: entry => entry.bytes},
+      {title: "share", number: true, cell: share, key: entry => entry.bytes},
     ],
   });
 }
@@ -36,6 +36,14 @@ function drawTensors() {
       movedColumn(most),
     ],
   });
+}
+
+function splitAlong(entry) {
+  return formatChoice(entry.split.choice);
+}
+
+function share(entry) {
+  return formatShare(entry.bytes, DATA.facts.cost_bytes);
 }
 
 function movedColumn(most) {

@@ -8,7 +8,8 @@ function searchable(section, {label, columns, rows, about, sortedBy, open}) {
   let order = sortedBy, descending = true, wanted = "", shown = SHOWN_AT_FIRST;
   const kind = column => column.class || (column.number ? "number" : null);
   const found = el("span", {role: "status", class: "quiet"});
-  const input = el("input", {type: "search", placeholder: `Search ${label}`, "aria-label": `Search ${label}`, input: search});
+  const asked = `Search ${label}`;
+  const input = el("input", {type: "search", placeholder: asked, "aria-label": asked, input: search});
   const heads = columns.map((column, number) => el("th", {scope: "col", class: kind(column)}, column.key
     ? el("button", {class: "sort", type: "button", click: () => sortBy(number)}, column.title) : column.title));
   const body = el("tbody");
@@ -36,13 +37,16 @@ function searchable(section, {label, columns, rows, about, sortedBy, open}) {
   }
 
   function draw() {
-    const matching = rows.filter(entry => [...entry.names, about(entry)].some(text => text.toLowerCase().includes(wanted)));
+    const matches = text => text.toLowerCase().includes(wanted);
+    const matching = rows.filter(entry => [...entry.names, about(entry)].some(matches));
     const key = columns[order].key;
     matching.sort((a, b) => compare(key(a), key(b)) * (descending ? -1 : 1));
     heads.forEach(head => head.removeAttribute("aria-sort"));
     heads[order].setAttribute("aria-sort", descending ? "descending" : "ascending");
-    body.replaceChildren(...matching.slice(0, shown).map(entry => opening(
-      el("tr", {}, columns.map(column => el("td", {class: kind(column)}, column.cell(entry, wanted)))), () => open(entry))));
+    body.replaceChildren(...matching.slice(0, shown).map(entry => {
+      const cells = columns.map(column => el("td", {class: kind(column)}, column.cell(entry, wanted)));
+      return opening(el("tr", {}, cells), () => open(entry));
+    }));
     const kinds = formatCount(rows.length);
     found.textContent = wanted ? `${formatCount(matching.length)} of ${kinds} kinds match`
       : `${formatCount(sum(rows.map(entry => entry.names.length)))} ${label} of ${kinds} kinds`;

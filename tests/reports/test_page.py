@@ -128,7 +128,7 @@ def test_one_worker(tofu: Tofu, tmp_path: Path) -> None:
 
 def test_needs_nothing_from_outside(tofu: Tofu, tmp_path: Path) -> None:
     path = tmp_path / "plan.html"
-    tofu("plan", "mlp", "--report", str(path))
+    assert f"page written to {path}" in tofu("plan", "mlp", "--report", str(path)).output
     text = path.read_text(encoding="utf-8")
     addresses = set(re.findall(r"https?://[^\"' <]+", text))
     assert addresses == {"http://www.w3.org/2000/svg"}

@@ -196,6 +196,35 @@ def hexadecimal(colour: str) -> str:
     return "#" + "".join(f"{int(channel):02X}" for channel in channels)
 
 
+def test_names_are_shown_as_they_are(chromium: Any, tmp_path: Path) -> None:
+    """A graph file may name its nodes as it likes; nothing of that becomes part of the page."""
+    model, page = tmp_path / "odd.py", tmp_path / "odd.html"
+    odd = "</script><img src=x onerror=alert(1)>"
+    model.write_text(
+        "import tofu\n"
+        "def build():\n"
+        f"    fc = tofu.sym.FullyConnected(tofu.sym.Variable('data'), num_hidden=4, name={odd!r})\n"
+        "    net = tofu.sym.SoftmaxOutput(fc, name='softmax')\n"
+        "    return tofu.models.Model('<i>odd</i>', net, {'data': (8, 6)}, {'softmax_label': (8,)})\n",
+        encoding="utf-8",
+    )
+    result = CliRunner().invoke(main, ["plan", f"{model}:build", "--report", str(page)])
+    assert result.exit_code == 0, result.output
+    context = chromium.new_context(offline=True)
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("dialog", lambda dialog: complaints.append(dialog.message))
+    opened.goto(page.as_uri())
+    assert opened.locator("h1").inner_text() == "<i>odd</i>"
+    opened.locator("#operators input").fill("script")
+    opened.locator("#operators tbody button.name").first.click()
+    assert opened.locator("dialog[open] h2").inner_text().startswith(odd)
+    assert opened.locator("img").count() == 0
+    context.close()
+    assert complaints == []
+
+
 def test_a_narrow_window_does_not_scroll_sideways(opened: Callable[..., Any]) -> None:
     page = opened(viewport={"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
