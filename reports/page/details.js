@@ -47,7 +47,8 @@ function tensorDetails(name) {
   return [
     el("h2", {id: "details-title"}, name, times(names.length)),
     el("p", {class: "quiet"}, `${group.role} of ${group.dtype}, ${formatCuts(layout.shape, layout.choice)}; `,
-      "split on dimensions ", el("b", {}, formatChoice(layout.choice)), ", one per step; ", bytes(group.bytes), " move for it"),
+      "split on dimensions ", el("b", {}, formatChoice(layout.choice)), ", one per step; ",
+      bytes(group.bytes), " move for it"),
     el("h3", {}, "What each worker holds"), pictures(regions, 2.5), regionTable(regions),
     el("h3", {}, "What moves"), movedTable(touching(name)),
     ...alternatives(group.alternatives, "operators"),

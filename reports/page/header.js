@@ -9,8 +9,9 @@ function drawHeader() {
   byId("top").append(
     el("h1", {}, facts.model),
     el("p", {class: "quiet"},
-      `${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors over `,
-      `${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} by the method ${facts.method}${within}`),
+      `${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
+      `over ${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} `,
+      `by the method ${facts.method}${within}`),
     el("dl", {class: "figures"},
       figure("Moved in one iteration", bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),
       figure("Proven least", bytes(facts.lower_bound_bytes, {id: "bound"}), nearness(facts)),

@@ -9,7 +9,7 @@ import pytest
 
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, partition
-from tofu.partitioner.explain import explain
+from tofu.partitioner.explain import Explainer, explain
 from tofu.partitioner.network import build_network
 from tofu.partitioner.recount import count_bytes
 from tofu.partitioner.splits import SplitLayout
@@ -27,10 +27,17 @@ def with_choice(graph, plan, explanation, choice):
 
 
 def explanations(graph, plan):
+    explainer = Explainer(graph, plan)
     for operation in graph.operations:
-        yield explain(graph, plan, operation.name, "operator")
+        yield explainer.operator(operation.index)
     for tensor in graph.tensors:
-        yield explain(graph, plan, tensor.name, "tensor")
+        yield explainer.tensor(tensor.index)
+
+
+def test_one_explainer_says_what_explain_says(graph):
+    plan = partition(graph, 4)
+    names = [*((o.name, "operator") for o in graph.operations), *((t.name, "tensor") for t in graph.tensors)]
+    assert list(explanations(graph, plan)) == [explain(graph, plan, *name) for name in names]
 
 
 @pytest.mark.parametrize("method", METHODS)

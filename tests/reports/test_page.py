@@ -14,7 +14,9 @@ import tofu as package
 from tofu.partitioner import Plan
 from tofu.partitioner.explain import explain
 from tofu.partitioner.plan import contributors
-from tofu.reports.page import embedded
+from tofu.reports.page import embedded, render
+from tofu.reports.page.data import Comparison, page_data
+from tofu.runtime.memory import plan_memory
 
 Tofu = Callable[..., Result]
 
@@ -102,13 +104,14 @@ def test_methods_that_take_long_are_named_and_left_out(page: tuple[dict, dict, P
     assert data["left_out"].keys() == {"refine", "exact"}
 
 
-def test_a_large_model_stays_small(tofu: Tofu, tmp_path: Path) -> None:
-    path = tmp_path / "plan.html"
-    assert tofu("plan", "wresnet-152-10", "--batch", "8", "--report", str(path)).exit_code == 0
-    assert path.stat().st_size < 2_000_000
-    data = read(path)
-    assert len(data["operators"]) > 2000
-    assert max(block["times"] for block in data["layers"]) == 35
+def test_a_large_model_stays_small() -> None:
+    graph = package.models.get("wresnet-152-10", batch=8).training_graph()
+    plan = package.partition(graph, workers=8)
+    facts = {"model": graph.name, "workers": plan.workers}
+    page = page_data(graph, plan, facts, plan_memory(package.lower(graph, plan)), Comparison([], {}))
+    assert len(render(page).encode()) < 2_000_000
+    assert len(page.data["operators"]) == len(graph.operations) > 2000
+    assert max(block["times"] for block in page.data["layers"]) == 35
 
 
 def test_more_workers_than_can_be_drawn_are_drawn_by_group(tofu: Tofu, tmp_path: Path) -> None:

@@ -230,9 +230,14 @@ def test_a_narrow_window_does_not_scroll_sideways(opened: Callable[..., Any]) ->
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_print_hides_what_paper_cannot_do(opened: Callable[..., Any]) -> None:
-    page = opened()
+def test_print_is_light_and_hides_what_paper_cannot_do(opened: Callable[..., Any]) -> None:
+    page = opened(color_scheme="dark")
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
     assert not page.locator("#operators input").is_visible()
     assert page.locator("#layers table").is_visible()
+    colours = page.evaluate(
+        "(({backgroundColor, color}) => [backgroundColor, color])(getComputedStyle(document.documentElement))"
+    )
+    assert contrast(hexadecimal(colours[0]), "#FFFFFF") == 1
+    assert contrast(*map(hexadecimal, colours)) >= READABLE
