@@ -8,14 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import tofu as package
+from tofu.cli import main
+from tofu.dataflow.graph import Graph
 from tofu.partitioner import Plan
 from tofu.partitioner.explain import explain
 from tofu.partitioner.plan import contributors
 from tofu.reports.page import embedded, render
-from tofu.reports.page.data import Comparison, page_data
+from tofu.reports.page.data import Comparison, PageData, page_data
 from tofu.runtime.memory import plan_memory
 
 Tofu = Callable[..., Result]
@@ -29,11 +31,13 @@ def read(path: Path) -> dict:
     return json.loads(found.group(1))
 
 
-@pytest.fixture
-def page(tofu: Tofu, tmp_path: Path) -> tuple[dict, dict, Plan]:
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict, Plan]:
     """The data of LeNet's page, what `--json` prints, and the plan."""
-    plan, path = tmp_path / "plan.json", tmp_path / "plan.html"
-    result = tofu("plan", "lenet", "--report", str(path), "--save", str(plan), "--json")
+    folder = tmp_path_factory.mktemp("page")
+    plan, path = folder / "plan.json", folder / "plan.html"
+    arguments = ["plan", "lenet", "--report", str(path), "--save", str(plan), "--json"]
+    result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     return read(path), json.loads(result.output), Plan.load(plan)
 
@@ -104,21 +108,25 @@ def test_methods_that_take_long_are_named_and_left_out(page: tuple[dict, dict, P
     assert data["left_out"].keys() == {"refine", "exact"}
 
 
+def made(graph: Graph, workers: int) -> PageData:
+    """A page without other methods."""
+    plan = package.partition(graph, workers)
+    facts = {"model": graph.name, "workers": workers}
+    return page_data(graph, plan, facts, plan_memory(package.lower(graph, plan)), Comparison([], {}))
+
+
 def test_a_large_model_stays_small() -> None:
     graph = package.models.get("wresnet-152-10", batch=8).training_graph()
-    plan = package.partition(graph, workers=8)
-    facts = {"model": graph.name, "workers": plan.workers}
-    page = page_data(graph, plan, facts, plan_memory(package.lower(graph, plan)), Comparison([], {}))
+    page = made(graph, 8)
     assert len(render(page).encode()) < 2_000_000
     assert len(page.data["operators"]) == len(graph.operations) > 2000
     assert max(block["times"] for block in page.data["layers"]) == 35
 
 
-def test_more_workers_than_can_be_drawn_are_drawn_by_group(tofu: Tofu, tmp_path: Path) -> None:
-    path = tmp_path / "plan.html"
-    assert tofu("plan", "mlp", "--workers", "128", "--report", str(path)).exit_code == 0
-    data = read(path)
-    assert data["drawn_workers"] == 64
+def test_more_workers_than_can_be_drawn_are_drawn_by_group() -> None:
+    data = made(package.models.get("mlp").training_graph(), 128).data
+    assert data["drawn_workers"] == len(data["colours"]) == 64
+    assert {len(regions) for regions in data["regions"]} == {64}
     assert data["priced"] is False
     assert all(group[2] is None for group in data["operator_groups"])
 
