@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         "tofu describe Convolution",
         "tofu describe FullyConnected --shape data=8,16 --set num_hidden=4 --workers 4",
         "tofu describe conv1d.tdl --shape data=4,3,12 --shape filters=3,6,3",
+        "tofu describe Convolution --draw convolution.svg --variable x0",
         "tofu describe layers.py:conv1d --shape data=4,3,12 --shape filters=3,6,3",
     ),
 )

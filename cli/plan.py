@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         "tofu plan mlp --method exact --save plan.json",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
         "tofu plan mlp --compare",
+        "tofu plan wresnet-50-4 --report plan.html",
         "tofu plan net.json --shape data=32,3,224,224 --memory 12GB",
         "tofu plan mlp --json",
     ),

@@ -25,7 +25,7 @@ def png(drawing: Drawing) -> bytes:
     except ImportError:
         raise TofuError(
             "PNG is drawn by matplotlib, which is not installed: install the extra by "
-            "pip install 'tofu[draw]', or name a .svg file"
+            "pip install 'tofu[plot]', or name a .svg file"
         ) from None
     figure = Figure((drawing.width / PIXELS_PER_INCH, drawing.height / PIXELS_PER_INCH), facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawing.width), ylim=(drawing.height, 0))
