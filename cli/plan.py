@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..garbage import garbage_left
 from . import candidates
 from .compared import LONG, compared, figures
 from .options import (
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     help="Write an HTML page that shows the plan and compares the quick methods with it.",
 )
 @json_option
+@garbage_left()
 def command(
     model: str,
     workers: int,

@@ -12,6 +12,7 @@ from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
 from ..errors import PlanError
+from ..garbage import garbage_left
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
 from .exact import exact
@@ -50,6 +51,7 @@ CONSTRAINABLE = frozenset({"recursive", "refine", "exact", "all-row", "icml18", 
 """Methods that find plans within constraints."""
 
 
+@garbage_left()
 def partition(
     graph: Graph,
     workers: int,

@@ -6,9 +6,7 @@ kernel is prepared on scratch of its own, and those that took any are prepared a
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -17,6 +15,7 @@ import numpy as np
 from ..analyzer.region import Region
 from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..errors import ExecutionError
+from ..garbage import garbage_left
 from ..operators.kernel import Array, KernelCall
 from ..operators.workspace import Workspace
 from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
@@ -45,20 +44,8 @@ def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Pre
 
     Raises ExecutionError that names worker and operation where a kernel cannot be prepared.
     """
-    with _garbage_left():
+    with garbage_left():
         return _Preparation(partitioned, buffers, worker).run()
-
-
-@contextmanager
-def _garbage_left() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: all that is made stays, and looking at it takes time."""
-    searched = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if searched:
-            gc.enable()
 
 
 def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
