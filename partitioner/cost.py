@@ -29,7 +29,7 @@ def overlap(a: Boxes, b: Boxes) -> Counts:
 
 def fetched_elements(needed: Boxes, owned: Boxes) -> Counts:
     """Elements of an input that workers needing `needed` and owning `owned` fetch."""
-    counts: Counts = (volume(needed) - overlap(needed, owned)).sum(axis=-1)
+    counts: Counts = fetched_by_worker(needed, owned).sum(axis=-1)
     return counts
 
 
@@ -38,11 +38,7 @@ def fetched_elements_once(needed: Boxes, owned: Boxes) -> Counts:
 
     A worker that reads the same region twice fetches it once.
     """
-    counts = volume(needed) - overlap(needed, owned)
-    for later in range(1, len(needed)):
-        same = (needed[:later] == needed[later]).all(axis=(-2, -1)).any(axis=0)
-        counts[later][np.broadcast_to(same, counts[later].shape)] = 0
-    total: Counts = counts.sum(axis=(0, -1))
+    total: Counts = fetched_once_by_worker(needed, owned).sum(axis=-1)
     return total
 
 
@@ -54,3 +50,18 @@ def collected_elements(produced: Boxes, owned: Boxes, terms: Counts | int) -> Co
     """
     counts: Counts = terms * volume(owned).sum(axis=-1) - overlap(owned, produced).sum(axis=-1)
     return counts
+
+
+def fetched_by_worker(needed: Boxes, owned: Boxes) -> Counts:
+    """As `fetched_elements`, before the sum: `[..., workers]`."""
+    return volume(needed) - overlap(needed, owned)
+
+
+def fetched_once_by_worker(needed: Boxes, owned: Boxes) -> Counts:
+    """As `fetched_elements_once`, before the sum over workers: `[..., workers]`."""
+    counts = fetched_by_worker(needed, owned)
+    for later in range(1, len(needed)):
+        same = (needed[:later] == needed[later]).all(axis=(-2, -1)).any(axis=0)
+        counts[later][np.broadcast_to(same, counts[later].shape)] = 0
+    total: Counts = counts.sum(axis=0)
+    return total
