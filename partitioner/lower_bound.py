@@ -20,17 +20,20 @@ same decisions (ties included) and the same first factor.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
+from ..analyzer.analysis import Analysis
 from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, volume
 from ..tdl.ast import Element, Index, Variable
 from ..tdl.traverse import walk
 from .cost import Counts, overlap
 from .elimination import Arithmetic, Factor
-from .network import Network
+from .network import Network, Source
 from .optimum import least_cost
 from .tables import OperatorChoices, TensorChoices
 
@@ -54,17 +57,21 @@ def first_step_bound(
     for which `arithmetic` remembers what the two have in common.
     """
     refinable = Refinable()
-    known: dict[tuple[OperatorChoices, TensorChoices, tuple[str, ...], int], Counts] = {}
+    known: dict[tuple[OperatorChoices, TensorChoices, Source, int], Counts | None] = {}
     factors = list(counted)
     for number, link in enumerate(network.links):
-        operator, tensor = operators[link.operator], tensors[link.tensor]
-        if isinstance(link.source, int) or refinable.all(operator, link.source):
+        if isinstance(link.source, int):
             continue
+        operator, tensor = operators[link.operator], tensors[link.tensor]
         key = (operator, tensor, link.source, link.weight)
         if key not in known:
-            known[key] = certain_reads(operator, tensor, link.source, refinable) * link.weight
-        factors[number] = Factor(counted[number].scope, known[key])
-    if not known:
+            certain = refinable.all(operator, link.source)
+            reads = None if certain else certain_reads(operator, tensor, link.source, refinable)
+            known[key] = None if reads is None else reads * link.weight
+        table = known[key]
+        if table is not None:
+            factors[number] = Factor(counted[number].scope, table)
+    if all(table is None for table in known.values()):
         return least_bytes
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
     return least_cost(domains, factors, arithmetic).lower_bound
@@ -92,7 +99,7 @@ class Refinable:
     """Which reads have the property that the regions of any refinement cover the whole region."""
 
     def __init__(self) -> None:
-        self._indices: dict[tuple[Bound, str], list[tuple[Index, ...]]] = {}
+        self._windows: dict[tuple[Analysis, str], tuple[_Window, ...] | None] = {}
         self._masks: dict[tuple[OperatorChoices, str], Mask] = {}
         self._covered: dict[tuple[Bound, str, int, bytes], bool] = {}
 
@@ -108,49 +115,61 @@ class Refinable:
 
     def _compute(self, operator: OperatorChoices, name: str) -> Mask:
         shape = operator.boxes.shape[:2]
-        dimensions = self._dimensions(operator.bound, name)
-        variables = [_variables(indices) for indices in dimensions]
-        if len(set().union(*variables)) != sum(map(len, variables)):
+        windows = self._windows_of(operator.bound, name)
+        if windows is None:
             return np.zeros(shape, np.bool_)
         mask = np.ones(shape, np.bool_)
-        for dimension, indices in enumerate(dimensions):
-            plain = isinstance(indices[0], Variable) and all(index == indices[0] for index in indices)
-            if plain or not variables[dimension]:
-                continue
-            positions = [operator.bound.variables.index(v) for v in sorted(variables[dimension])]
-            for place in np.ndindex(shape):
-                mask[place] &= self._is_covered(operator, name, dimension, positions, place)
+        for window in windows:
+            mask &= self._are_covered(operator, name, window)
         return mask
 
-    def _dimensions(self, bound: Bound, name: str) -> list[tuple[Index, ...]]:
-        """The indices with which each dimension of a tensor is read."""
-        if (bound, name) not in self._indices:
-            elements: dict[str, list[tuple[Index, ...]]] = {tensor: [] for tensor in bound.reads}
-            for node in walk(bound.description):
-                if isinstance(node, Element):
-                    elements.setdefault(node.tensor, []).append(node.indices)
-            for tensor, indices in elements.items():
-                self._indices[bound, tensor] = list(zip(*indices, strict=True))
-        return self._indices[bound, name]
+    def _windows_of(self, bound: Bound, name: str) -> tuple[_Window, ...] | None:
+        """The dimensions of a tensor whose reads may have holes; None where they are not independent."""
+        key = (bound.analysis, name)
+        if key not in self._windows:
+            self._windows[key] = _windows(bound, name)
+        return self._windows[key]
 
-    def _is_covered(
-        self,
-        operator: OperatorChoices,
-        name: str,
-        dimension: int,
-        positions: list[int],
-        place: tuple[int, ...],
-    ) -> bool:
-        bound, box = operator.bound, operator.boxes[place]
-        key = (bound, name, dimension, box[positions].tobytes())
-        found = self._covered.get(key)
-        if found is None:
-            units = _unit_boxes(box, positions)
-            found = units is not None and _covers(
-                bound.input_regions(units)[name][:, dimension], operator.inputs[name][place][dimension]
-            )
-            self._covered[key] = found
-        return found
+    def _are_covered(self, operator: OperatorChoices, name: str, window: _Window) -> Mask:
+        """`[choices, groups]` for one dimension. What is not known yet is evaluated at once."""
+        bound = operator.bound
+        boxes = operator.boxes.reshape(-1, *operator.boxes.shape[2:])
+        regions = operator.inputs[name].reshape(len(boxes), -1, 2)[:, window.dimension]
+        keys = [(bound, name, window.dimension, box[window.positions].tobytes()) for box in boxes]
+        new = {key: place for place, key in enumerate(keys) if key not in self._covered}
+        units = {key: _unit_boxes(boxes[place], window.positions) for key, place in new.items()}
+        self._covered |= {key: False for key, cut in units.items() if cut is None}
+        cuts = {key: cut for key, cut in units.items() if cut is not None}
+        if cuts:
+            read = bound.input_regions(np.concatenate(list(cuts.values())))[name][:, window.dimension]
+            ends = np.cumsum([len(cut) for cut in cuts.values()])[:-1]
+            for key, intervals in zip(cuts, np.split(read, ends), strict=True):
+                self._covered[key] = _covers(intervals, regions[new[key]])
+        return np.array([self._covered[key] for key in keys]).reshape(operator.boxes.shape[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A dimension that is read at more than a plain variable, and the positions of its variables."""
+
+    dimension: int
+    positions: list[int]
+
+
+def _windows(bound: Bound, name: str) -> tuple[_Window, ...] | None:
+    reads = [
+        node.indices for node in walk(bound.description) if isinstance(node, Element) and node.tensor == name
+    ]
+    dimensions = list(zip(*reads, strict=True))
+    variables = [_variables(indices) for indices in dimensions]
+    if len(set().union(*variables)) != sum(map(len, variables)):
+        return None
+    return tuple(
+        _Window(dimension, [bound.variables.index(variable) for variable in sorted(variables[dimension])])
+        for dimension, indices in enumerate(dimensions)
+        if variables[dimension]
+        and not (isinstance(indices[0], Variable) and all(index == indices[0] for index in indices))
+    )
 
 
 def _variables(indices: Sequence[Index]) -> set[str]:
@@ -160,7 +179,7 @@ def _variables(indices: Sequence[Index]) -> set[str]:
 def _unit_boxes(box: Boxes, positions: list[int]) -> Boxes | None:
     """`box` cut into single values of the variables at `positions`; None where there are too many."""
     extents = (box[positions, 1] - box[positions, 0]).tolist()
-    if np.prod([float(extent) for extent in extents]) > UNIT_LIMIT:
+    if prod(extents) > UNIT_LIMIT:
         return None
     offsets = np.indices(extents).reshape(len(positions), -1)
     units = np.repeat(box[None], offsets.shape[1], axis=0)
