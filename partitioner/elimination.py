@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,35 +94,39 @@ class Arithmetic:
 
     def __init__(self, semiring: Semiring) -> None:
         self.semiring = semiring
-        self._kept: dict[int, Table] = {}
+        self._kept: list[Table] = []
         self._selected: dict[tuple[int, tuple[int | None, ...], Scope], Table] = {}
         self._products: dict[tuple[int, int], Table] = {}
-        self._eliminated: dict[tuple[tuple[tuple[int, tuple[int, ...]], ...], int], Table] = {}
+        self._eliminated: dict[tuple[tuple[tuple[int, Scope], ...], int], Table] = {}
 
     def select(self, table: Table, values: tuple[int | None, ...], order: Scope) -> Table:
         """`table` at the `values` that are not None, the other axes in this order."""
-        key = (self._keep(table), values, order)
+        key = (id(table), values, order)
         found = self._selected.get(key)
         if found is None:
+            self._kept.append(table)
             part = np.asarray(table[tuple([slice(None) if v is None else v for v in values])])
             found = self._selected[key] = part.transpose(order)
         return found
 
     def multiply(self, a: Table, b: Table) -> Table:
         """The product of two tables of the same shape."""
-        key = (self._keep(a), self._keep(b))
+        key = (id(a), id(b))
         found = self._products.get(key)
         if found is None:
+            self._kept += a, b
             found = self._products[key] = self.semiring.multiply(a, b)
         return found
 
-    def eliminate(self, parts: Sequence[tuple[Table, tuple[int, ...]]], axis: int) -> Table:
-        """The product of tables, each reshaped to broadcast against the others, without one of its axes."""
-        key = (tuple([(self._keep(table), shape) for table, shape in parts]), axis)
+    def eliminate(self, parts: Sequence[tuple[Table, Scope]], axis: int) -> Table:
+        """The product of tables without one of its axes; each comes with the axes it has, ascending."""
+        key = (tuple([(id(table), axes) for table, axes in parts]), axis)
         found = self._eliminated.get(key)
         if found is None:
+            self._kept += [table for table, _ in parts]
+            rank = 1 + max(axes[-1] for _, axes in parts)
             ascending = sorted(parts, key=lambda part: part[0].size)
-            found = self._project([table.reshape(shape) for table, shape in ascending], axis, 0)
+            found = self._project([_spread(table, axes, rank) for table, axes in ascending], axis, 0)
             self._eliminated[key] = found
         return found
 
@@ -141,10 +146,13 @@ class Arithmetic:
             product = self.semiring.multiply(product, table)
         return self.semiring.add(product, axis)
 
-    def _keep(self, table: Table) -> int:
-        identity = id(table)
-        self._kept[identity] = table
-        return identity
+
+def _spread(table: Table, axes: Scope, rank: int) -> Table:
+    """A table reshaped to `rank` axes, to broadcast against others."""
+    shape = [1] * rank
+    for axis, extent in zip(axes, table.shape, strict=True):
+        shape[axis] = extent
+    return table.reshape(shape)
 
 
 def _slice(table: Table, axis: int, position: int) -> Table:
@@ -173,8 +181,7 @@ def eliminate(
     table would have more than `table_limit` entries.
     """
     graph = _FactorGraph(domains, evidence or {}, arithmetic or Arithmetic(MIN_PLUS))
-    for factor in factors:
-        graph.insert(factor)
+    graph.insert(factors)
     return graph.solve(table_limit)
 
 
@@ -197,30 +204,55 @@ class _FactorGraph:
                 )
         self._domains = tuple(domains)
         self._arithmetic = arithmetic
-        self._fixed = {variable: 0 for variable, domain in enumerate(domains) if domain == 1} | dict(evidence)
+        self._fixed: list[int | None] = [0 if domain == 1 else None for domain in domains]
+        for variable, value in evidence.items():
+            self._fixed[variable] = value
         self._tables: list[dict[Scope, Table]] = [{} for _ in domains]
         self._neighbours: list[set[int]] = [set() for _ in domains]
         self._constant: Table | None = None
 
-    def insert(self, factor: Factor) -> None:
-        """Add a factor from outside: fix what is fixed and sort its scope."""
-        scope, table, fixed = factor.scope, factor.table, self._fixed
-        known = self._domains
-        expected = tuple([known[v] if 0 <= v < len(known) else -1 for v in scope])
-        if table.shape != expected or len(set(scope)) != len(scope):
-            raise PlanError(
-                f"a factor over variables {scope} has a table of shape {table.shape}; "
-                f"their domains are {expected}"
-            )
-        values = tuple([fixed.get(v) for v in scope])
-        if values == (None, None) and scope[0] < scope[1]:
-            self._insert_sorted(scope, table)
-            return
-        free = tuple([v for v, value in zip(scope, values, strict=True) if value is None])
+    def insert(self, factors: Iterable[Factor]) -> None:
+        """Add factors from outside: fix what is fixed and sort their scopes. Most are over pairs in order."""
+        domains, fixed, select = self._domains, self._fixed, self._arithmetic.select
+        for factor in factors:
+            scope, table = factor.scope, factor.table
+            if len(scope) != 2 or not 0 <= scope[0] < scope[1] < len(domains):
+                self._insert(scope, table)
+                continue
+            first, second = scope
+            if table.shape != (domains[first], domains[second]):
+                raise self._misfit(scope, table)
+            values = fixed[first], fixed[second]
+            match values:
+                case None, None:
+                    self._insert_sorted(scope, table)
+                case None, _:
+                    self._insert_sorted((first,), select(table, values, (0,)))
+                case _, None:
+                    self._insert_sorted((second,), select(table, values, (0,)))
+                case _:
+                    self._insert_sorted((), select(table, values, ()))
+
+    def _insert(self, scope: Scope, table: Table) -> None:
+        """Add a table over any variables."""
+        known = range(len(self._domains))
+        fits = all(v in known and self._domains[v] == n for v, n in zip(scope, table.shape, strict=False))
+        if len(scope) != table.ndim or not fits or len(set(scope)) != len(scope):
+            raise self._misfit(scope, table)
+        values = tuple([self._fixed[v] for v in scope])
+        free = [v for v, value in zip(scope, values, strict=True) if value is None]
         order = tuple(sorted(free))
         if order != scope:
             table = self._arithmetic.select(table, values, tuple([free.index(v) for v in order]))
         self._insert_sorted(order, table)
+
+    def _misfit(self, scope: Scope, table: Table) -> PlanError:
+        known = self._domains
+        expected = tuple([known[v] if 0 <= v < len(known) else -1 for v in scope])
+        return PlanError(
+            f"a factor over variables {scope} has a table of shape {table.shape}; "
+            f"their domains are {expected}"
+        )
 
     def _insert_sorted(self, scope: Scope, table: Table) -> None:
         if not scope:
@@ -237,14 +269,15 @@ class _FactorGraph:
 
     def solve(self, table_limit: int) -> Elimination:
         domains = self._domains
+        count = len(domains)
         sizes = self._connect()
-        heap = [(size, variable) for variable, size in enumerate(sizes) if variable not in self._fixed]
+        done = [value is not None for value in self._fixed]
+        heap = [size * count + variable for variable, size in enumerate(sizes) if not done[variable]]
         heapq.heapify(heap)
-        done = [variable in self._fixed for variable in range(len(domains))]
         eliminated: list[tuple[int, dict[Scope, Table]]] = []
         largest = 0
         while heap:
-            size, variable = heapq.heappop(heap)
+            size, variable = divmod(heapq.heappop(heap), count)
             if done[variable] or size != sizes[variable]:
                 continue
             done[variable] = True
@@ -254,11 +287,13 @@ class _FactorGraph:
             largest = max(largest, entries)
             tables = self._tables[variable]
             eliminated.append((variable, tables))
-            message = self._message(variable, tables) if tables else None
-            for changed in self._remove(variable, sizes):
-                heapq.heappush(heap, (sizes[changed], changed))
+            around = sorted(self._neighbours[variable])
+            message = self._message(variable, tables, around) if tables else None
+            self._remove(variable, around, sizes)
+            for changed in around:
+                heapq.heappush(heap, sizes[changed] * count + changed)
             if message is not None:
-                self._insert_sorted(*message)
+                self._insert_sorted(tuple(around), message)
         optimum = 0 if self._constant is None else self._constant.item()
         return Elimination(optimum, self._read_back(eliminated), largest)
 
@@ -277,46 +312,59 @@ class _FactorGraph:
             sizes.append(size)
         return sizes
 
-    def _message(self, variable: int, tables: Mapping[Scope, Table]) -> tuple[Scope, Table]:
-        """What eliminating a variable from some tables leaves: one over the other variables, ascending."""
-        domains = self._domains
-        scope = tuple(sorted(set().union(*tables)))
-        parts = [
-            (table, tuple([domains[v] if v in part else 1 for v in scope])) for part, table in tables.items()
-        ]
-        axis = scope.index(variable)
-        return scope[:axis] + scope[axis + 1 :], self._arithmetic.eliminate(parts, axis)
+    def _message(self, variable: int, tables: Mapping[Scope, Table], around: Sequence[int]) -> Table:
+        """What eliminating a variable from its tables leaves: one over its neighbours, ascending."""
+        axis = bisect_left(around, variable)
+        axes = {other: place + (place >= axis) for place, other in enumerate(around)}
+        axes[variable] = axis
+        parts = [(table, tuple([axes[v] for v in scope])) for scope, table in tables.items()]
+        return self._arithmetic.eliminate(parts, axis)
 
-    def _remove(self, variable: int, sizes: list[int]) -> Scope:
+    def _remove(self, variable: int, around: Sequence[int], sizes: list[int]) -> None:
         """Take a variable out, connect its neighbours, and update their table sizes."""
-        domains, neighbours = self._domains, self._neighbours
-        around = neighbours[variable]
-        for scope in self._tables[variable]:
+        domains, neighbours, tables = self._domains, self._neighbours, self._tables
+        for scope in tables[variable]:
             for other in scope:
                 if other != variable:
-                    del self._tables[other][scope]
-        self._tables[variable] = {}
+                    del tables[other][scope]
+        tables[variable] = {}
+        domain = domains[variable]
         for other in around:
             own = neighbours[other]
             own.discard(variable)
-            sizes[other] //= domains[variable]
+            sizes[other] //= domain
             for third in around:
                 if third != other and third not in own:
                     own.add(third)
                     sizes[other] *= domains[third]
-        return tuple(around)
 
     def _read_back(self, eliminated: list[tuple[int, dict[Scope, Table]]]) -> tuple[int, ...]:
-        semiring = self._arithmetic.semiring
-        assignment = [self._fixed.get(variable, 0) for variable in range(len(self._domains))]
+        """Every variable's value, given those of the variables that were eliminated after it."""
+        assignment = [value or 0 for value in self._fixed]
+        known: dict[tuple[tuple[int, tuple[int, ...]], ...], int] = {}
         for variable, tables in reversed(eliminated):
-            vector: Table | None = None
-            for scope, table in tables.items():
-                part = table[tuple([slice(None) if v == variable else assignment[v] for v in scope])]
-                vector = part if vector is None else semiring.multiply(vector, part)
-            if vector is not None:
-                assignment[variable] = semiring.choose(vector)
+            if not tables:
+                continue
+            places = [
+                (table, tuple([-1 if v == variable else assignment[v] for v in scope]))
+                for scope, table in tables.items()
+            ]
+            key = tuple([(id(table), place) for table, place in places])
+            value = known.get(key)
+            if value is None:
+                value = known[key] = self._chosen(places)
+            assignment[variable] = value
         return tuple(assignment)
+
+    def _chosen(self, places: Sequence[tuple[Table, tuple[int, ...]]]) -> int:
+        """The value that tables leave a variable, at a place with -1 on the variable's own axis."""
+        semiring = self._arithmetic.semiring
+        vector: Table | None = None
+        for table, place in places:
+            part = table[tuple([slice(None) if position < 0 else position for position in place])]
+            vector = part if vector is None else semiring.multiply(vector, part)
+        assert vector is not None, "a variable without tables takes value 0"
+        return semiring.choose(vector)
 
     def _too_large(self, variable: int, entries: int, table_limit: int) -> str:
         return (

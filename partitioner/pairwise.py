@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PlanError
-from .elimination import MIN_PLUS, Arithmetic, Factor, Table
+from .elimination import MIN_PLUS, Arithmetic, Factor, Scope, Table
 
 Costs = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -148,13 +148,8 @@ class _Reduction:
             for other, table in tables.items():
                 self._add(other, self._arithmetic.select(table, (0, None), (0,)))
             return
-        count = len(tables)
-        extent = self._domains[variable]
-        parts = [] if own is None else [(own, (extent,) + (1,) * count)]
-        for axis, table in enumerate(tables.values()):
-            shape = [extent] + [1] * count
-            shape[1 + axis] = table.shape[1]
-            parts.append((table, tuple(shape)))
+        parts: list[tuple[Table, Scope]] = [] if own is None else [(own, (0,))]
+        parts += [(table, (0, 1 + axis)) for axis, table in enumerate(tables.values())]
         if not parts:
             return
         message = self._arithmetic.eliminate(parts, 0)
