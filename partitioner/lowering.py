@@ -9,6 +9,7 @@ its own, from which all owners fetch or reduce.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,13 +26,14 @@ from ..dataflow.partitioned import (
     Program,
     Reduce,
 )
-from .cover import elements
-from .movement import Assembly, Movements, OperatorRegions
+from ..garbage import garbage_left
+from .movement import Assembly, Fetches, Movements, OperatorRegions, WorkerRegions
 from .plan import Plan
 
 NO_BUFFER = -1
 
 
+@garbage_left()
 def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
     """Make the programs that run `graph` as `plan` says.
 
@@ -53,7 +55,7 @@ class _Lowering:
         self._movements = Movements(plan.factors)
         self._buffers: list[list[Buffer]] = [[] for _ in self._workers]
         self._instructions: list[list[Instruction]] = [[] for _ in self._workers]
-        self._layouts = [plan.layouts[tensor.name] for tensor in graph.tensors]
+        self._owned = [self._movements.layout(plan.layouts[tensor.name]) for tensor in graph.tensors]
         self._itemsize = [np.dtype(tensor.dtype).itemsize for tensor in graph.tensors]
         self._planned_bytes = 0
         self._shards: list[tuple[int, ...]] = []
@@ -73,58 +75,71 @@ class _Lowering:
     def add(self, operation: Operation) -> None:
         """Append one operation to every worker's list: fetch, compute, collect."""
         operator = self._movements.operator(operation.bound, self._plan.strategies[operation.name])
-        computes = [self._fetch_inputs(operation, operator, w) for w in self._workers]
+        names = operation.bound.description.tensor_names
+        reads = [
+            self._read(operator.inputs.get(name), tensor)
+            for name, tensor in zip(names, operation.inputs, strict=True)
+        ]
+        computes = [self._fetch_inputs(operation.index, reads, w) for w in self._workers]
         produced = [
             self._output_buffers(operation, operator, tensor, output, computes)
             for output, tensor in enumerate(operation.outputs)
         ]
-        names = operation.bound.description.tensor_names
         for w in self._workers:
             self._instructions[w].append(
                 Compute(
                     operation.index,
                     operator.boxes[w],
                     computes[w],
-                    tuple(operator.inputs[name][w] if name in operator.inputs else None for name in names),
-                    tuple(buffers[w] for buffers in produced),
+                    tuple([None if read is None else read.needed.regions[w] for read in reads]),
+                    tuple([buffers[w] for buffers in produced]),
                 )
             )
         for output, tensor in enumerate(operation.outputs):
             self._collect(operation, operator, tensor, output, produced[output])
 
+    def _read(self, needed: WorkerRegions | None, tensor: int) -> _Read | None:
+        if needed is None:
+            return None
+        return _Read(tensor, needed, self._movements.fetches(needed, self._owned[tensor]))
+
     def _make_shards(self, tensor: int) -> tuple[int, ...]:
+        owned = self._owned[tensor]
         return tuple(
-            self._buffer(w, tensor, region, BufferKind.SHARD) if elements(region) else NO_BUFFER
-            for w, region in enumerate(self._movements.layout(self._layouts[tensor]))
+            [
+                self._buffer(w, tensor, owned, BufferKind.SHARD) if owned.elements[w] else NO_BUFFER
+                for w in self._workers
+            ]
         )
 
-    def _buffer(self, worker: int, tensor: int, region: Region, kind: BufferKind) -> int:
+    def _buffer(self, worker: int, tensor: int, held: WorkerRegions, kind: BufferKind) -> int:
         buffers = self._buffers[worker]
         index = len(buffers)
-        buffers.append(Buffer(index, tensor, region, kind, elements(region) * self._itemsize[tensor]))
+        nbytes = held.elements[worker] * self._itemsize[tensor]
+        buffers.append(Buffer(index, tensor, held.regions[worker], kind, nbytes))
         return index
 
     def _fetch_inputs(
-        self, operation: Operation, operator: OperatorRegions, worker: int
+        self, operation: int, reads: Sequence[_Read | None], worker: int
     ) -> tuple[int | None, ...]:
         """The buffer of every input, after fetching those that are not in the worker's shards."""
         inputs: list[int | None] = []
         fetched: dict[tuple[int, Region], int] = {}
-        for name, tensor in zip(operation.bound.description.tensor_names, operation.inputs, strict=True):
-            if name not in operator.inputs:
+        for read in reads:
+            if read is None:
                 inputs.append(None)
                 continue
-            assembly = self._movements.fetches(operator, name, self._layouts[tensor])[worker]
+            tensor, assembly = read.tensor, read.fetches[worker]
             if assembly is None:
                 inputs.append(self._shards[tensor][worker])
                 continue
-            region = operator.inputs[name][worker]
+            region = read.needed.regions[worker]
             buffer = fetched.get((tensor, region))
             if buffer is None:
-                buffer = self._buffer(worker, tensor, region, BufferKind.FETCHED)
+                buffer = self._buffer(worker, tensor, read.needed, BufferKind.FETCHED)
                 fetched[tensor, region] = buffer
                 pieces = self._pieces(assembly, tensor, self._shards[tensor])
-                self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces))
+                self._instructions[worker].append(MultiFetch(operation, buffer, pieces))
             inputs.append(buffer)
         return tuple(inputs)
 
@@ -141,30 +156,32 @@ class _Lowering:
         A shard that the operation also reads may be overwritten only where it is read element by element,
         at the index that is written.
         """
-        owned = self._movements.layout(self._layouts[tensor])
+        owned, made = self._owned[tensor], operator.outputs[output]
         names = operation.bound.description.tensor_names
         elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
         buffers = []
-        for w, region in enumerate(operator.outputs[output]):
-            shard = self._shards[tensor][w]
+        for w, shard in enumerate(self._shards[tensor]):
             direct = (
                 operator.reducer is None
                 and shard != NO_BUFFER
-                and region == owned[w]
-                and all(computes[w][position] != shard for position in elsewhere)
+                and made.regions[w] == owned.regions[w]
+                and not any([computes[w][position] == shard for position in elsewhere])
             )
-            buffers.append(shard if direct else self._buffer(w, tensor, region, BufferKind.PARTIAL))
+            buffers.append(shard if direct else self._buffer(w, tensor, made, BufferKind.PARTIAL))
         return buffers
 
     def _collect(
         self, operation: Operation, operator: OperatorRegions, tensor: int, output: int, produced: list[int]
     ) -> None:
         """Assemble or reduce every owner's shard from what the workers computed."""
-        collections = self._movements.collections(operator, output, self._layouts[tensor])
-        for w, shard in enumerate(self._shards[tensor]):
+        shards = self._shards[tensor]
+        if tuple(produced) == shards:
+            return
+        collections = self._movements.collections(operator, output, self._owned[tensor])
+        for w, shard in enumerate(shards):
             if shard == NO_BUFFER or shard == produced[w]:
                 continue
-            parts = tuple(self._pieces(part, tensor, produced) for part in collections[w])
+            parts = tuple([self._pieces(part, tensor, produced) for part in collections[w]])
             self._instructions[w].append(
                 MultiFetch(operation.index, shard, parts[0])
                 if operator.reducer is None
@@ -175,3 +192,12 @@ class _Lowering:
         """The parts in the buffers where the workers hold the tensor, counted as planned."""
         self._planned_bytes += assembly.fetched_elements * self._itemsize[tensor]
         return tuple([Piece(source, buffers[source], region) for source, region in assembly.parts])
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """An input of an operation: what the workers need of a tensor, and what they fetch of it."""
+
+    tensor: int
+    needed: WorkerRegions
+    fetches: Fetches

@@ -18,6 +18,14 @@ from .tables import Strategies, operator_choices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WorkerRegions:
+    """A region of one tensor per worker, and how many elements each has. Compared by identity."""
+
+    regions: tuple[Region, ...]
+    elements: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OperatorRegions:
     """One operator split by one sequence of strategies: everything per worker.
 
@@ -27,8 +35,8 @@ class OperatorRegions:
 
     bound: Bound
     boxes: tuple[Region, ...]
-    inputs: dict[str, tuple[Region, ...]]
-    outputs: tuple[tuple[Region, ...], ...]
+    inputs: dict[str, WorkerRegions]
+    outputs: tuple[WorkerRegions, ...]
     terms: int
     term: tuple[int, ...]
     reducer: AnyReducer | None
@@ -42,17 +50,20 @@ class Assembly:
     fetched_elements: int
 
 
+Fetches = tuple[Assembly | None, ...]
+Collections = tuple[tuple[Assembly, ...], ...]
+
+
 class Movements:
-    """Regions and movements for plans with one sequence of factors."""
+    """Regions and movements for plans with one sequence of factors. Equal regions are one object."""
 
     def __init__(self, factors: tuple[int, ...]) -> None:
         self._factors = factors
+        self._known: dict[tuple[Region, ...], WorkerRegions] = {}
         self._operators: dict[tuple[Bound, Strategies], OperatorRegions] = {}
-        self._layouts: dict[SplitLayout, tuple[Region, ...]] = {}
-        self._fetches: dict[tuple[OperatorRegions, str, SplitLayout], tuple[Assembly | None, ...]] = {}
-        self._collections: dict[
-            tuple[OperatorRegions, int, SplitLayout], tuple[tuple[Assembly, ...], ...]
-        ] = {}
+        self._layouts: dict[SplitLayout, WorkerRegions] = {}
+        self._fetches: dict[tuple[WorkerRegions, WorkerRegions], Fetches] = {}
+        self._collections: dict[tuple[WorkerRegions, tuple[int, ...], WorkerRegions], Collections] = {}
 
     def operator(self, bound: Bound, strategies: Strategies) -> OperatorRegions:
         found = self._operators.get((bound, strategies))
@@ -60,9 +71,9 @@ class Movements:
             choices = operator_choices(bound, [strategies], self._factors)
             found = OperatorRegions(
                 bound,
-                _regions(choices.boxes[0]),
-                {name: _regions(boxes[0]) for name, boxes in choices.inputs.items()},
-                tuple(_regions(boxes[0]) for boxes in choices.outputs),
+                tuple(to_region(box) for box in choices.boxes[0]),
+                {name: self._regions(boxes[0]) for name, boxes in choices.inputs.items()},
+                tuple(self._regions(boxes[0]) for boxes in choices.outputs),
                 int(choices.terms[0]),
                 tuple(choices.term[0].tolist()),
                 _reducer(bound, strategies),
@@ -70,48 +81,50 @@ class Movements:
             self._operators[bound, strategies] = found
         return found
 
-    def layout(self, layout: SplitLayout) -> tuple[Region, ...]:
+    def layout(self, layout: SplitLayout) -> WorkerRegions:
         """The region that each worker owns."""
         found = self._layouts.get(layout)
         if found is None:
-            found = self._layouts[layout] = _regions(layout.regions)
+            found = self._layouts[layout] = self._regions(layout.regions)
         return found
 
-    def fetches(
-        self, operator: OperatorRegions, name: str, layout: SplitLayout
-    ) -> tuple[Assembly | None, ...]:
-        """Per worker the assembly of an input, or None where its own shard holds all it needs."""
-        key = (operator, name, layout)
-        found = self._fetches.get(key)
+    def fetches(self, needed: WorkerRegions, owned: WorkerRegions) -> Fetches:
+        """Per worker the assembly of what it needs, or None where its own shard holds all of it."""
+        found = self._fetches.get((needed, owned))
         if found is None:
-            owned = self.layout(layout)
-            found = self._fetches[key] = tuple(
-                None if elements(owned[w]) and contains(owned[w], needed) else _assembly(needed, owned, w)
-                for w, needed in enumerate(operator.inputs[name])
+            found = self._fetches[needed, owned] = tuple(
+                None if count and contains(mine, region) else _assembly(region, owned.regions, w)
+                for w, (region, mine, count) in enumerate(
+                    zip(needed.regions, owned.regions, owned.elements, strict=True)
+                )
             )
         return found
 
-    def collections(
-        self, operator: OperatorRegions, output: int, layout: SplitLayout
-    ) -> tuple[tuple[Assembly, ...], ...]:
+    def collections(self, operator: OperatorRegions, output: int, owned: WorkerRegions) -> Collections:
         """Per worker and term the assembly of the region of an output that it owns."""
-        key = (operator, output, layout)
+        produced = operator.outputs[output]
+        key = (produced, operator.term, owned)
         found = self._collections.get(key)
         if found is None:
-            produced = operator.outputs[output]
             by_term = [
-                [r if term == mine else None for r, mine in zip(produced, operator.term, strict=True)]
+                [
+                    region if term == mine else None
+                    for region, mine in zip(produced.regions, operator.term, strict=True)
+                ]
                 for term in range(operator.terms)
             ]
             found = self._collections[key] = tuple(
-                tuple(_assembly(owned, held, w) for held in by_term) if elements(owned) else ()
-                for w, owned in enumerate(self.layout(layout))
+                tuple(_assembly(region, held, w) for held in by_term) if count else ()
+                for w, (region, count) in enumerate(zip(owned.regions, owned.elements, strict=True))
             )
         return found
 
-
-def _regions(boxes: Boxes) -> tuple[Region, ...]:
-    return tuple(to_region(box) for box in boxes)
+    def _regions(self, boxes: Boxes) -> WorkerRegions:
+        regions = tuple(to_region(box) for box in boxes)
+        found = self._known.get(regions)
+        if found is None:
+            found = self._known[regions] = WorkerRegions(regions, tuple(map(elements, regions)))
+        return found
 
 
 def _assembly(target: Region, held: tuple[Region, ...] | list[Region | None], reader: int) -> Assembly:
