@@ -165,7 +165,7 @@ class _Lowering:
                 operator.reducer is None
                 and shard != NO_BUFFER
                 and made.regions[w] == owned.regions[w]
-                and not any([computes[w][position] == shard for position in elsewhere])
+                and all(computes[w][position] != shard for position in elsewhere)
             )
             buffers.append(shard if direct else self._buffer(w, tensor, made, BufferKind.PARTIAL))
         return buffers

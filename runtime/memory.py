@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..dataflow.graph import Graph
 from ..dataflow.partitioned import BufferKind, Compute, PartitionedGraph
 from ..display import Shown
 from ..errors import PlanError
+from ..operators.bound import BoundOperator
 from .offsets import ALIGNMENT_BYTES, live_sizes, place
-from .timeline import TICKS_PER_OPERATION, lasting_buffers, reads, ticks, writes
+from .timeline import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
 
 Ticks = npt.NDArray[np.int64]
 LARGEST_COUNT = 10
@@ -112,8 +114,10 @@ def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
         own_births, own_deaths = births[worker], deaths[worker]
         for now, instruction in zip(ticks(program), program.instructions, strict=True):
             for buffer in writes(instruction):
-                own_births[buffer] = min(own_births[buffer], now)
-                own_deaths[buffer] = max(own_deaths[buffer], now)
+                if own_births[buffer] > now:
+                    own_births[buffer] = now
+                if own_deaths[buffer] < now:
+                    own_deaths[buffer] = now
             for owner, buffer in reads(worker, instruction):
                 if deaths[owner][buffer] < now:
                     deaths[owner][buffer] = now
@@ -149,27 +153,24 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
     index that is written, and that nobody, on any worker, uses after that computation.
     """
     hosts = [list(range(len(program.buffers))) for program in partitioned.programs]
+    places = _places_in_place(partitioned.graph)
     for worker, program in enumerate(partitioned.programs):
         births, deaths = lifetimes.births[worker].tolist(), lifetimes.deaths[worker].tolist()
-        for now, instruction in zip(ticks(program), program.instructions, strict=True):
-            if not isinstance(instruction, Compute):
+        for instruction in program.instructions:
+            if not isinstance(instruction, Compute) or not places[instruction.operation]:
                 continue
-            bound = partitioned.graph.operations[instruction.operation].bound
-            names = bound.description.tensor_names
-            elsewhere = {
-                buffer
-                for buffer, name in zip(instruction.inputs, names, strict=True)
-                if name not in bound.in_place
-            }
+            now, inputs = tick(program, instruction), instruction.inputs
+            here = places[instruction.operation]
+            elsewhere = [buffer for place, buffer in enumerate(inputs) if place not in here]
             dying = [
                 buffer
-                for buffer in dict.fromkeys(instruction.inputs)
+                for buffer in dict.fromkeys([inputs[place] for place in here])
                 if buffer is not None
-                and buffer not in elsewhere
                 and births[buffer] < now
                 and deaths[buffer] == now
+                and buffer not in elsewhere
             ]
-            for output in instruction.outputs:
+            for output in instruction.outputs if dying else ():
                 if births[output] != now:
                     continue
                 host = next((b for b in dying if _same_form(partitioned, worker, b, output)), None)
@@ -179,10 +180,21 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
     return hosts
 
 
+def _places_in_place(graph: Graph) -> list[tuple[int, ...]]:
+    """By operation the places of the inputs that are read at the index that is written alone."""
+    known: dict[BoundOperator, tuple[int, ...]] = {}
+    for operation in graph.operations:
+        bound = operation.bound
+        if bound not in known:
+            names = bound.description.tensor_names
+            known[bound] = tuple(place for place, name in enumerate(names) if name in bound.in_place)
+    return [known[operation.bound] for operation in graph.operations]
+
+
 def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: int) -> bool:
     """Whether two buffers hold the same region with elements of one type."""
-    a, b = (partitioned.programs[worker].buffers[index] for index in (first, second))
-    tensors = partitioned.graph.tensors
+    buffers, tensors = partitioned.programs[worker].buffers, partitioned.graph.tensors
+    a, b = buffers[first], buffers[second]
     return a.region == b.region and tensors[a.tensor].dtype == tensors[b.tensor].dtype
 
 

@@ -53,7 +53,10 @@ def in_order_of_time(sizes: Integers, births: Integers, deaths: Integers) -> tup
             _free(gaps, offsets[next_dead], offsets[next_dead] + size_of[next_dead])
             next_dead = next(dying)
         size = size_of[index]
-        length, place = min((end - start, i) for i, (start, end) in enumerate(gaps) if end - start >= size)
+        length, place = 2 * _UNLIMITED, -1
+        for position, (start, end) in enumerate(gaps):
+            if size <= end - start < length:
+                length, place = end - start, position
         start, end = gaps[place]
         offsets[index] = start
         arena = max(arena, start + size)

@@ -6,7 +6,6 @@ computations, the collection of its outputs. These are the control dependencies 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import IntEnum
 from itertools import pairwise
 from typing import assert_never
@@ -35,11 +34,11 @@ TICKS_PER_OPERATION = len(Position)
 def tick(program: Program, instruction: Instruction) -> int:
     """The clock's value when `instruction` runs."""
     match instruction:
+        case Compute():
+            position = Position.COMPUTE
         case MultiFetch():
             fetches = program.buffers[instruction.target].kind is BufferKind.FETCHED
             position = Position.FETCH if fetches else Position.COLLECT
-        case Compute():
-            position = Position.COMPUTE
         case Reduce():
             position = Position.COLLECT
         case _:
@@ -61,20 +60,15 @@ def ticks(program: Program) -> list[int]:
     return values
 
 
-def reads(worker: int, instruction: Instruction) -> Iterator[tuple[int, int]]:
+def reads(worker: int, instruction: Instruction) -> list[tuple[int, int]]:
     """The buffers that an instruction of `worker` reads, as (worker, buffer)."""
     match instruction:
-        case MultiFetch(pieces=pieces):
-            for piece in pieces:
-                yield piece.worker, piece.buffer
         case Compute(inputs=inputs):
-            for buffer in inputs:
-                if buffer is not None:
-                    yield worker, buffer
+            return [(worker, buffer) for buffer in inputs if buffer is not None]
+        case MultiFetch(pieces=pieces):
+            return [(piece.worker, piece.buffer) for piece in pieces]
         case Reduce(parts=parts):
-            for part in parts:
-                for piece in part:
-                    yield piece.worker, piece.buffer
+            return [(piece.worker, piece.buffer) for part in parts for piece in part]
         case _:
             assert_never(instruction)
 
@@ -82,10 +76,10 @@ def reads(worker: int, instruction: Instruction) -> Iterator[tuple[int, int]]:
 def writes(instruction: Instruction) -> tuple[int, ...]:
     """The buffers that an instruction writes, all of its own worker."""
     match instruction:
-        case MultiFetch() | Reduce():
-            return (instruction.target,)
         case Compute():
             return instruction.outputs
+        case MultiFetch() | Reduce():
+            return (instruction.target,)
         case _:
             assert_never(instruction)
 
