@@ -58,6 +58,12 @@ class Bound(Shown):
         return region.whole(tuple(self.extents.values()))
 
     @cached_property
+    def read_places(self) -> tuple[tuple[int, str], ...]:
+        """The tensors of which elements are read, with their places among the description's tensors."""
+        names = self.description.tensor_names
+        return tuple((place, name) for place, name in enumerate(names) if name in self.reads)
+
+    @cached_property
     def splits(self) -> Mapping[str, Split]:
         """Variables that can be split for these shapes, in order."""
         return {

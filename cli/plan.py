@@ -165,7 +165,6 @@ def _print(
     model: Model, graph: Graph, found: Plan, request: Request, as_json: bool
 ) -> tuple[dict[str, Any], MemoryPlan]:
     from ..partitioner import lower, partition
-    from ..reports import plan as report
     from ..runtime.memory import plan_memory
 
     programs = lower(graph, found)
@@ -184,6 +183,8 @@ def _print(
     if as_json:
         click.echo(json.dumps(facts))
     else:
+        from ..reports import plan as report
+
         report.show(graph, found, facts, memory)
     return facts, memory
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from ..operators.bound import BoundOperator
 
@@ -66,7 +67,7 @@ class Operation:
     tie: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graph:
     """Operations in a valid execution order. `outputs` are the tensors a user reads after an iteration."""
 
@@ -74,6 +75,13 @@ class Graph:
     tensors: tuple[Tensor, ...]
     operations: tuple[Operation, ...]
     outputs: tuple[int, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """See `fingerprint.fingerprint`; computed once."""
+        from .fingerprint import fingerprint
+
+        return fingerprint(self)
 
     def learns(self, operation: Operation) -> bool:
         """Whether an operation overwrites a parameter or the optimizer's state."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..analyzer.analysis import analyze
 from ..analyzer.bound import Bound
 from ..analyzer.region import Shape, to_region
 from ..analyzer.shapes import checked_shapes
@@ -25,10 +25,9 @@ class BoundOperator(Bound):
 
     def __init__(self, stage: Stage, shapes: Mapping[str, Shape]) -> None:
         """`shapes` has exactly the tensors of the stage. Raises ShapeError where they do not fit."""
-        analysis = analyze(stage.description)
+        analysis = stage.analysis
         super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
         self.stage = stage
-        self._has_parts = has_parts(stage.description)
 
     def prepare(self, call: KernelCall) -> Callable[[], None]:
         """The function that computes one box of this operator, called once per iteration."""
@@ -41,6 +40,10 @@ class BoundOperator(Bound):
             return self.stage.kernel(call)
         functions = {**self.stage.opaques, **opaque}
         return compute_by_parts(call, functions) if self._has_parts else derive(call)
+
+    @cached_property
+    def _has_parts(self) -> bool:
+        return has_parts(self.description)
 
     def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """The outputs from the description alone; `opaque` adds to the functions that the stage brings."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any
 
 from ..analyzer.adjoint import adjoint
+from ..analyzer.analysis import Analysis, analyze
 from ..analyzer.region import Shape
 from ..errors import ShapeError
 from ..tdl import ast
@@ -22,7 +23,7 @@ from .kernel import Kernel
 NO_KERNELS: Mapping[str, Kernel] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """One operator of the graph.
 
@@ -48,6 +49,11 @@ class Stage:
     def inputs(self) -> tuple[str, ...]:
         """Names of the tensors it takes: arguments, auxiliary states, or what earlier stages produce."""
         return self.description.tensor_names
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What follows from the description for all shapes."""
+        return analyze(self.description)
 
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
         """The stage for concrete input shapes; equal shapes give the same object.

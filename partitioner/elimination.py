@@ -19,7 +19,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,7 @@ def _first_minimum(vector: Table) -> int:
 MIN_PLUS = Semiring(np.add, _minimum, _first_minimum)
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(NamedTuple):
     """A table `[domain of scope[0], domain of scope[1], ...]` over distinct variables."""
 
     scope: Scope
@@ -215,7 +214,7 @@ class _FactorGraph:
         """Add factors from outside: fix what is fixed and sort their scopes. Most are over pairs in order."""
         domains, fixed, select = self._domains, self._fixed, self._arithmetic.select
         for factor in factors:
-            scope, table = factor.scope, factor.table
+            scope, table = factor
             if len(scope) != 2 or not 0 <= scope[0] < scope[1] < len(domains):
                 self._insert(scope, table)
                 continue

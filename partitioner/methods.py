@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
 from ..errors import PlanError
@@ -140,7 +139,7 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
         assert timed == solution.cost_bytes, "the search and the recount disagree"
         bound = min(recursion_bound(replace(network, objective=None), factors), totals[-1])
     return Plan(
-        fingerprint=fingerprint(graph),
+        fingerprint=graph.fingerprint,
         workers=workers,
         factors=factors,
         method=method,

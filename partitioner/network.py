@@ -62,21 +62,22 @@ class Network:
     def links(self) -> tuple[Link, ...]:
         """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""
         weights: Counter[tuple[int, int, Source]] = Counter()
+        itemsizes = [np.dtype(tensor.dtype).itemsize for tensor in self.graph.tensors]
         for operation in self.graph.operations:
+            number = self.operation_class[operation.index]
             for tensor, source in touched(operation):
-                itemsize = np.dtype(self.graph.tensors[tensor].dtype).itemsize
-                weights[self.operation_class[operation.index], self.tensor_class[tensor], source] += itemsize
+                weights[number, self.tensor_class[tensor], source] += itemsizes[tensor]
         return tuple(Link(*key, weight) for key, weight in weights.items())
 
 
 def touched(operation: Operation) -> list[tuple[int, Source]]:
     """The tensors an operation reads, each once with all its parameters, and the tensors it produces."""
-    bound = operation.bound
+    inputs = operation.inputs
     reads: dict[int, tuple[str, ...]] = {}
-    for name, tensor in zip(bound.description.tensor_names, operation.inputs, strict=True):
-        if name in bound.reads:
-            reads[tensor] = (*reads.get(tensor, ()), name)
-    return [*reads.items(), *((tensor, output) for output, tensor in enumerate(operation.outputs))]
+    for place, name in operation.bound.read_places:
+        tensor = inputs[place]
+        reads[tensor] = (*reads.get(tensor, ()), name)
+    return [*reads.items(), *[(tensor, output) for output, tensor in enumerate(operation.outputs)]]
 
 
 def build_network(graph: Graph) -> Network:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from ..dataflow.fingerprint import fingerprint
 from ..dataflow.graph import Graph
 from ..display import Shown
 from ..errors import PlanError
@@ -84,7 +83,7 @@ class Plan(Shown):
         """Raise PlanError unless names and fingerprint are those of `graph`."""
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
-        actual = fingerprint(graph)
+        actual = graph.fingerprint
         if actual != self.fingerprint:
             raise PlanError(
                 f"the plan was made for a graph with fingerprint {self.fingerprint[:16]}, this graph "

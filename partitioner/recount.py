@@ -69,6 +69,8 @@ def count_bytes(
 
     After some steps each of the groups that they leave counts as one worker.
     """
+    if not factors:
+        return [0]
     elements = _Elements(factors)
     tensors = []
     for tensor in graph.tensors:

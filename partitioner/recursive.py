@@ -165,12 +165,10 @@ def factor_graph(
     """
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
+    cost = tables.bytes if network.objective is None else network.objective.table
     factors = [
-        Factor(
-            (link.operator, count + link.tensor),
-            link_costs(network, tables, link, operators[link.operator], tensors[link.tensor]),
-        )
-        for link in network.links
+        Factor((operator, count + tensor), cost(operators[operator], tensors[tensor], source, weight))
+        for operator, tensor, source, weight in network.links
     ]
     restrictions = network.restrictions
     if restrictions:

@@ -8,7 +8,7 @@ replicates.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -155,7 +155,7 @@ class Restrictions:
             for axis, variable in enumerate(factor.scope):
                 if variable in barred:
                     table = table + price * np.expand_dims(barred.pop(variable), 1 - axis)
-            priced.append(factor if table is factor.table else replace(factor, table=table))
+            priced.append(factor if table is factor.table else factor._replace(table=table))
         return priced
 
 

@@ -59,6 +59,8 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 def children(node: Node) -> tuple[Node, ...]:
     """A node's direct children in the order of the text."""
     match node:
+        case Variable() | Number() | Extent():  # the most frequent, found soonest
+            return ()
         case Binary(left=left, right=right):
             return (left, right)
         case Element(indices=indices):
