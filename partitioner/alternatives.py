@@ -15,7 +15,6 @@ import numpy as np
 
 from ..analyzer.bound import Bound
 from ..dataflow.graph import Phase, Role
-from .elimination import eliminate
 from .network import Link, Network
 from .optimum import least_cost
 from .recursive import (
@@ -28,7 +27,7 @@ from .recursive import (
     steps_of,
 )
 from .sequences import Label, all_sequences
-from .solution import Solution, assigned
+from .solution import Solution, assigned, too_wide
 from .tables import (
     Dimensions,
     KeepDimensions,
@@ -83,15 +82,18 @@ def data_parallel(network: Network, workers: int) -> Solution:
 def equal_chop(network: Network, workers: int) -> Solution:
     """EqualChop: every tensor along one dimension only, over all workers; the best of these plans.
 
-    Where no dimension has as many values as there are workers, as few dimensions as possible.
+    Where no dimension has as many values as there are workers, as few dimensions as possible. Where that is
+    too wide to be eliminated, a good plan with a bound, and the plan says so.
     """
     factors = steps_of(network, workers)
     tables = Tables(factors)
     operators, tensors = _chops(network, factors)
-    solved = eliminate(*factor_graph(network, tables, operators, tensors))
-    return _bounded(
-        network, assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.optimum)
-    )
+    solved = least_cost(*factor_graph(network, tables, operators, tensors))
+    plan = assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.cost)
+    if solved.too_wide is not None:
+        proven = solved.lower_bound if network.objective is None else None
+        plan = replace(plan, unproven=(too_wide(None, solved.too_wide, proven),))
+    return _bounded(network, plan)
 
 
 def spartan(network: Network, workers: int) -> Solution:

@@ -160,9 +160,9 @@ def _source(value: object) -> Source:
 def _unproven(value: object, steps: int, place: str) -> UnprovenStep:
     entry = _object(value, place)
     _expect_keys(entry, ("step", "table_entries", "lower_bound_bytes"), place)
-    bound = entry["lower_bound_bytes"]
+    step, bound = entry["step"], entry["lower_bound_bytes"]
     return UnprovenStep(
-        _number(entry["step"], f"{place}.step", 0, steps - 1),
+        None if step is None else _number(step, f"{place}.step", 0, steps - 1),
         _number(entry["table_entries"], f"{place}.table_entries", 1, ENTRIES_COUNTED),
         None if bound is None else _number(bound, f"{place}.lower_bound_bytes", -(1 << 62), 1 << 62),
     )

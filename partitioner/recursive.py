@@ -16,7 +16,7 @@ from .elimination import MIN_PLUS, Arithmetic, Factor
 from .lower_bound import first_step_bound
 from .network import Link, Network
 from .optimum import Optimum, least_cost
-from .solution import ENTRIES_COUNTED, Solution, UnprovenStep, assigned
+from .solution import Solution, assigned, too_wide
 from .tables import (
     KeepDimensions,
     KeepVariables,
@@ -77,7 +77,7 @@ def next_plan(
     unproven = plan.unproven
     if solved.too_wide is not None:
         proven = solved.lower_bound - plan.cost_bytes if network.objective is None else None
-        unproven += (UnprovenStep(step, min(solved.too_wide, ENTRIES_COUNTED), proven),)
+        unproven += (too_wide(step, solved.too_wide, proven),)
     return assigned(
         plan.factors,
         operators,

@@ -9,18 +9,22 @@ two steps nests in their order only. The bytes fall with every move, so this end
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from . import elimination
 from .dominance import Dominance
 from .elimination import MIN_PLUS, Arithmetic, WidthError, eliminate
 from .network import Network
 from .recursive import factor_graph, recursive
-from .solution import Solution, assigned, unbounded
+from .solution import Solution, assigned, too_wide, unbounded
 from .tables import Tables
 
 
 def refine(network: Network, workers: int) -> Solution:
     """The recursive plan, improved until no move improves it. Never worse than the recursive plan.
 
-    Where a neighbourhood is too densely connected to be searched exactly, the plan so far is returned.
+    Where a neighbourhood is too densely connected to be searched exactly, the plan so far is returned and
+    says so.
     """
     plan = recursive(network, workers)
     if len(plan.factors) < 2:
@@ -30,8 +34,8 @@ def refine(network: Network, workers: int) -> Solution:
         while True:
             try:
                 better = search.best_near(plan, reorder)
-            except WidthError:
-                return plan
+            except WidthError as error:
+                return replace(plan, unproven=(*plan.unproven, too_wide(None, error.entries, None)))
             if better.cost_bytes >= plan.cost_bytes:
                 break
             plan = better
@@ -59,7 +63,12 @@ class _Search:
             for shape, sequence in zip(network.shapes, plan.dimensions, strict=True)
         ]
         pruned = self._dominance.prune(*factor_graph(network, tables, operators, tensors))
-        solved = eliminate(pruned.domains, pruned.factors, arithmetic=self._arithmetic)
+        solved = eliminate(
+            pruned.domains,
+            pruned.factors,
+            arithmetic=self._arithmetic,
+            table_limit=elimination.TABLE_LIMIT,
+        )
         return assigned(
             plan.factors,
             operators,

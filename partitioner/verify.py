@@ -121,19 +121,21 @@ class _PlanCheck:
             )
 
     def _check_unproven(self) -> None:
-        """A step is named once, in order, and what is proven of it is at most what it moves."""
+        """A step is named once, in order, all steps last, and what is proven is at most what they move."""
         plan = self._plan
         numbers = [unproven.step for unproven in plan.unproven]
-        if numbers != sorted(set(numbers) & set(range(len(plan.factors)))):
+        named = [step for step in range(len(plan.factors)) if step in numbers]
+        if numbers != [*named, *([None] if None in numbers else [])]:
             raise PlanError(
                 f"the plan names steps {numbers} as not proven; they must ascend, below {len(plan.factors)}"
             )
         for unproven in plan.unproven:
-            moved, bound = plan.step_cost_bytes[unproven.step], unproven.lower_bound_bytes
+            step, bound = unproven.step, unproven.lower_bound_bytes
+            moved = plan.cost_bytes if step is None else plan.step_cost_bytes[step]
             if bound is not None and bound > moved:
+                what = "all steps" if step is None else f"step {step + 1}"
                 raise PlanError(
-                    f"the plan states a lower bound of {bound} bytes for step {unproven.step + 1}, above the "
-                    f"{moved} that the step moves"
+                    f"the plan states a lower bound of {bound} bytes for {what}, above the {moved} moved"
                 )
 
     def _layout(self, tensor: int, steps: int) -> Boxes:

@@ -44,15 +44,16 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
 def _unproven(plan: Plan) -> Iterator[str]:
     """A line per step whose choices are not proven to be the best."""
     for unproven in plan.unproven:
-        bound = unproven.lower_bound_bytes
-        line = (
-            f"step {unproven.step + 1} is too wide to be solved exactly "
-            f"(table of {unproven.table_entries} entries): "
-        )
-        if bound is None:
-            yield line + "its choices are not proven to be the best"
+        step, bound = unproven.step, unproven.lower_bound_bytes
+        what = "the search over all steps" if step is None else f"step {step + 1}"
+        line = f"{what} is too wide to be solved exactly (table of {unproven.table_entries} entries): "
+        moved = plan.cost_bytes if step is None else plan.step_cost_bytes[step]
+        if bound is not None:
+            yield line + _nearness(moved, bound)
+        elif step is None:
+            yield line + f"'{plan.method}' ended before all its moves were tried, cheaper plans may remain"
         else:
-            yield line + _nearness(plan.step_cost_bytes[unproven.step], bound)
+            yield line + "its choices are not proven to be the best"
 
 
 def _nearness(moved: int, bound: int) -> str:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import tofu
 from tofu.cli import main
 from tofu.errors import PlanError
-from tofu.partitioner import Plan, elimination, optimum, partition
+from tofu.partitioner import Plan, alternatives, elimination, optimum, partition
 from tofu.partitioner.elimination import Factor, WidthError, eliminate
 from tofu.partitioner.gap import Effort
 from tofu.partitioner.optimum import least_cost
@@ -110,12 +110,42 @@ def test_steps_that_are_too_wide_are_recorded(graph, unproven, monkeypatch):
     assert unproven.lower_bound_bytes <= exactly.lower_bound_bytes
 
 
-@pytest.mark.parametrize("method", ["recursive", "refine", "exact", "icml18", "all-row", "data-parallel"])
+@pytest.mark.parametrize(
+    "method", ["recursive", "refine", "exact", "icml18", "all-row", "data-parallel", "equal-chop"]
+)
 def test_every_method_makes_a_plan_that_holds(graph, wide, method):
     plan = partition(graph, 8, method=method)
     plan.verify(graph)
     verify(graph, plan)
     assert plan == partition(graph, 8, method=method)
+
+
+def test_all_steps_as_one_may_be_too_wide(graph, monkeypatch, tmp_path):
+    exactly = partition(graph, 8, method="equal-chop")
+    assert not exactly.unproven
+
+    def nearly(domains, factors):
+        found = least_cost(domains, factors)
+        return dataclasses.replace(found, lower_bound=found.cost - 1, too_wide=99)
+
+    monkeypatch.setattr(alternatives, "least_cost", nearly)
+    found = partition(graph, 8, method="equal-chop")
+    assert found.unproven == (UnprovenStep(None, 99, exactly.cost_bytes - 1),)
+    verify(graph, found)
+    found.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json") == found
+
+
+def test_refining_says_where_it_stops(graph, monkeypatch):
+    recursive = partition(graph, 8)
+    assert not partition(graph, 8, method="refine").unproven
+    monkeypatch.setattr(elimination, "TABLE_LIMIT", 700)
+    plan = partition(graph, 8, method="refine")
+    verify(graph, plan)
+    assert not recursive.unproven
+    assert plan.unproven[-1].step is None
+    assert plan.unproven[-1].table_entries > 700
+    assert plan.unproven[-1].lower_bound_bytes is None
 
 
 def test_plan_files_keep_them(graph, unproven, tmp_path):
@@ -150,7 +180,9 @@ def test_plan_files_are_distrusted(unproven, tmp_path, changed, message):
     [
         ([UnprovenStep(1, 9, 0), UnprovenStep(0, 9, 0)], r"steps \[1, 0\] as not proven"),
         ([UnprovenStep(0, 9, 0), UnprovenStep(0, 9, 0)], r"steps \[0, 0\] as not proven"),
+        ([UnprovenStep(None, 9, 0), UnprovenStep(0, 9, 0)], r"steps \[None, 0\] as not proven"),
         ([UnprovenStep(1, 9, 1 << 60)], "lower bound of 1152921504606846976 bytes for step 2"),
+        ([UnprovenStep(None, 9, 1 << 60)], "lower bound of 1152921504606846976 bytes for all steps"),
     ],
 )
 def test_verify_refuses_what_cannot_be(graph, unproven, steps, message):
@@ -163,5 +195,8 @@ def test_the_command_says_so(wide):
     assert told.exit_code == 0
     assert "step 1 is too wide to be solved exactly (table of " in told.output
     assert "of the bound of" in told.output
+    told = CliRunner().invoke(main, ["plan", "alexnet", "-b", "8", "--method", "refine"])
+    assert "the search over all steps is too wide to be solved exactly (table of " in told.output
+    assert "'refine' ended before all its moves were tried" in told.output
     facts = json.loads(CliRunner().invoke(main, ["plan", "alexnet", "-b", "8", "--json"]).output)
     assert facts["unproven_steps"][0].keys() == {"step", "table_entries", "lower_bound_bytes"}
