@@ -289,7 +289,7 @@ def test_an_unknown_method_lists_those_there_are(graph):
         partition(graph, 2, method="magic")
 
 
-SCRIPT = """
+TOYS = """
 import importlib.util, sys
 spec = importlib.util.spec_from_file_location("toys", sys.argv[1])
 toys = importlib.util.module_from_spec(spec)
@@ -301,18 +301,36 @@ for make in toys.GRAPHS.values():
         print(encode_plan(partition(make(), 6, method=method)))
 """
 
+MODELS = """
+import sys, tofu
+for name in ("wresnet-10-2", "lstm"):
+    for method in ("recursive", "refine"):
+        graph = tofu.models.get(name, batch=8).training_graph()
+        tofu.partition(graph, 8, method=method).save(sys.argv[1])
+        print(open(sys.argv[1], encoding="utf-8").read())
+"""
+
+
+def printed(script, argument, seed):
+    """What a process of its own prints."""
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(argument)],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return ran.stdout
+
 
 def test_plans_do_not_depend_on_the_hash_seed():
     conftest = os.path.join(os.path.dirname(__file__), "conftest.py")
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT, conftest],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for seed in ("0", "1", "12345")
-    }
+    texts = {printed(TOYS, conftest, seed) for seed in ("0", "1", "12345")}
     assert len(texts) == 1
     assert "cost_bytes" in texts.pop()
+
+
+def test_plan_files_of_whole_models_are_the_same_bytes_in_every_process(tmp_path):
+    texts = {printed(MODELS, tmp_path / "plan.json", seed) for seed in ("0", "random")}
+    assert len(texts) == 1
+    assert texts.pop().count("fingerprint") == 4
