@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .elimination import Factor, Table
+from .arithmetic import Table
+from .elimination import Factor
 
 Values = tuple[int, ...]
 

@@ -15,25 +15,16 @@ share one array are recognised, and so is whatever follows from them.
 from __future__ import annotations
 
 import heapq
-import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from ..errors import PlanError
-
-Table = npt.NDArray[Any]
-Scope = tuple[int, ...]
+from .arithmetic import MIN_PLUS, Arithmetic, Scope, Table
 
 TABLE_LIMIT = 1 << 24
 """Entries of the largest table that elimination may combine; what it leaves is smaller by one domain."""
-
-PIECE_ENTRIES = 1 << 16
-"""Larger tables are combined in pieces of about this many entries, which stay in a core's cache."""
 
 
 class WidthError(PlanError):
@@ -42,30 +33,6 @@ class WidthError(PlanError):
     def __init__(self, message: str, entries: int) -> None:
         super().__init__(message)
         self.entries = entries
-
-
-@dataclass(frozen=True, slots=True)
-class Semiring:
-    """How tables are combined and projected.
-
-    `multiply` joins two broadcastable tables, `add` projects one axis of a table out, `choose` names the
-    entry of a vector that `add` would keep (the first of equals).
-    """
-
-    multiply: Callable[[Table, Table], Table]
-    add: Callable[[Table, int], Table]
-    choose: Callable[[Table], int]
-
-
-def _minimum(table: Table, axis: int) -> Table:
-    return np.asarray(table.min(axis=axis))
-
-
-def _first_minimum(vector: Table) -> int:
-    return int(vector.argmin())
-
-
-MIN_PLUS = Semiring(np.add, _minimum, _first_minimum)
 
 
 class Factor(NamedTuple):
@@ -82,83 +49,6 @@ class Elimination:
     optimum: Any
     assignment: tuple[int, ...]
     largest_table: int
-
-
-class Arithmetic:
-    """Table operations of a semiring that remember their results by the identity of their arguments.
-
-    Arguments are kept, so that no identity is given to another table as long as this lives. One of these
-    can serve several eliminations, which then pay only for what differs between them.
-    """
-
-    def __init__(self, semiring: Semiring) -> None:
-        self.semiring = semiring
-        self._kept: list[Table] = []
-        self._selected: dict[tuple[int, tuple[int | None, ...], Scope], Table] = {}
-        self._products: dict[tuple[int, int], Table] = {}
-        self._eliminated: dict[tuple[tuple[tuple[int, Scope], ...], int], Table] = {}
-
-    def select(self, table: Table, values: tuple[int | None, ...], order: Scope) -> Table:
-        """`table` at the `values` that are not None, the other axes in this order."""
-        key = (id(table), values, order)
-        found = self._selected.get(key)
-        if found is None:
-            self._kept.append(table)
-            part = np.asarray(table[tuple([slice(None) if v is None else v for v in values])])
-            found = self._selected[key] = part.transpose(order)
-        return found
-
-    def multiply(self, a: Table, b: Table) -> Table:
-        """The product of two tables of the same shape."""
-        key = (id(a), id(b))
-        found = self._products.get(key)
-        if found is None:
-            self._kept += a, b
-            found = self._products[key] = self.semiring.multiply(a, b)
-        return found
-
-    def eliminate(self, parts: Sequence[tuple[Table, Scope]], axis: int) -> Table:
-        """The product of tables without one of its axes; each comes with the axes it has, ascending."""
-        key = (tuple([(id(table), axes) for table, axes in parts]), axis)
-        found = self._eliminated.get(key)
-        if found is None:
-            self._kept += [table for table, _ in parts]
-            rank = 1 + max(axes[-1] for _, axes in parts)
-            ascending = sorted(parts, key=lambda part: part[0].size)
-            found = self._project([_spread(table, axes, rank) for table, axes in ascending], axis, 0)
-            self._eliminated[key] = found
-        return found
-
-    def _project(self, tables: list[Table], axis: int, split: int) -> Table:
-        """Piece by piece along `split` and later axes, so that a piece of the product stays in the cache."""
-        shape = np.broadcast_shapes(*[table.shape for table in tables])
-        if split == axis:
-            split += 1
-        if math.prod(shape) > PIECE_ENTRIES and split < len(shape):
-            pieces = [
-                self._project([_slice(table, split, i) for table in tables], axis, split + 1)
-                for i in range(shape[split])
-            ]
-            return np.concatenate(pieces, axis=split - (split > axis))
-        product = tables[0]
-        for table in tables[1:]:
-            product = self.semiring.multiply(product, table)
-        return self.semiring.add(product, axis)
-
-
-def _spread(table: Table, axes: Scope, rank: int) -> Table:
-    """A table reshaped to `rank` axes, to broadcast against others."""
-    shape = [1] * rank
-    for axis, extent in zip(axes, table.shape, strict=True):
-        shape[axis] = extent
-    return table.reshape(shape)
-
-
-def _slice(table: Table, axis: int, position: int) -> Table:
-    """One position of an axis that stays; all of it where the table is the same along it."""
-    if table.shape[axis] == 1:
-        return table
-    return np.asarray(table[(slice(None),) * axis + (slice(position, position + 1),)])
 
 
 def eliminate(
@@ -292,7 +182,9 @@ class _FactorGraph:
             for changed in around:
                 heapq.heappush(heap, sizes[changed] * count + changed)
             if message is not None:
-                self._insert_sorted(tuple(around), message)
+                self._insert_sorted(tuple(around), message[0])
+                if message[1] is not None:
+                    self._insert_sorted((), message[1])
         optimum = 0 if self._constant is None else self._constant.item()
         return Elimination(optimum, self._read_back(eliminated), largest)
 
@@ -311,8 +203,10 @@ class _FactorGraph:
             sizes.append(size)
         return sizes
 
-    def _message(self, variable: int, tables: Mapping[Scope, Table], around: Sequence[int]) -> Table:
-        """What eliminating a variable from its tables leaves: one over its neighbours, ascending."""
+    def _message(
+        self, variable: int, tables: Mapping[Scope, Table], around: Sequence[int]
+    ) -> tuple[Table, Table | None]:
+        """What eliminating a variable leaves: a table over its neighbours, ascending, and a constant."""
         axis = bisect_left(around, variable)
         axes = {other: place + (place >= axis) for place, other in enumerate(around)}
         axes[variable] = axis

@@ -31,8 +31,9 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, volume
 from ..tdl.ast import Element, Index, Variable
 from ..tdl.traverse import walk
+from .arithmetic import Arithmetic
 from .cost import Counts, overlap
-from .elimination import Arithmetic, Factor
+from .elimination import Factor
 from .network import Network, Source
 from .optimum import least_cost
 from .tables import OperatorChoices, TensorChoices

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import elimination
+from .arithmetic import Arithmetic
 from .dominance import Dominance
-from .elimination import Arithmetic, Factor, WidthError, eliminate
+from .elimination import Factor, WidthError, eliminate
 from .gap import Effort, close_gap
 from .pairwise import EXACT_LIMIT
 

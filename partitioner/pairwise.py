@@ -7,13 +7,14 @@ Costs are integers held in float64, exact below 2**53: what is added and subtrac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import PlanError
-from .elimination import MIN_PLUS, Arithmetic, Factor, Scope, Table
+from .arithmetic import MIN_PLUS, Arithmetic, Scope, Table
+from .elimination import Factor
 
 Costs = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -98,7 +99,7 @@ class _Reduction:
 
     def __init__(self, domains: Sequence[int]) -> None:
         self._domains = domains
-        self._arithmetic = Arithmetic(MIN_PLUS)
+        self._arithmetic = Arithmetic(replace(MIN_PLUS, part=None))
         self._unary: list[Table | None] = [None] * len(domains)
         self._tables: list[dict[int, Table]] = [{} for _ in domains]
         self._constant = 0
@@ -152,7 +153,7 @@ class _Reduction:
         parts += [(table, (0, 1 + axis)) for axis, table in enumerate(tables.values())]
         if not parts:
             return
-        message = self._arithmetic.eliminate(parts, 0)
+        message, _ = self._arithmetic.eliminate(parts, 0)
         match tuple(tables):
             case ():
                 self._constant += int(message)

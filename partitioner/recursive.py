@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .arithmetic import MIN_PLUS, Arithmetic
 from .cost import Counts
-from .elimination import MIN_PLUS, Arithmetic, Factor
+from .elimination import Factor
 from .lower_bound import first_step_bound
 from .network import Link, Network
 from .optimum import Optimum, least_cost

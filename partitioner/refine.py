@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from . import elimination
+from .arithmetic import MIN_PLUS, Arithmetic
 from .dominance import Dominance
-from .elimination import MIN_PLUS, Arithmetic, WidthError, eliminate
+from .elimination import WidthError, eliminate
 from .network import Network
 from .recursive import factor_graph, recursive
 from .solution import Solution, assigned, too_wide, unbounded

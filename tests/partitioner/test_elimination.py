@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 
@@ -11,12 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tofu.errors import PlanError
-from tofu.partitioner.elimination import (
-    Arithmetic,
-    Factor,
-    Semiring,
-    eliminate,
-)
+from tofu.partitioner.arithmetic import MIN_PLUS, Arithmetic, Semiring
+from tofu.partitioner.elimination import Factor, eliminate
 
 
 def value(factors, assignment):
@@ -147,3 +144,22 @@ def test_a_dense_graph_is_refused_with_its_width_and_size():
 def test_malformed_problems_are_refused(domains, factors, evidence, message):
     with pytest.raises(PlanError, match=message):
         eliminate(domains, factors, evidence=evidence)
+
+
+def test_equal_stretches_of_a_chain_are_computed_once():
+    made = []
+
+    def counted(a, b):
+        made.append(1)
+        return np.add(a, b)
+
+    random = np.random.default_rng(7)
+    table = random.integers(0, 100, (4, 4))
+    arithmetic = Arithmetic(dataclasses.replace(MIN_PLUS, multiply=counted))
+    length = 5_000
+    factors = [Factor((v, v + 1), table) for v in range(length - 1)]
+    solution = eliminate([4] * length, factors, arithmetic=arithmetic)
+    assert value(factors, solution.assignment) == solution.optimum
+    assert len(made) < 1.1 * length  # one sum of constants for each, and few of tables
+    plain = eliminate([4] * length, factors, arithmetic=Arithmetic(dataclasses.replace(MIN_PLUS, part=None)))
+    assert plain == solution

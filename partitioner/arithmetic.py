@@ -1,0 +1,141 @@
+"""Operations on the tables of an elimination: a semiring, and what repeats computed once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Table = npt.NDArray[Any]
+Scope = tuple[int, ...]
+
+PIECE_ENTRIES = 1 << 16
+"""Larger tables are combined in pieces of about this many entries, which stay in a core's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Semiring:
+    """How tables are combined and projected.
+
+    `multiply` joins two broadcastable tables, `add` projects one axis of a table out, `choose` names the
+    entry of a vector that `add` would keep (the first of equals). `part`, where there is one, takes a table
+    apart into one that makes the same choices and a constant that multiplies it: tables that differ by their
+    constants alone are then equal.
+    """
+
+    multiply: Callable[[Table, Table], Table]
+    add: Callable[[Table, int], Table]
+    choose: Callable[[Table], int]
+    part: Callable[[Table], tuple[Table, Table]] | None = None
+
+
+def _minimum(table: Table, axis: int) -> Table:
+    return np.asarray(table.min(axis=axis))
+
+
+def _first_minimum(vector: Table) -> int:
+    return int(vector.argmin())
+
+
+def _without_minimum(table: Table) -> tuple[Table, Table]:
+    """Exact for integers; what is not an integer stays as it is."""
+    if table.dtype.kind not in "iu":
+        return table, np.zeros((), table.dtype)
+    least = np.asarray(table.min())
+    return table - least, least
+
+
+MIN_PLUS = Semiring(np.add, _minimum, _first_minimum, _without_minimum)
+
+
+class Arithmetic:
+    """Table operations of a semiring that remember their results by the identity of their arguments.
+
+    Arguments are kept, so that no identity is given to another table as long as this lives. Results that are
+    equal are one table: along a chain of equal layers all that follows is soon remembered too. One of these
+    can serve several eliminations, which then pay only for what differs between them.
+    """
+
+    def __init__(self, semiring: Semiring) -> None:
+        self.semiring = semiring
+        self._kept: list[Table] = []
+        self._selected: dict[tuple[int, tuple[int | None, ...], Scope], Table] = {}
+        self._products: dict[tuple[int, int], Table] = {}
+        self._eliminated: dict[tuple[tuple[tuple[int, Scope], ...], int], tuple[Table, Table | None]] = {}
+        self._distinct: dict[tuple[tuple[int, ...], str, bytes], Table] = {}
+
+    def select(self, table: Table, values: tuple[int | None, ...], order: Scope) -> Table:
+        """`table` at the `values` that are not None, the other axes in this order."""
+        key = (id(table), values, order)
+        found = self._selected.get(key)
+        if found is None:
+            self._kept.append(table)
+            part = np.asarray(table[tuple([slice(None) if v is None else v for v in values])])
+            found = self._selected[key] = part.transpose(order)
+        return found
+
+    def multiply(self, a: Table, b: Table) -> Table:
+        """The product of two tables of the same shape."""
+        key = (id(a), id(b))
+        found = self._products.get(key)
+        if found is None:
+            self._kept += a, b
+            found = self._products[key] = self._one(self.semiring.multiply(a, b))
+        return found
+
+    def eliminate(self, parts: Sequence[tuple[Table, Scope]], axis: int) -> tuple[Table, Table | None]:
+        """The product of tables without one of its axes, and the constant taken from it if there is one.
+
+        Each table comes with the axes that it has, ascending.
+        """
+        key = (tuple([(id(table), axes) for table, axes in parts]), axis)
+        found = self._eliminated.get(key)
+        if found is None:
+            self._kept += [table for table, _ in parts]
+            rank = 1 + max(axes[-1] for _, axes in parts)
+            ascending = sorted(parts, key=lambda part: part[0].size)
+            left = self._project([_spread(table, axes, rank) for table, axes in ascending], axis, 0)
+            constant = None
+            if self.semiring.part is not None:
+                left, constant = self.semiring.part(left)
+            found = self._eliminated[key] = self._one(left), constant
+        return found
+
+    def _one(self, table: Table) -> Table:
+        """The table that stands for all that are equal to this one."""
+        return self._distinct.setdefault((table.shape, table.dtype.str, table.tobytes()), table)
+
+    def _project(self, tables: list[Table], axis: int, split: int) -> Table:
+        """Piece by piece along `split` and later axes, so that a piece of the product stays in the cache."""
+        shape = np.broadcast_shapes(*[table.shape for table in tables])
+        if split == axis:
+            split += 1
+        if math.prod(shape) > PIECE_ENTRIES and split < len(shape):
+            pieces = [
+                self._project([_slice(table, split, i) for table in tables], axis, split + 1)
+                for i in range(shape[split])
+            ]
+            return np.concatenate(pieces, axis=split - (split > axis))
+        product = tables[0]
+        for table in tables[1:]:
+            product = self.semiring.multiply(product, table)
+        return self.semiring.add(product, axis)
+
+
+def _spread(table: Table, axes: Scope, rank: int) -> Table:
+    """A table reshaped to `rank` axes, to broadcast against others."""
+    shape = [1] * rank
+    for axis, extent in zip(axes, table.shape, strict=True):
+        shape[axis] = extent
+    return table.reshape(shape)
+
+
+def _slice(table: Table, axis: int, position: int) -> Table:
+    """One position of an axis that stays; all of it where the table is the same along it."""
+    if table.shape[axis] == 1:
+        return table
+    return np.asarray(table[(slice(None),) * axis + (slice(position, position + 1),)])
