@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .dominance import Dominance, Pruned
+from .dominance import Dominance
 from .elimination import WidthError, eliminate
 from .gap import Report, close_gap
 from .network import Network
-from .pairwise import EXACT_LIMIT
 from .recursive import factor_graph
 from .refine import refine
 from .sequences import all_sequences, sequence_count
@@ -55,7 +54,8 @@ def _solve(network: Network, plan: Solution, report: Report) -> Solution:
     try:
         solved = eliminate(pruned.domains, pruned.factors, table_limit=TABLE_LIMIT)
     except WidthError:
-        cost, bound, assignment = _close(pruned, plan, report)
+        gap = close_gap(pruned.domains, pruned.factors, plan.cost_bytes, report)
+        cost, bound, assignment = gap.cost, gap.bound, gap.assignment
     else:
         cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment
         report(cost, bound)
@@ -73,13 +73,6 @@ def _solve(network: Network, plan: Solution, report: Report) -> Solution:
         lower_bound_bytes=bound,
         unproven=() if bound == cost else unbounded(plan.unproven),
     )
-
-
-def _close(pruned: Pruned, plan: Solution, report: Report) -> tuple[int, int, tuple[int, ...] | None]:
-    if sum(int(factor.table.max()) for factor in pruned.factors) >= EXACT_LIMIT:
-        return plan.cost_bytes, plan.lower_bound_bytes, None
-    gap = close_gap(pruned.domains, pruned.factors, plan.cost_bytes, report)
-    return gap.cost, gap.bound, gap.assignment
 
 
 def _choices(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:

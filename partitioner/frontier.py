@@ -62,7 +62,8 @@ class Search:
     """Search among variables `first` to `end - 1` for what costs at most `budget`.
 
     `rest(v)` is what all costs after variable `v` add at least. More than `state_limit` states raise
-    StateLimitError; with `beam`, only so many of the cheapest stay after each variable instead.
+    StateLimitError; with `beam`, only so many of the cheapest stay after each variable instead. Variables
+    that are `kept` stay open to the end.
     """
 
     first: int
@@ -71,10 +72,14 @@ class Search:
     rest: Callable[[int], float] = nothing_certain
     state_limit: int = 1 << 22
     beam: int | None = None
+    kept: frozenset[int] = frozenset()
 
 
 class Frontier:
-    """Searches in one problem; `entries` counts the costs computed so far, a measure of the work done."""
+    """Searches in one problem; `entries` counts the costs computed so far, a measure of the work done.
+
+    `most` is the largest number of states that were kept at once.
+    """
 
     def __init__(self, problem: Reweighted) -> None:
         self._problem = problem
@@ -84,6 +89,7 @@ class Frontier:
             self._last[a] = max(self._last[a], b)
             self._earlier[b].append(a)
         self.entries = 0
+        self.most = 0
 
     def least_cost(self, search: Search) -> float | None:
         """The least that all costs of the variables can add up to, None where that is beyond the budget.
@@ -97,6 +103,16 @@ class Frontier:
             if not len(states.costs):
                 return None
         return float(states.costs[0])
+
+    def marginals(self, search: Search) -> States:
+        """The least cost of every choice for the kept variables that is within the budget."""
+        states = _nothing_open()
+        for variable in range(search.first, search.end):
+            states, _ = self._take(states, variable, search)
+            if not len(states.costs):
+                none = np.zeros((0, len(search.kept)), np.int16)
+                return States(tuple(sorted(search.kept)), none, np.zeros(0))
+        return states
 
     def assignment(self, search: Search) -> tuple[int, ...] | None:
         """The best assignment of the variables, None where none is found within the budget."""
@@ -126,11 +142,12 @@ class Frontier:
         if search.beam is not None and len(costs) > search.beam:
             kept = np.sort(np.argsort(costs, kind="stable")[: search.beam])
             rows, value, values, costs = rows[kept], value[kept], values[kept], costs[kept]
+        self.most = max(self.most, len(costs))
         return States(opened, values, costs), Step(rows, value)
 
     def _closed(self, variable: int, after: int, search: Search) -> bool:
         """Whether a variable has no neighbours left in a search after another one."""
-        return min(self._last[variable], search.end - 1) <= after
+        return variable not in search.kept and min(self._last[variable], search.end - 1) <= after
 
     def _extensions(
         self, states: States, variable: int, closes: bool, search: Search

@@ -14,13 +14,16 @@ from .closing import ENTRY_LIMIT, STATE_LIMITS, Closing
 from .elimination import Factor
 from .frontier import Frontier, Search
 from .linear_order import linear_order
-from .pairwise import Core, Pairwise, core
-from .reweighted import MessagePassing
+from .pairwise import EXACT_LIMIT, Core, Pairwise, core
+from .relay import Relay
+from .reweighted import MessagePassing, Reweighted
+from .rounded import rounded
+from .segments import Segment, segments
 
 SWEEPS_AT_ONCE = 25
 """Sweeps between two looks at what they bring."""
 
-LEAST_GAIN = 3e-4
+LEAST_GAIN = 1e-3
 """Sweeps end when so many raise the bound by less than this part of it."""
 
 SWEEP_ENTRY_LIMIT = 3 << 30
@@ -28,6 +31,15 @@ SWEEP_ENTRY_LIMIT = 3 << 30
 
 BEAMS = (1000, 4000)
 """Widths of the beams that look for a better assignment."""
+
+RELAY_BEAM = 1000
+"""The width of the one beam before costs are handed on: they need to know some gap."""
+
+RELAY_STATES = (100_000, 100_000, 200_000, 400_000, 800_000)
+"""States that a segment may need, each time that costs are handed on there and back."""
+
+DIVE_STATES = 1 << 13
+"""States that a segment may need where only a good assignment is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +72,27 @@ def close_gap(
     report: Report,
     effort: Effort = WHOLE_EFFORT,
 ) -> Gap:
-    """Improve on an assignment that costs `cost`, or prove that none is better. Factors are over pairs."""
-    return _Search(core(domains, factors), cost, report, effort).run()
+    """Improve on an assignment that costs `cost`, or prove that none is better.
+
+    Factors are over pairs and nowhere negative. Where their entries are too large to be added in float64 the
+    bound is rounded down, see `rounded`, and need not meet the cost.
+    """
+    smaller, unit = rounded(factors, cost, EXACT_LIMIT)
+    if unit == 1:
+        return _Search(core(domains, smaller), cost, report, effort).run()
+
+    def in_units(_: int, bound: int) -> None:
+        report(cost, min(bound * unit, cost))
+
+    found = _Search(core(domains, smaller), cost // unit + 1, in_units, effort).run()
+    bound = min(found.bound * unit, cost)
+    if found.assignment is None:
+        return Gap(cost, bound, None)
+    better = sum(int(f.table[tuple(found.assignment[v] for v in f.scope)]) for f in factors)
+    if better >= cost:
+        return Gap(cost, bound, None)
+    report(better, min(bound, better))
+    return Gap(better, min(bound, better), found.assignment)
 
 
 class _Search:
@@ -77,12 +108,39 @@ class _Search:
 
     def run(self) -> Gap:
         messages = self._sweep(self._whole.problem.reordered(self._order))
+        problem = messages.reweighted()
+        self._prove(problem.bound)
+        row = segments(problem)
+        if row:
+            self._beam(problem, False, RELAY_BEAM)
+            self._relay(problem, row)
+        else:
+            self._windows(messages)
+        complete = None if self._assignment is None else self._whole.complete(self._assignment)
+        return Gap(self._cost, self._bound, complete)
+
+    def _relay(self, problem: Reweighted, row: Sequence[Segment]) -> None:
+        """Hand costs on along the segments, forwards and backwards, and dive with what the first brought."""
+        relay = Relay(row, float(self._cost - problem.bound))
+        for state_limit in RELAY_STATES:
+            for backwards in (False, True):
+                if relay.entries >= self._effort.search_entries or self._cost <= self._bound:
+                    return
+                relay.hand_on(backwards, state_limit)
+                self._prove(problem.bound + int(relay.bound))
+                relay.gap = float(self._cost - problem.bound - relay.bound)
+                if not backwards and self._bound < self._cost:
+                    found = relay.dive(True, DIVE_STATES)
+                    if found is not None:
+                        self._improve(found, False)
+                    relay.gap = float(self._cost - problem.bound - relay.bound)
+
+    def _windows(self, messages: MessagePassing) -> None:
+        """Search windows of the order, from its better end."""
         tries = [self._begin(messages, backwards) for backwards in (False, True)]
         best, backwards = min(tries, key=lambda found: found[0].promise)
         best.best = float(self._cost - best.problem.bound)
         self._close(best, backwards, STATE_LIMITS[1:])
-        complete = None if self._assignment is None else self._whole.complete(self._assignment)
-        return Gap(self._cost, self._bound, complete)
 
     def _sweep(self, problem: Pairwise) -> MessagePassing:
         messages = MessagePassing(problem)
@@ -101,13 +159,16 @@ class _Search:
         problem = messages.reweighted(backwards)
         self._prove(problem.bound)
         for width in BEAMS:
-            search = Search(0, len(problem.domains), self._cost - problem.bound - 1, beam=width)
-            found = Frontier(problem).assignment(search)
-            if found is not None:
-                self._improve(found, backwards)
+            self._beam(problem, backwards, width)
         closing = Closing(problem, float(self._cost - problem.bound), lambda _: None)
         self._close(closing, backwards, STATE_LIMITS[:1])
         return closing, backwards
+
+    def _beam(self, problem: Reweighted, backwards: bool, width: int) -> None:
+        search = Search(0, len(problem.domains), self._cost - problem.bound - 1, beam=width)
+        found = Frontier(problem).assignment(search)
+        if found is not None:
+            self._improve(found, backwards)
 
     def _close(self, closing: Closing, backwards: bool, states: Sequence[int]) -> None:
         closing.report = lambda rise: self._prove(closing.problem.bound + int(rise))

@@ -16,7 +16,6 @@ from .arithmetic import Arithmetic
 from .dominance import Dominance
 from .elimination import Factor, WidthError, eliminate
 from .gap import Effort, close_gap
-from .pairwise import EXACT_LIMIT
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
 """What one step's problem may take: some seconds."""
@@ -39,10 +38,7 @@ class Optimum:
 def least_cost(
     domains: Sequence[int], factors: Sequence[Factor], arithmetic: Arithmetic | None = None
 ) -> Optimum:
-    """The least-cost assignment of integer factors over pairs, or a good one with a bound.
-
-    Raises WidthError where the graph is too wide and its costs are too large to be added in float64.
-    """
+    """The least-cost assignment of integer factors over pairs, or a good one with a bound."""
     try:
         return _eliminated(domains, factors, arithmetic)
     except WidthError as error:
@@ -62,10 +58,6 @@ def _eliminated(domains: Sequence[int], factors: Sequence[Factor], arithmetic: A
 def _approached(domains: Sequence[int], factors: Sequence[Factor], error: WidthError) -> Optimum:
     """A good assignment and a bound. Any assignment costs less than what the search begins with."""
     most = sum(int(factor.table.max()) for factor in factors)
-    if most >= EXACT_LIMIT:
-        raise WidthError(
-            f"{error}. Nor can it be bounded: costs may add up to {most}, beyond {EXACT_LIMIT}", error.entries
-        ) from error
     gap = close_gap(domains, factors, most + 1, _unheard, EFFORT)
     assert gap.assignment is not None, "a beam within the largest cost has an assignment"
     return Optimum(gap.cost, gap.bound, gap.assignment, None if gap.bound == gap.cost else error.entries)

@@ -32,11 +32,26 @@ class Reweighted:
         total = sum(float(costs[value]) for costs, value in zip(self.unary, assignment, strict=True))
         return total + sum(float(t[assignment[a], assignment[b]]) for (a, b), t in self.tables.items())
 
+    def restricted(self, fixed: Mapping[int, int]) -> Reweighted:
+        """What is left where these variables have these values."""
+        values = [slice(None)] * len(self.domains)
+        for variable, value in fixed.items():
+            values[variable] = slice(value, value + 1)
+        return Reweighted(
+            self.bound,
+            tuple(1 if v in fixed else d for v, d in enumerate(self.domains)),
+            tuple(costs[kept] for costs, kept in zip(self.unary, values, strict=True)),
+            {(a, b): table[values[a], values[b]] for (a, b), table in self.tables.items()},
+        )
+
 
 class MessagePassing:
-    """Messages between the variables of a problem, in the order of their numbers."""
+    """Messages between the variables of a problem, in the order of their numbers.
 
-    def __init__(self, problem: Pairwise) -> None:
+    `sent` are those to begin with, such as the last of a problem with tables of the same pairs.
+    """
+
+    def __init__(self, problem: Pairwise, sent: Mapping[Pair, Costs] | None = None) -> None:
         self._problem = problem
         neighbours = problem.neighbours()
         self._later = [[o for o in others if o > v] for v, others in enumerate(neighbours)]
@@ -48,7 +63,8 @@ class MessagePassing:
                 transposed[id(table)] = np.ascontiguousarray(table.T)
             self._tables[a, b] = table
             self._tables[b, a] = transposed[id(table)]
-        self._messages = {(a, b): np.zeros(problem.domains[b]) for a, b in self._tables}
+        self.sent = {pair: np.zeros(problem.domains[pair[1]]) for pair in self._tables}
+        self.sent.update(sent or {})
 
     def sweep(self) -> int:
         """All variables in order, then all of them back. Returns the bound."""
@@ -90,7 +106,7 @@ class MessagePassing:
         What remains of the tables with its targets goes to `left`, `[target's value, own value]`, and what
         remains of its own costs.
         """
-        messages = self._messages
+        messages = self.sent
         costs = self._problem.unary[variable]
         for other in (*self._earlier[variable], *self._later[variable]):
             costs = costs + messages[other, variable]
