@@ -1,0 +1,73 @@
+"""What `exact` finds and proves for every model of the zoo, over 8 workers.
+
+python -m benchmarks.gaps [MODEL[:BATCH] ...] [--save benchmarks/results/gaps.json]
+
+The gap is what the bound leaves open, as a part of the cost; seconds are processor seconds of the whole
+search, from a built graph to a counted plan. Without models it is the whole zoo and, with other batches, the
+models of the design.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import tofu
+from tofu.partitioner import partition
+
+from .machine import described
+
+WORKERS = 8
+DESIGN = ("wresnet-50-4:128", "wresnet-50-10:32", "wresnet-152-10:8")
+COLUMNS = ("refine GB", "exact GB", "proven GB")
+
+
+def measured(model: str) -> dict[str, Any]:
+    """The figures of a model, written `name` or `name:batch`."""
+    name, _, batch = model.partition(":")
+    chosen = tofu.models.get(name, batch=int(batch)) if batch else tofu.models.get(name)
+    graph = chosen.training_graph()
+    costs: list[int] = []
+    start = time.process_time()
+    plan = partition(graph, WORKERS, method="exact", report=lambda cost, bound: costs.append(cost))
+    seconds = time.process_time() - start
+    return {
+        "refined_bytes": costs[0],
+        "cost_bytes": plan.cost_bytes,
+        "lower_bound_bytes": plan.lower_bound_bytes,
+        "gap": (plan.cost_bytes - plan.lower_bound_bytes) / max(plan.cost_bytes, 1),
+        "seconds": round(seconds, 1),
+    }
+
+
+def row(model: str, entry: dict[str, Any]) -> str:
+    """A model's figures as a line of the table."""
+    sizes = (entry[key] / 1e9 for key in ("refined_bytes", "cost_bytes", "lower_bound_bytes"))
+    figures = " ".join(f"{size:12.6f}" for size in sizes)
+    return f"{model:28} {figures} {entry['gap']:8.3%} {entry['seconds']:8.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", metavar="MODEL[:BATCH]")
+    parser.add_argument("--save", type=Path, help="add the results to this file, in the order of the zoo")
+    arguments = parser.parse_args()
+    order = (*tofu.models.names(), *DESIGN)
+    entries: dict[str, dict[str, Any]] = {}
+    if arguments.save is not None and arguments.save.exists():
+        entries = json.loads(arguments.save.read_text(encoding="utf-8"))["results"]
+    print(f"{'model':28} {' '.join(f'{name:>12}' for name in COLUMNS)} {'gap':>8} {'seconds':>8}")
+    for model in arguments.models or order:
+        entries[model] = measured(model)
+        print(row(model, entries[model]), flush=True)
+        if arguments.save is not None:
+            ranked = dict(sorted(entries.items(), key=lambda item: (*order, item[0]).index(item[0])))
+            results = {**described(), "workers": WORKERS, "results": ranked}
+            arguments.save.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
