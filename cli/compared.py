@@ -27,10 +27,19 @@ def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request:
         "step_cost_bytes": list(plan.step_cost_bytes),
         "lower_bound_bytes": plan.lower_bound_bytes,
         "unproven_steps": [dataclasses.asdict(step) for step in plan.unproven],
+        **_timed(plan),
         "search_seconds": plan.search_seconds,
         "peak_bytes_per_worker": max(memory.arena_bytes),
         **request.facts(programs, memory),
     }
+
+
+def _timed(plan: Plan) -> dict[str, Any]:
+    """What the search minimised in place of bytes, if it did; the bound is null where none is proven."""
+    timed = plan.transfer_time
+    if timed is None:
+        return {}
+    return {"objective_seconds": timed.seconds, "objective_lower_bound_seconds": timed.lower_bound}
 
 
 def compared(

@@ -155,9 +155,10 @@ def command(
 
 
 def _watched(request: Request, graph: Graph, method: str) -> Plan:
-    from ..reports.search import Bounds
+    from ..reports.search import Bounds, format_picoseconds
+    from ..reports.units import format_bytes
 
-    with Bounds() as bounds:
+    with Bounds(show=format_picoseconds if request.objective == "time" else format_bytes) as bounds:
         return request.partition(graph, method, bounds)
 
 

@@ -20,8 +20,8 @@ from .machine import Machine
 from .machine_file import load_machine
 from .manual import Layouts, layout_pins, manual
 from .network import Network, build_network
-from .objective import TransferTime
-from .plan import WORKER_LIMIT, Plan
+from .objective import PICOSECONDS, TransferTime
+from .plan import WORKER_LIMIT, Plan, TransferSeconds
 from .recount import count_bytes
 from .recursive import recursion_bound, recursive, steps_of
 from .refine import refine
@@ -68,7 +68,8 @@ def partition(
     is one for plans that do. The method `manual` takes `layouts`, see `manual`.
     With the objective `time` the method minimises the time that the traffic takes over the links of `machine`
     (a preset's name, a file or a Machine), and splits the workers by its levels; see `objective`.
-    `report` is told the cost and the proven bound whenever `exact` improves one of them.
+    `report` is told the cost and the proven bound, in bytes or in picoseconds, whenever `exact` improves one
+    of them.
     Raises PlanError for an unknown method, a worker count below 1 or above `WORKER_LIMIT`, constraints that
     clash or that the method cannot take, or a graph on which the method gives up; GraphError for a malformed
     graph.
@@ -131,12 +132,14 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
         for operation, number in zip(graph.operations, network.operation_class, strict=True)
     }
     totals = count_bytes(graph, layouts, strategies, factors)
-    bound = solution.lower_bound_bytes
+    bound, transfer_time = solution.lower_bound_bytes, None
     if network.objective is None:
         assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
     else:
         timed = network.objective.total(network, solution.strategies, solution.dimensions)
         assert timed == solution.cost_bytes, "the search and the recount disagree"
+        proven = bound / PICOSECONDS if method == "exact" and bound else None
+        transfer_time = TransferSeconds(timed / PICOSECONDS, proven)
         bound = min(recursion_bound(replace(network, objective=None), factors), totals[-1])
     return Plan(
         fingerprint=graph.fingerprint,
@@ -149,6 +152,7 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
         step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
         lower_bound_bytes=bound,
         unproven=solution.unproven,
+        transfer_time=transfer_time,
     )
 
 

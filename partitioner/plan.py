@@ -21,6 +21,18 @@ WORKER_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
+class TransferSeconds:
+    """What a plan's transfers take one after the other over a machine's links: the objective `time`.
+
+    No plan with the same factors and ties takes less than `lower_bound`; None where the method proves none:
+    only `exact` does.
+    """
+
+    seconds: float
+    lower_bound: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan(Shown):
     """How to run one graph on `workers` workers, `factors[0] * factors[1] * ...`, split step by step.
 
@@ -30,7 +42,8 @@ class Plan(Shown):
     the same ties can find costs less than `lower_bound_bytes`. `search_seconds` is None where the plan
     was read from a file, and takes no part in comparison. `source` is where the graph came from, if known.
     `unproven` are the steps whose choices are not proven to be the best given the steps before, because
-    their problem was too wide to be solved exactly.
+    their problem was too wide to be solved exactly. `transfer_time` is known where the search minimised that;
+    it is not kept in plan files.
     """
 
     fingerprint: str
@@ -45,6 +58,7 @@ class Plan(Shown):
     search_seconds: float | None = field(default=None, compare=False)
     source: Source | None = None
     unproven: tuple[UnprovenStep, ...] = ()
+    transfer_time: TransferSeconds | None = field(default=None, compare=False)
 
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""

@@ -9,10 +9,11 @@ from rich.table import Table
 
 from ..dataflow.graph import Graph
 from ..partitioner import Plan, contributors
+from ..partitioner.plan import TransferSeconds
 from ..runtime.memory import MemoryPlan
 from .console import wide_console
 from .memory import page
-from .units import format_bytes
+from .units import format_bytes, format_seconds
 
 LARGEST = 10
 
@@ -32,6 +33,8 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     console.print(page(memory, facts["single_device_peak_bytes"]))
     if "fits" in facts:
         console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
+    if plan.transfer_time is not None:
+        console.print(_transfers(plan.transfer_time), soft_wrap=True)
     for line in _unproven(plan):
         console.print(line, soft_wrap=True)
     console.print(
@@ -39,6 +42,14 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         f"searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )
+
+
+def _transfers(time: TransferSeconds) -> str:
+    """What was minimised in place of bytes, and what is proven of it."""
+    taken = f"transfers, one after the other, take {format_seconds(time.seconds)}; "
+    if time.lower_bound is None:
+        return taken + "no bound on that is proven, which only the method exact does"
+    return taken + f"those of every plan of these steps at least {format_seconds(time.lower_bound)} (proven)"
 
 
 def _unproven(plan: Plan) -> Iterator[str]:

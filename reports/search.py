@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from rich.console import Console
 from rich.status import Status
 
-from .units import format_bytes
+from .units import format_bytes, format_seconds
 
+PICOSECOND = 1e-12
 LEAST_CHANGE = 0.001
 """Where there is no terminal, a line is written when the gap has closed by this part of the cost."""
 
@@ -16,11 +18,12 @@ LEAST_CHANGE = 0.001
 class Bounds:
     """Two bounds on one line of a terminal; lines elsewhere. Writes to standard error.
 
-    Enter it before the search, and hand it to the search as its report.
+    Enter it before the search, and hand it to the search as its report. `show` puts a cost in words.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, show: Callable[[int], str] = format_bytes) -> None:
         self._console = console or Console(stderr=True, highlight=False)
+        self._show = show
         self._status: Status | None = None
         self._shown = 2.0
 
@@ -35,13 +38,16 @@ class Bounds:
     def __exit__(self, *error: object) -> None:
         self._context.__exit__(None, None, None)
 
-    def __call__(self, cost_bytes: int, lower_bound_bytes: int) -> None:
-        gap = (cost_bytes - lower_bound_bytes) / cost_bytes if cost_bytes else 0.0
-        text = (
-            f"best plan {format_bytes(cost_bytes)}, proven {format_bytes(lower_bound_bytes)}, gap {gap:.2%}"
-        )
+    def __call__(self, cost: int, lower_bound: int) -> None:
+        gap = (cost - lower_bound) / cost if cost else 0.0
+        text = f"best plan {self._show(cost)}, proven {self._show(lower_bound)}, gap {gap:.2%}"
         if self._status is not None:
             self._status.update(text)
         elif self._shown - gap >= LEAST_CHANGE or (gap == 0 and self._shown > 0):
             self._shown = gap
             self._console.print(text, soft_wrap=True)
+
+
+def format_picoseconds(count: int) -> str:
+    """The unit in which a search minimises the time of transfers."""
+    return format_seconds(count * PICOSECOND)

@@ -15,6 +15,11 @@ def format_bytes(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
 
 
+def format_seconds(seconds: float) -> str:
+    """`0.04512 -> '45.12 ms'`."""
+    return f"{seconds * 1e3:.2f} ms"
+
+
 def format_change(count: float) -> str:
     """`-8192 -> '-8.19 kB'`: more or less than before."""
     return ("-" if count < 0 else "+") + format_bytes(abs(count))

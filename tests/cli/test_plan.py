@@ -136,7 +136,15 @@ def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
         ).output
     )
     assert by_time["transfer_seconds"] < by_bytes["transfer_seconds"]
+    assert by_time["objective_seconds"] == by_time["objective_lower_bound_seconds"] > 0
     assert by_time["device_memory_bytes"] == 16e9
+    timed = ("plan", "mlp", "--machine", "pcie-8", "--objective", "time")
+    unbounded = json.loads(tofu(*timed, "--json").output)
+    assert unbounded["objective_lower_bound_seconds"] is None
+    assert unbounded["objective_seconds"] >= by_time["objective_seconds"]
+    assert "no bound on that is proven" in tofu(*timed).output
+    proven = f"at least {by_time['objective_seconds'] * 1e3:.2f} ms (proven)"
+    assert proven in tofu(*timed, "--method", "exact").output
     output = tofu("plan", "mlp", "--machine", "pcie-8", "--memory", "100kB").output
     for part in ("Traffic on pcie-8", "socket", "out of memory by"):
         assert part in output

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tofu import models
 from tofu.partitioner import partition
-from tofu.reports.search import Bounds
+from tofu.reports.search import Bounds, format_picoseconds
 
 
 def test_lines_where_the_gap_has_closed_noticeably():
@@ -21,6 +21,13 @@ def test_lines_where_the_gap_has_closed_noticeably():
         "best plan 2.00 kB, proven 1.50 kB, gap 24.96%",
         "best plan 1.80 kB, proven 1.80 kB, gap 0.00%",
     ]
+
+
+def test_times_are_not_shown_as_bytes():
+    console = Console(file=StringIO(), width=100)
+    with Bounds(console, format_picoseconds) as bounds:
+        bounds(45_120_000_000, 45_120_000_000)
+    assert console.file.getvalue() == "best plan 45.12 ms, proven 45.12 ms, gap 0.00%\n"
 
 
 def test_one_line_on_a_terminal():
