@@ -21,9 +21,6 @@ LEAF = 40
 STATE_LIMITS = (1 << 16, 1 << 18, 1 << 20, 1 << 22)
 """States that a search may keep at once; searches begin with few, which finds most of the gap at once."""
 
-ENTRY_LIMIT = 2 << 30
-"""Costs to compute before giving up: about half a minute."""
-
 FIRST_STEP = 1e-4
 """By how much a budget first exceeds what is proven, as a part of the whole cost."""
 
@@ -108,7 +105,7 @@ class Closing:
         """The gap left times the work done so far: the less the better."""
         return (self.best - self.bound) * self._frontier.entries
 
-    def run(self, state_limits: Sequence[int] = STATE_LIMITS, entry_limit: int = ENTRY_LIMIT) -> None:
+    def run(self, state_limits: Sequence[int], entry_limit: int) -> None:
         """Raise the bound until the gap is closed or `entry_limit` costs were computed."""
         for state_limit in state_limits:
             for window in self._root.smallest_first():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .closing import ENTRY_LIMIT, STATE_LIMITS, Closing
+from .closing import STATE_LIMITS, Closing
 from .elimination import Factor
 from .frontier import Frontier, Search
 from .linear_order import linear_order
@@ -28,6 +28,9 @@ LEAST_GAIN = 1e-3
 
 SWEEP_ENTRY_LIMIT = 3 << 30
 """Entries of tables that sweeps may look at, in all."""
+
+SEARCH_ENTRY_LIMIT = 5 << 28
+"""Costs that a search for a bound may compute before it begins anything new: about half a minute."""
 
 BEAMS = (1000, 4000)
 """Widths of the beams that look for a better assignment."""
@@ -47,7 +50,7 @@ class Effort:
     """How many entries of tables sweeps may look at, and how many costs each search for a bound computes."""
 
     sweep_entries: int = SWEEP_ENTRY_LIMIT
-    search_entries: int = ENTRY_LIMIT
+    search_entries: int = SEARCH_ENTRY_LIMIT
 
 
 WHOLE_EFFORT = Effort()

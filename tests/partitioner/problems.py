@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 from hypothesis import strategies as st
 
-from tofu.partitioner.elimination import Factor
+from tofu.partitioner.elimination import Factor, eliminate
+from tofu.partitioner.gap import close_gap
 
 
 @st.composite
@@ -33,3 +34,15 @@ def assignments(domains):
 
 def optimum(domains, factors):
     return min(cost(factors, assignment) for assignment in assignments(domains))
+
+
+def assert_closed(domains, factors):
+    """The gap closes from twice the optimum, by reports of costs that fall and bounds that rise."""
+    best = eliminate(domains, factors).optimum
+    reports = []
+    found = close_gap(domains, factors, 2 * best, lambda cost, bound: reports.append((cost, bound)))
+    assert (found.cost, found.bound) == (best, best) == reports[-1]
+    assert cost(factors, found.assignment) == best
+    costs, bounds = zip(*reports, strict=True)
+    assert list(costs) == sorted(costs, reverse=True)
+    assert list(bounds) == sorted(bounds)

@@ -7,13 +7,12 @@ import pytest
 
 from tofu.partitioner import gap, relay, segments
 from tofu.partitioner.elimination import Factor, eliminate
-from tofu.partitioner.gap import close_gap
 from tofu.partitioner.linear_order import linear_order
 from tofu.partitioner.pairwise import core
 from tofu.partitioner.relay import Relay
 from tofu.partitioner.reweighted import MessagePassing
 
-from .problems import cost
+from .problems import assert_closed
 
 
 def beads(count, size=5, domain=4, seed=0):
@@ -98,12 +97,4 @@ def test_a_dive_says_where_nothing_is_within_the_gap(short, monkeypatch):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_row_of_segments_is_closed_without_windows(short, monkeypatch, seed):
     monkeypatch.setattr(gap, "Closing", None)
-    domains, factors = beads(30, size=6, seed=seed)
-    best = eliminate(domains, factors).optimum
-    reports = []
-    found = close_gap(domains, factors, 2 * best, lambda cost, bound: reports.append((cost, bound)))
-    assert (found.cost, found.bound) == (best, best) == reports[-1]
-    assert cost(factors, found.assignment) == best
-    costs, bounds = zip(*reports, strict=True)
-    assert list(costs) == sorted(costs, reverse=True)
-    assert list(bounds) == sorted(bounds)
+    assert_closed(*beads(30, size=6, seed=seed))
