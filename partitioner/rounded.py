@@ -8,11 +8,11 @@ units is one in costs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from .elimination import Factor, Table
+from .arithmetic import Table
+from .elimination import Factor
 
 
 def rounded(factors: Sequence[Factor], cost: int, limit: int) -> tuple[list[Factor], int]:
@@ -29,4 +29,4 @@ def rounded(factors: Sequence[Factor], cost: int, limit: int) -> tuple[list[Fact
     for factor in factors:
         if id(factor.table) not in known:
             known[id(factor.table)] = np.minimum(factor.table, cost + 1) // unit
-    return [replace(factor, table=known[id(factor.table)]) for factor in factors], unit
+    return [factor._replace(table=known[id(factor.table)]) for factor in factors], unit
