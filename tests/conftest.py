@@ -1,4 +1,4 @@
-"""What all tests share: golden files and the option that rewrites them, and running commands."""
+"""What all tests share: golden files and the option that rewrites them, running commands, and cards."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from click.testing import CliRunner, Result
 
 from tofu.cli import main
 
+from .cards import missing
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite golden files with what the tests produce"
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") is not None and (reason := missing()) is not None:
+        pytest.skip(f"needs a card: {reason}")
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """The CUDA engine's commands on the processor: kernels behind the shim, libraries by NumPy.
 
-Streams are queues. They advance in a random order that only events hold back, so an edge that is missing
-shows as a wrong result for some seed. All memory lies between bands that nothing may write.
+Streams are queues. They advance in an order that only events hold back: at random, or one as far ahead and
+another as far behind as events let them be, so that a missing edge shows as a wrong result. All memory lies
+between bands that nothing may write.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ from tofu.operators.cuda.commands import Command, Convolution, KernelLaunch, Mat
 
 from ...operators.cuda.unit import Unit
 from ...operators.cuda.vendor import run_convolution, run_product
+from .guards import GUARD, GUARD_BYTES, Block
 
-GUARD_BYTES = 4096
-GUARD = 0xA5
 ALIGNMENT_BYTES = 256
 
 
@@ -46,20 +46,39 @@ Entry = Command | Record | Wait
 Queues = list[deque[Entry]]
 
 
+class Compiled:
+    """Kernels by their source, each compiled once for all machines that share this."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._units: dict[str, Unit] = {}
+
+    def load(self, sources: Iterable[str]) -> None:
+        new = [source for source in sources if source not in self._units]
+        if new:
+            self._units.update(dict.fromkeys(new, Unit(new, self._folder)))
+
+    def run(self, launch: KernelLaunch) -> None:
+        self._units[launch.source].run(launch)
+
+
 @dataclass(eq=False)
 class HostMachine:
     """A `Machine` of so many workers; `seed` decides which stream goes on where several can.
 
     `limit_bytes` is what all workers may allocate together. Workers reach those of their own island.
-    `issued` are all commands that ran, by worker.
+    `issued` are all commands that ran, by worker. `ahead` and `behind` are workers that go on first and last.
     """
 
     workers: int
-    folder: Path
+    kernels: Compiled
     seed: int = 0
     limit_bytes: int = 1 << 30
     islands: Sequence[int] | None = None
+    ahead: int | None = None
+    behind: int | None = None
     issued: list[list[Command]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     captures: int = 0
     closed: bool = False
 
@@ -67,7 +86,6 @@ class HostMachine:
         self._random = random.Random(self.seed)
         self._queues: Queues = [deque() for _ in range(self.workers)]
         self._memory: list[np.ndarray[Any, Any]] = []
-        self._units: dict[str, Unit] = {}
         self._happened: set[Event] = set()
         self.issued = [[] for _ in range(self.workers)]
 
@@ -85,19 +103,16 @@ class HostMachine:
         block = np.full(nbytes + 2 * GUARD_BYTES + ALIGNMENT_BYTES, GUARD, np.uint8)
         start = GUARD_BYTES + -(block.ctypes.data + GUARD_BYTES) % ALIGNMENT_BYTES
         block[start : start + nbytes] = 0
-        self._memory.append(np.array([start, nbytes]))
         self._memory.append(block)
-        return int(block.ctypes.data) + start
+        self.blocks.append(Block(worker, int(block.ctypes.data) + start, nbytes))
+        return self.blocks[-1].address
 
     def reaches(self, worker: int, other: int) -> bool:
         return self.islands is None or self.islands[worker] == self.islands[other]
 
     def load(self, worker: int, commands: Iterable[Command]) -> None:
-        sources = dict.fromkeys(command.source for command in commands if isinstance(command, KernelLaunch))
-        new = [source for source in sources if source not in self._units]
-        if new:
-            unit = Unit(new, self.folder)
-            self._units.update(dict.fromkeys(new, unit))
+        launches = (command for command in commands if isinstance(command, KernelLaunch))
+        self.kernels.load(dict.fromkeys(command.source for command in launches))
 
     def issue(self, worker: int, command: Command) -> None:
         assert not self.closed
@@ -132,7 +147,7 @@ class HostMachine:
         while any(self._queues):
             ready = [worker for worker, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
             assert ready, "streams wait for each other"
-            self._step(self._random.choice(ready))
+            self._step(self._chosen(ready))
 
     def write(self, worker: int, address: int, values: Any) -> None:
         self.synchronize()
@@ -147,17 +162,11 @@ class HostMachine:
     def close(self) -> None:
         self.closed = True
 
-    def intact(self) -> bool:
-        """Whether nothing was written beside what was allocated."""
-        for (start, nbytes), block in zip(self._memory[::2], self._memory[1::2], strict=True):
-            if (block[:start] != GUARD).any() or (block[start + nbytes :] != GUARD).any():
-                return False
-        return True
-
-    def fill(self, byte: int) -> None:
-        """Set every allocated byte; 0xff makes floating-point numbers NaN."""
-        for (start, nbytes), block in zip(self._memory[::2], self._memory[1::2], strict=True):
-            block[start : start + nbytes] = byte
+    def _chosen(self, ready: list[int]) -> int:
+        if self.ahead in ready:
+            return self.ahead
+        others = [worker for worker in ready if worker != self.behind]
+        return self._random.choice(others or ready)
 
     def _may_go(self, entry: Entry) -> bool:
         return not isinstance(entry, Wait) or entry.event in self._happened
@@ -170,7 +179,7 @@ class HostMachine:
             case Wait():
                 pass
             case KernelLaunch():
-                self._units[entry.source].run(entry)
+                self.kernels.run(entry)
             case MemoryCopy(target, source, nbytes):
                 ctypes.memmove(target, source, nbytes)
             case MatrixProduct():

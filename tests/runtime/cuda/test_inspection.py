@@ -13,11 +13,12 @@ from tofu.operators.cuda.commands import MemoryCopy
 from tofu.runtime.cuda import inspection
 from tofu.runtime.cuda.inspection import copy_bandwidth, inspect
 
-from .host_machine import HostMachine
+from .guards import intact
+from .host_machine import Compiled, HostMachine
 
 
 def test_copies_are_measured_between_every_pair(tmp_path: Path) -> None:
-    machine = HostMachine(3, tmp_path)
+    machine = HostMachine(3, Compiled(tmp_path))
     ticks = count()
     found = copy_bandwidth(machine, nbytes=600, copies=3, clock=lambda: next(ticks) / 2)
     assert found == ((1200.0,) * 3,) * 3  # half a second for each
@@ -25,7 +26,7 @@ def test_copies_are_measured_between_every_pair(tmp_path: Path) -> None:
     assert all(isinstance(command, MemoryCopy) and command.nbytes == 600 for command in copies)
     pairs = {(command.target, command.source) for command in copies if isinstance(command, MemoryCopy)}
     assert (len(copies), len(pairs)) == (9 * 4, 9)
-    assert machine.intact()
+    assert intact(machine)
 
 
 def test_a_machine_without_anything_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,116 @@
+"""Executors on the CUDA engine, whose machine is the host's stand-in or real cards, and what they learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tofu.dataflow.graph import Graph, Role
+from tofu.dataflow.partitioned import PartitionedGraph
+from tofu.partitioner import lower, partition
+from tofu.runtime.cuda.engine import CudaEngine
+from tofu.runtime.engine import Watch
+from tofu.runtime.executor import Executor
+from tofu.runtime.memory import MemoryPlan
+from tofu.runtime.schedule import schedule
+
+from .guards import Guarded, fill
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Bench:
+    """Makes executors; the newest one's engine and machine are `engine` and `machine`.
+
+    `new_machine(workers, **options)` makes machines.
+    """
+
+    def __init__(self, name: str, new_machine: Callable[..., Guarded]) -> None:
+        self.name = name
+        self.new_machine = new_machine
+        self.machine: Guarded
+        self.engine: CudaEngine
+
+    @property
+    def on_cards(self) -> bool:
+        return self.name == "cards"
+
+    def maker(self, *, eager: bool = False, **options: Any) -> Callable[..., CudaEngine]:
+        """A `MakeEngine`; `options` are the machine's."""
+
+        def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> CudaEngine:
+            self.machine = self.new_machine(partitioned.workers, **options)
+            plan = schedule(partitioned, memory)
+            try:
+                self.engine = CudaEngine(partitioned, memory, plan, self.machine, watch=watch, eager=eager)
+            except BaseException:
+                self.machine.close()
+                raise
+            return self.engine
+
+        return make
+
+    def executor(
+        self,
+        partitioned: PartitionedGraph,
+        *,
+        eager: bool = False,
+        timed: bool = False,
+        detect_nan: bool = False,
+        **machine: Any,
+    ) -> Executor:
+        make = self.maker(eager=eager, **machine)
+        return Executor(partitioned, make_engine=make, timed=timed, detect_nan=detect_nan)
+
+    def poison(self) -> None:
+        """Make all numbers in arenas and scratch NaN; flags stay zero."""
+        for worker, prepared in enumerate(self.engine._prepared):
+            arena, *others = [block for block in self.machine.blocks if block.worker == worker]
+            fill(self.machine, worker, arena.address, arena.nbytes)
+            if prepared.scratch_bytes:
+                fill(self.machine, worker, others[0].address, prepared.scratch_bytes)
+
+
+def over(graph: Graph, workers: int) -> PartitionedGraph:
+    return lower(graph, partition(graph, workers=workers))
+
+
+def start(graph: Graph, seed: int = 0) -> Arrays:
+    """Values for all that persists: small whole numbers where they index, multiples of 1/8 elsewhere."""
+    rng = np.random.default_rng(seed)
+    values: Arrays = {}
+    for tensor in graph.tensors:
+        if tensor.role.persistent and tensor.alias is None:
+            numbers = rng.integers(0, 3, tensor.shape)
+            values[tensor.name] = numbers if tensor.role is Role.DATA else numbers / 8 + 0.125
+    return values
+
+
+def learned(executor: Executor, values: Arrays, steps: int = 3) -> Arrays:
+    """What persists after so many iterations, and what the graph gives."""
+    for name, value in values.items():
+        executor.write(name, value)
+    for _ in range(steps):
+        executor.run()
+    graph = executor.partitioned.graph
+    outputs = [graph.tensors[index].name for index in graph.outputs]
+    return {name: np.array(executor.read(name)) for name in (*values, *outputs)}
+
+
+def agree(found: Arrays, expected: Arrays, tolerance: float = 2e-5) -> None:
+    """Raise AssertionError unless all numbers are close, relative to the largest of their tensor."""
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert np.isfinite(values).all(), name
+        scale = np.abs(values).max(initial=1e-3)
+        np.testing.assert_allclose(found[name], values, tolerance, tolerance * scale, err_msg=name)
+
+
+def same(found: Arrays, expected: Arrays) -> None:
+    """Raise AssertionError unless all bits are the same."""
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name].view(np.uint8), values.view(np.uint8), err_msg=name)
