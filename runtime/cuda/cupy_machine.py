@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,9 @@ BUSY_SECONDS = 1e-3
 
 PAUSE_SECONDS = 5e-5
 
+_ABANDONED: list[Any] = []
+"""What streams without end may still use: freeing it would wait for them, for ever."""
+
 
 class CupyMachine:
     """Worker `i` runs on card `cards[i]`, in a stream of its own.
@@ -37,6 +39,8 @@ class CupyMachine:
     With `tf32` products and convolutions of float32 may round their factors to TF32. An iteration without
     end is given up after `watchdog_seconds`. Raises ExecutionError for a card that is not there, and without
     CuPy.
+
+    What touches memory is put into a worker's stream: those streams do not wait for CUDA's default one.
     """
 
     def __init__(self, cards: Sequence[int], *, tf32: bool = False, watchdog_seconds: float = 600.0) -> None:
@@ -53,6 +57,7 @@ class CupyMachine:
         self._cudnn: dict[int, int] = {}
         self._plans: dict[int, cudnn.Plans] = {}
         self._library_bytes = [0] * len(self._cards)
+        self._stuck = False
         with self._errors():
             count = self._runtime.getDeviceCount()
             missing = sorted({card for card in self._cards if not 0 <= card < count})
@@ -95,7 +100,9 @@ class CupyMachine:
         try:
             with self._errors(), self._current(worker):
                 block = self._cuda.Memory(max(nbytes, 1))
-                self._runtime.memset(block.ptr, 0, max(nbytes, 1))
+                stream = self._streams[worker]
+                self._runtime.memsetAsync(block.ptr, 0, max(nbytes, 1), stream.ptr)
+                stream.synchronize()
         except ExecutionError as error:
             raise ExecutionError(f"worker {worker}: {nbytes:,} bytes of gpu({card}): {error}") from error
         self._blocks.append(block)
@@ -115,7 +122,9 @@ class CupyMachine:
     def _copy(self, worker: int, target: int, source: int, nbytes: int, kind: int) -> None:
         if nbytes:
             with self._errors(), self._current(worker):
-                self._runtime.memcpy(target, source, nbytes, kind)
+                stream = self._streams[worker]
+                self._runtime.memcpyAsync(target, source, nbytes, kind, stream.ptr)
+                stream.synchronize()
 
     # -- commands -----------------------------------------------------------------------------------
 
@@ -174,10 +183,11 @@ class CupyMachine:
                 self._fork()
                 issue()
                 self._join()
-            finally:
-                with self._current(0):
-                    graph = origin.end_capture()
-            return graph
+            except BaseException:
+                self._abandon_capture()
+                raise
+            with self._current(0):
+                return origin.end_capture()
 
     def launch(self, graph: Graph) -> None:
         with self._errors(), self._current(0):
@@ -191,6 +201,7 @@ class CupyMachine:
                     while not stream.done:
                         waited = time.monotonic() - begun
                         if waited > self._watchdog_seconds:
+                            self._stuck = True
                             raise ExecutionError(
                                 f"no end after {self._watchdog_seconds:g} s: worker {worker} on "
                                 f"gpu({self._cards[worker]}) has not finished"
@@ -199,14 +210,17 @@ class CupyMachine:
                             time.sleep(PAUSE_SECONDS)
 
     def close(self) -> None:
-        for blas in self._blas.values():
-            blas.close()
-        for worker, handle in self._cudnn.items():
-            with self._current(worker):
-                cudnn.close_handle(handle)
-        self._blas.clear()
-        self._cudnn.clear()
-        self._blocks.clear()
+        """Give all memory back, unless the watchdog gave up: CUDA would wait for the streams' end."""
+        if self._stuck:
+            _ABANDONED.append((self._blas, self._cudnn, self._blocks))
+        else:
+            for blas in self._blas.values():
+                with suppress(ExecutionError):  # after an error of a card every call fails
+                    blas.close()
+            for worker, handle in self._cudnn.items():
+                with suppress(ExecutionError), self._errors(), self._current(worker):
+                    cudnn.close_handle(handle)
+        self._blas, self._cudnn, self._blocks = {}, {}, []
 
     # -- what is behind them ------------------------------------------------------------------------
 
@@ -220,6 +234,11 @@ class CupyMachine:
         """Let the first stream end after all others have."""
         for worker in range(1, self.workers):
             self.wait(0, self.record(worker))
+
+    def _abandon_capture(self) -> None:
+        """Leave the capture that something went wrong in; that it is incomplete is no news."""
+        with suppress(ExecutionError), self._errors(), self._current(0):
+            self._streams[0].end_capture()
 
     def _compile(self, sources: Iterable[str]) -> None:
         """Several at a time: NVRTC takes a while for each, and CuPy keeps what it made on disk."""
@@ -280,18 +299,12 @@ class CupyMachine:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """CUDA's errors as the package's own."""
+        cuda = self._cuda
         try:
             yield
-        except _cuda_errors() as error:
+        except (  # those of the runtime, of the driver and of loading NVRTC are RuntimeErrors
+            RuntimeError,
+            cuda.compiler.CompileException,
+            cuda.memory.OutOfMemoryError,
+        ) as error:
             raise ExecutionError(f"CUDA: {str(error).strip()}") from error
-
-
-@cache
-def _cuda_errors() -> tuple[type[Exception], ...]:
-    cupy = library("cupy", "a GPU")
-    return (
-        cupy.cuda.runtime.CUDARuntimeError,
-        cupy.cuda.driver.CUDADriverError,
-        cupy.cuda.compiler.CompileException,
-        cupy.cuda.memory.OutOfMemoryError,
-    )

@@ -129,6 +129,10 @@ class HostMachine:
     def captured(self, issue: Callable[[], None]) -> Queues:
         assert not any(self._queues), "capture begins where nothing is under way"
         issue()
+        return self.taken()
+
+    def taken(self) -> Queues:
+        """What was issued and has not run, which will not."""
         graph, self._queues = self._queues, [deque() for _ in range(self.workers)]
         self.captures += 1
         return graph
@@ -143,8 +147,9 @@ class HostMachine:
                     case _:
                         queue.append(entry)
 
-    def synchronize(self) -> None:
-        while any(self._queues):
+    def synchronize(self, worker: int | None = None) -> None:
+        """Go on until all streams, or this one, are at their end; others may be anywhere then."""
+        while any(self._queues) if worker is None else self._queues[worker]:
             ready = [worker for worker, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
             assert ready, "streams wait for each other"
             self._step(self._chosen(ready))
