@@ -166,7 +166,7 @@ def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
     """The graph, start values and a batch for all contenders."""
     from tofu import models
 
-    model = models.get(benchmark["model"], batch=benchmark["batch"])
+    model = models.get(benchmark["model"], batch=benchmark["batch"], **benchmark.get("options", {}))
     generator = np.random.default_rng(0)
     _, _, auxiliary = model.symbol.infer_shape(**model.shapes)
     states = dict(zip(model.symbol.list_auxiliary_states(), auxiliary, strict=True))

@@ -88,14 +88,23 @@ def residual(torch: Any, arrays: dict[str, Any], memory: Any) -> tuple[Any, dict
         return functional.conv2d(data, weight, stride=stride, padding=weight.shape[-1] // 2)
 
     def unit(data: Any, name: str) -> Any:
+        """Two convolutions, or three of which the one in the middle has the stride."""
+        layers = 3 if f"{name}_conv3_weight" in parameters else 2
         stride = 2 if name.endswith("unit1") and not name.startswith("stage1") else 1
-        first = functional.relu(normal(data, f"{name}_bn1"))
-        body = functional.relu(normal(convolution(first, f"{name}_conv1", stride), f"{name}_bn2"))
+        first = body = functional.relu(normal(data, f"{name}_bn1"))
+        for layer in range(1, layers + 1):
+            if layer > 1:
+                body = functional.relu(normal(body, f"{name}_bn{layer}"))
+            body = convolution(body, f"{name}_conv{layer}", stride if layer == layers - 1 else 1)
         shortcut = convolution(first, f"{name}_sc", stride) if f"{name}_sc_weight" in parameters else data
-        return convolution(body, f"{name}_conv2") + shortcut
+        return body + shortcut
 
     def network(data: Any) -> Any:
-        body = convolution(normal(data, "bn_data"), "conv0")
+        if "bn0_gamma" in parameters:  # the stem for large images
+            body = convolution(normal(data, "bn_data"), "conv0", 2)
+            body = functional.max_pool2d(functional.relu(normal(body, "bn0")), 3, 2, 1)
+        else:
+            body = convolution(normal(data, "bn_data"), "conv0")
         for name in units:
             body = unit(body, name)
         body = functional.relu(normal(body, "bn1")).mean((2, 3))

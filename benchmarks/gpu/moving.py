@@ -1,0 +1,106 @@
+"""Multi-fetch and fetch-reduce beside a plain copy of as many bytes, over shapes and piece counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+from tofu.operators.cuda.commands import Command, MemoryCopy
+from tofu.operators.cuda.datatypes import data_type
+from tofu.operators.cuda.transfers import fetch, moved_bytes, reduce
+from tofu.operators.cuda.view import DeviceView
+from tofu.runtime.cuda.machine import Machine
+from tofu.tdl.ast import Reducer
+
+from .stand import Stand, seconds_of
+
+REPEATS = 10
+MOST_PIECES = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """A box assembled from `pieces` that it is cut into along `axis`; a sum of whole terms where None."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    axis: int | None
+    pieces: int
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * int(data_type(self.type).numpy.itemsize)
+
+    @property
+    def title(self) -> str:
+        what = "terms" if self.axis is None else "pieces"
+        return f"{self.name} {'x'.join(map(str, self.shape))} {self.type}, {self.pieces} {what}"
+
+
+def cases(small: bool) -> tuple[Case, ...]:
+    """Boxes of 256 MiB, or small ones of the same kinds."""
+    side, high = (64, 8) if small else (8192, 64)
+    matrix, image = (side, side), (high, 4 * high, high, high)
+    strips = (prod(matrix) // 64, 64)
+    return (
+        *(Case("rows", matrix, "float32", 0, pieces) for pieces in (1, 2, 4, 8)),
+        *(Case("columns", matrix, "float32", 1, pieces) for pieces in (1, 2, 4, 8)),
+        Case("columns", (side, 2 * side), "float16", 1, 8),
+        Case("channels", image, "float32", 1, 8),
+        Case("image rows", image, "float32", 2, 8),
+        Case("strips of 32 bytes", strips, "float32", 1, 8),
+        *(Case("sum", (side // 2, side // 2), "float32", None, terms) for terms in (2, 4, 8)),
+        Case("sum", (side // 2, side), "float16", None, 8),
+    )
+
+
+def measured(stand: Stand, small: bool) -> Iterator[dict[str, Any]]:
+    """For each case its bandwidth, and its part of what a plain copy reaches; without cards the commands."""
+    machine = stand.machine(max(stand.cards, 1))
+    try:
+        room = max(case.nbytes for case in cases(small))
+        target = machine.allocate(0, room)
+        sources = [machine.allocate(number % machine.workers, room) for number in range(MOST_PIECES)]
+        for case in cases(small):
+            yield {"case": case.title, **_one(case, machine, target, sources, stand.dry)}
+    finally:
+        machine.close()
+
+
+def _one(case: Case, machine: Machine, target: int, sources: Sequence[int], dry: bool) -> dict[str, Any]:
+    commands, moved = made(case, target, sources)
+    copy = (MemoryCopy(target, sources[0], case.nbytes),)
+    machine.load(0, commands)
+    result: dict[str, Any] = {"moved_bytes": moved, "commands": len(commands)}
+    taken, plain = (seconds_of(machine, partial(_issue, machine, each), REPEATS) for each in (commands, copy))
+    if dry:
+        return result
+    bandwidth, copied = moved / taken, 2 * case.nbytes / plain
+    return {**result, "seconds": taken, "bytes_a_second": bandwidth, "part_of_copy": bandwidth / copied}
+
+
+def made(case: Case, target: int, sources: Sequence[int]) -> tuple[tuple[Command, ...], int]:
+    """The commands, and how many bytes they read and write."""
+    whole = DeviceView.dense(target, case.shape, case.type)
+    if case.axis is None:
+        terms = [
+            [(DeviceView.dense(source, case.shape, case.type), whole)] for source in sources[: case.pieces]
+        ]
+        return reduce(Reducer.SUM, terms), moved_bytes(terms)
+    length = case.shape[case.axis]
+    pairs = []
+    for number, source in zip(range(case.pieces), sources, strict=False):
+        lower, upper = length * number // case.pieces, length * (number + 1) // case.pieces
+        shape = (*case.shape[: case.axis], upper - lower, *case.shape[case.axis + 1 :])
+        place = (*[slice(None)] * case.axis, slice(lower, upper))
+        pairs.append((DeviceView.dense(source, shape, case.type), whole[place]))
+    return fetch(pairs), moved_bytes([pairs])
+
+
+def _issue(machine: Machine, commands: Sequence[Command]) -> None:
+    for command in commands:
+        machine.issue(0, command)

@@ -1,0 +1,50 @@
+"""PyTorch's training step, in a process of its own; that it is missing is said and is no failure."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import ExitStack
+from statistics import median
+from typing import Any
+
+from benchmarks.peers import ROOT, Contender
+
+from .training import STEPS, WARM_UP
+
+FORMS = ("eager", "compile")
+SECONDS_TO_START = 120
+
+
+def missing(interpreter: str) -> str | None:
+    """Why this Python cannot run PyTorch on a card; None where it can."""
+    question = "import torch; assert torch.cuda.is_available(), 'PyTorch finds no card'"
+    result = subprocess.run(
+        [interpreter, "-c", question],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS_TO_START,
+    )
+    return None if result.returncode == 0 else result.stderr.strip().rpartition("\n")[2]
+
+
+def step(interpreter: str, folder: str, form: str, precision: str) -> dict[str, Any]:
+    """Seconds of a step, and its first losses."""
+    command = [interpreter, "-m", "benchmarks.gpu.torch_step", folder, form, precision]
+    with ExitStack() as stack:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        contender = Contender(f"PyTorch, {form}", process)
+        contender.facts = contender.hear()
+        for _ in range(WARM_UP + STEPS):
+            contender.step()
+        nbytes = contender.ask("memory")
+    return {
+        **contender.facts,
+        "seconds": median(contender.wall[WARM_UP:]),
+        "losses": contender.losses[:3],
+        "most_bytes": nbytes,
+    }
