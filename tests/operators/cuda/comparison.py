@@ -93,13 +93,13 @@ def _plans(kernel: CudaKernel, call: KernelCall) -> Iterator[tuple[Launch, ...]]
             yield (Launch(wide.function, blocks, FEW_THREADS),)
 
 
-def agree(output: Array, expected: Array, dtype: str, place: str) -> None:
-    """Raise AssertionError unless an output holds what is expected, to the precision of its type."""
+def agree(output: Array, expected: Array, dtype: str, place: str, times: float = 1) -> None:
+    """Raise AssertionError unless an output holds what is expected, to `times` the precision of its type."""
     with np.errstate(all="ignore"):
         wanted = decode(encode(expected, dtype), dtype).astype(float)
     found = decode(output, dtype).astype(float)
     finite = np.abs(wanted[np.isfinite(wanted)])
-    tolerance = TOLERANCE[dtype]
+    tolerance = times * TOLERANCE[dtype]
     np.testing.assert_allclose(found, wanted, tolerance, tolerance * finite.max(initial=LEAST), err_msg=place)
 
 

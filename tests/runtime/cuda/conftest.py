@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
 
+from ...operators.cuda.library import Case, library_cases
 from .bench import Bench
 from .card_machine import CardMachine
 from .host_machine import Compiled, HostMachine
@@ -24,6 +25,12 @@ def benches(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Bench]:
         "cards": CardMachine,
     }
     return lambda name: Bench(name, makers[name])
+
+
+@pytest.fixture(scope="session")
+def cases() -> Callable[[tuple[str, ...]], list[Case]]:
+    """`cases(names)`: what operators of the library run in training, each description once."""
+    return cache(library_cases)
 
 
 @pytest.fixture(params=["host", CARDS])

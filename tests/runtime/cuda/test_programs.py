@@ -1,0 +1,153 @@
+"""What both engines are given, and where the CUDA engine's arenas would lie, with nothing allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu.dry_machine import DryMachine
+from tofu.dataflow.partitioned import PartitionedGraph
+from tofu.operators.cuda.commands import Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+from tofu.partitioner.verify_memory import verify_memory
+from tofu.runtime import numpy_engine
+from tofu.runtime.context import cpu, gpu
+from tofu.runtime.cuda import cupy_machine
+from tofu.runtime.cuda import engine as cuda_engine
+from tofu.runtime.cuda.engine import CudaEngine
+from tofu.runtime.cuda.preparation import arena_views
+from tofu.runtime.engine import Watch, engine_on
+from tofu.runtime.memory import MemoryPlan, plan_memory
+from tofu.runtime.module import Module
+from tofu.runtime.offsets import ALIGNMENT_BYTES
+from tofu.runtime.schedule import Schedule, schedule
+
+from .bench import over
+from .graphs import ZOO, graph
+from .test_module import batches, network
+
+LARGE = ("inception-v3", "resnet-18", "transformer-1-16")
+CASES = [
+    pytest.param(name, workers, marks=pytest.mark.slow) if workers == 8 or name in LARGE else (name, workers)
+    for name in ZOO
+    for workers in (2, 8)
+]
+
+
+@dataclass
+class Given:
+    """What an engine was made with; it has nothing to run."""
+
+    partitioned: PartitionedGraph
+    memory: MemoryPlan
+    schedule: Schedule
+
+    def __init__(self, partitioned: Any, memory: Any, schedule: Any, *machine: Any, **options: Any) -> None:
+        self.partitioned, self.memory, self.schedule = partitioned, memory, schedule
+
+    @property
+    def failed(self) -> bool:
+        return True
+
+    def write(self, *arguments: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> list[Given]:
+    """The engines that were made."""
+    made: list[Given] = []
+
+    class Kept(Given):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            made.append(self)
+
+    monkeypatch.setattr(numpy_engine, "NumpyEngine", Kept)
+    monkeypatch.setattr(cuda_engine, "CudaEngine", Kept)
+    monkeypatch.setattr(cupy_machine, "CupyMachine", lambda cards, **options: None)
+    return made
+
+
+def same_programs(made: list[Given]) -> bool:
+    """Whether two engines got the same instructions, on buffers at the same places, in the same order."""
+    one, other = made
+    return (
+        one.partitioned.programs == other.partitioned.programs
+        and one.partitioned.shards == other.partitioned.shards
+        and (one.memory.offsets, one.memory.arena_bytes) == (other.memory.offsets, other.memory.arena_bytes)
+        and one.schedule == other.schedule
+    )
+
+
+@pytest.mark.parametrize("name", ["residual", "gpt-1-16"])
+def test_engines_are_given_the_same_programs(name: str, engines: list[Given]) -> None:
+    for device in (cpu, gpu):
+        partitioned = over(graph(name), 4)
+        make = engine_on([device(worker) for worker in range(4)])
+        make(partitioned, plan_memory(partitioned), Watch(1.0))
+    assert same_programs(engines)
+
+
+def test_modules_lower_alike_for_both(engines: list[Given]) -> None:
+    for device in (cpu, gpu):
+        with Module(network(), [device(worker) for worker in range(4)], lower=over) as module:
+            module.bind(batches().shapes, accumulate=2)
+    assert same_programs(engines)
+    assert len(engines[0].partitioned.programs) == 4
+
+
+@pytest.mark.parametrize(("name", "workers"), CASES)
+def test_views_lie_where_the_plan_says(name: str, workers: int) -> None:
+    """In their arenas, aligned, of the shape of what they hold; and what is live together lies apart."""
+    partitioned = over(graph(name), workers)
+    memory = plan_memory(partitioned)
+    bases = [(worker + 1) << 40 for worker in range(workers)]
+    views = arena_views(partitioned, memory, bases)
+    offsets = []
+    for base, size, own, program in zip(bases, memory.arena_bytes, views, partitioned.programs, strict=True):
+        for view, buffer in zip(own, program.buffers, strict=True):
+            assert view.nbytes == buffer.nbytes
+            assert view.shape == tuple(upper - lower for lower, upper in buffer.region)
+            assert view.type == np.dtype(partitioned.graph.tensors[buffer.tensor].dtype).name
+            assert view.address % ALIGNMENT_BYTES == 0
+            assert base <= view.address <= view.address + view.nbytes <= base + size
+        offsets.append(tuple(view.address - base for view in own))
+    verify_memory(partitioned, offsets, memory.arena_bytes, schedule(partitioned, memory).waits)
+
+
+@pytest.mark.parametrize(("name", "workers"), CASES)
+def test_every_command_of_the_zoo_is_made(name: str, workers: int) -> None:
+    """None is left to the host, and every address lies in memory that some worker was given."""
+    partitioned = over(graph(name), workers)
+    memory = plan_memory(partitioned)
+    machine = DryMachine(workers)
+    plan = schedule(partitioned, memory)
+    engine = CudaEngine(partitioned, memory, plan, machine, watch=Watch(1.0))
+    for prepared, program in zip(engine._prepared, partitioned.programs, strict=True):
+        assert len(prepared.commands) == len(program.instructions)
+        for command in (each for commands in prepared.commands for each in commands):
+            for address in addresses(command):
+                worker, offset = divmod(address, 1 << 40)
+                assert 0 <= offset < machine.used_bytes[worker - 1]
+    engine.run()
+    assert machine.issued.total() > len(partitioned.programs[0].instructions)
+
+
+def addresses(command: Any) -> list[int]:
+    match command:
+        case MemoryCopy(target, source, nbytes):
+            return [target, target + nbytes - 1, source, source + nbytes - 1]
+        case MatrixProduct(left, right, result):
+            return [left.address, right.address, result.address]
+        case Convolution(data=data, weight=weight, output=output):
+            return [data.address, weight.address, output.address]
+        case KernelLaunch(struct=struct):
+            names = struct.dtype.names
+            return [int(struct["out_0"]["data"][0])] if "out_0" in names else []
+    raise AssertionError(command)
