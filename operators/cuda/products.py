@@ -14,7 +14,7 @@ from typing import Any
 
 from ...analyzer.region import Interval
 from ...tdl.ast import Reducer
-from ..derive.affine import Affine
+from ..derive.affine import Affine, Ranges
 from ..derive.ir import Apply, Constant, Load, Node, Reduction
 from ..derive.pieces import pieces
 from ..kernel import KernelCall
@@ -60,7 +60,7 @@ def product(call: KernelCall) -> Product | None:
             pass
         case _:
             return None
-    return _product(call, output.variables, node, left, right, scale)
+    return _product(call, parts[0].ranges, output.variables, node, left, right, scale)
 
 
 def _scaled(node: Node) -> tuple[float, Node]:
@@ -76,7 +76,13 @@ def _scaled(node: Node) -> tuple[float, Node]:
 
 
 def _product(
-    call: KernelCall, variables: Names, node: Reduction, left: Load, right: Load, scale: float
+    call: KernelCall,
+    ranges: Ranges,
+    variables: Names,
+    node: Reduction,
+    left: Load,
+    right: Load,
+    scale: float,
 ) -> Product | None:
     summed = frozenset(node.variables)
     names = (*variables, *node.variables)
@@ -85,12 +91,12 @@ def _product(
         [axis for axis, name in enumerate(names) if name in group]
         for group in (both - summed, left.free - both, right.free - both, both & summed)
     )
-    varying = {name for name in names if _length(call.box[name]) != 1}
+    varying = {name for name in names if _length(ranges[name]) != 1}
     if (left.free ^ right.free) & summed or left.free | right.free != varying:
         return None  # what one factor alone has must index the result, and somebody must have what varies
     if not inner or not (rows or columns):
         return None
-    a, b = (_factor(call, load, names) for load in (left, right))
+    a, b = (_factor(call, ranges, load, names) for load in (left, right))
     result: Any = call.outputs[0]
     if a is None or b is None or 0 in (a.size, b.size, result.size):
         return None
@@ -105,20 +111,20 @@ def _product(
     return Product(a, b, whole, batch, rows, columns, inner, scale)
 
 
-def _factor(call: KernelCall, load: Load, names: Names) -> DeviceView | None:
+def _factor(call: KernelCall, ranges: Ranges, load: Load, names: Names) -> DeviceView | None:
     """A factor with an axis for each variable; None where it is padded or its index is not affine."""
     if load.padding is not None or not load.affine:
         return None
     array: Any = call.inputs[load.tensor]
     lower = [interval[0] for interval in call.regions[load.tensor]]
-    shape = {name: _length(call.box[name]) if name in load.free else 1 for name in names}
+    shape = {name: _length(ranges[name]) if name in load.free else 1 for name in names}
     strides = dict.fromkeys(names, 0)
     address = array.address
     for dimension, index in enumerate(load.indices):
         assert isinstance(index, Affine)
         address += (index.constant - lower[dimension]) * array.strides[dimension]
         for name, coefficient in index.coefficients:
-            address += coefficient * call.box[name][0] * array.strides[dimension]
+            address += coefficient * ranges[name][0] * array.strides[dimension]
             strides[name] += coefficient * array.strides[dimension]
     return DeviceView(address, tuple(shape.values()), tuple(strides.values()), array.type)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.commands import Command
+from tofu.runtime.cuda.cards import card_count
 from tofu.runtime.cuda.cupy_machine import CupyMachine
-from tofu.runtime.cuda.inspection import inspect
 from tofu.runtime.cuda.machine import Graph
 
 from .guards import GUARD, GUARD_BYTES, Block, bands, fill
@@ -52,7 +52,7 @@ class CardMachine(CupyMachine):
         self._limit_bytes = limit_bytes
         self._islands = islands
         self._random = random.Random(seed) if seed else None
-        cards = len(inspect(measure=False).cards)
+        cards = card_count()
         super().__init__(
             [worker % cards for worker in range(workers)], tf32=tf32, watchdog_seconds=watchdog_seconds
         )

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from tofu.operators.cuda.commands import Command, KernelLaunch, MemoryCopy
-from tofu.runtime.cuda import cupy_machine
+from tofu.runtime.cuda import cards, cupy_machine
 
 from .host_machine import Compiled, HostMachine, Queues, Record, Wait
 
-MOST_STREAMS = 8
+MOST_STREAMS = 32
 NAMES = {
     2: "cudaErrorMemoryAllocation: out of memory",
     100: "cudaErrorNoDevice: no CUDA-capable device is detected",
@@ -106,7 +106,15 @@ class StandIn:
 
     def module(self) -> Any:
         """What `import cupy` would give."""
-        return SimpleNamespace(cuda=_cuda(self), RawModule=_raw_module(self))
+        return SimpleNamespace(cuda=_cuda(self), RawModule=_raw_module(self), RawKernel=self._kernel)
+
+    def _kernel(self, code: str, name: str) -> Callable[..., None]:
+        """A kernel with numbers for arguments, which does nothing that shows."""
+
+        def launched(grid: Any, block: Any, arguments: Any, stream: Any) -> None:
+            self.call(name, stream.device)
+
+        return launched
 
 
 def _cuda(own: StandIn) -> Any:
@@ -301,7 +309,8 @@ def installed(own: StandIn, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
     module = own.module()
     monkeypatch.setattr(cupy_machine.cublas, "WORKSPACE_BYTES", 1 << 16)
-    monkeypatch.setattr(cupy_machine, "library", lambda name, purpose: module)
+    for user in (cupy_machine, cards):
+        monkeypatch.setattr(user, "library", lambda name, purpose: module)
     monkeypatch.setattr(cupy_machine.cublas, "Cublas", Blas)
     monkeypatch.setattr(cupy_machine.cudnn, "Plans", Plans)
     monkeypatch.setattr(cupy_machine.cudnn, "open_handle", opened)
