@@ -146,3 +146,16 @@ def test_steps_that_compute_something_else_are_named() -> None:
         "TF32": {"losses": [2.01]},
     }
     assert contest.disagreements(results).keys() == {"far", "none"}
+
+
+@pytest.mark.gpu
+def test_small_sizes_are_measured_on_a_card(tmp_path: Path) -> None:
+    main(["--small", "--save", str(tmp_path / "gpu.json")])
+    results = json.loads((tmp_path / "gpu.json").read_text())
+    assert results["cards"]
+    assert results["wrong"] == {}
+    assert set(results["not_measured"]) <= {"PyTorch"}
+    assert all(case["part_of_copy"] > 0 for case in results["moving"])
+    for steps in results["training"].values():
+        assert all(step["seconds"] > 0 for step in steps.values())
+        assert len(steps) >= len(training.SETTINGS)

@@ -43,3 +43,11 @@ def test_a_machine_without_anything_is_told_what_to_install(monkeypatch: pytest.
     assert (found.cards, found.reaches, found.bandwidth) == ((), (), ())
     assert [part.name for part in found.parts] == ["NVIDIA driver", "CuPy", "cuDNN front end", "cuBLAS"]
     assert all(part.version is None and "gpu-cuda13" in part.remedy for part in found.parts)
+
+
+@pytest.mark.gpu
+def test_a_machine_with_cards_is_described() -> None:
+    found = inspect()
+    assert found.ready
+    assert all(0 < card.free_bytes <= card.total_bytes for card in found.cards)
+    assert all(rate > 1e9 for row in found.bandwidth for rate in row)

@@ -30,6 +30,9 @@ SAMPLE = (
     *(*HOST, "BatchNorm", "LRN", "Pooling", "SoftmaxOutput", "adam_update", "batch_dot"),
     *("softmax", "take", "topk"),
 )
+OWN = ("BatchNorm", "Embedding", "LRN", "Pooling", "softmax", "take", "topk")
+"""Which no vendor's library computes."""
+
 VENDOR_TIMES = 10
 """How much less precise products and convolutions may be, whose libraries transform what they sum up."""
 
@@ -114,6 +117,11 @@ def test_every_operator_has_commands(cases: Callable[..., list[Case]]) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_some_operators_in_other_types(dtype: str, cards: Bench, cases: Callable[..., list[Case]]) -> None:
     check(cards, cases(SAMPLE), dtype)
+
+
+@pytest.mark.gpu
+def test_operators_of_own_kernels(cards: Bench, cases: Callable[..., list[Case]]) -> None:
+    check(cards, cases(OWN), "float32")
 
 
 @pytest.mark.gpu
