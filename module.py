@@ -69,6 +69,8 @@ class Module(module.Module):
     module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
+    On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in it, gradients
+    times `loss_scale`.
     `plans` holds the plan of every graph made so far by the graph's fingerprint.
     """
 
@@ -86,6 +88,8 @@ class Module(module.Module):
         tf32: bool = False,
         detect_nan: bool = False,
         memory: int | str | None = None,
+        dtype: str = "float32",
+        loss_scale: float | None = None,
     ) -> None:
         super().__init__(
             symbol,
@@ -99,6 +103,8 @@ class Module(module.Module):
             tf32=tf32,
             detect_nan=detect_nan,
             memory_bytes=None if memory is None else int(quantity(memory, "memory")),
+            dtype=dtype,
+            loss_scale=loss_scale,
         )
         self.plans: dict[str, Plan] = {}
         self._method = method

@@ -16,6 +16,7 @@ from ..tdl import ast
 from .builder import GraphBuilder
 from .expand import Application, Expansion, Step
 from .graph import Phase, Role
+from .loss_scale import scaled_gradient
 
 
 def differentiate(
@@ -23,14 +24,16 @@ def differentiate(
     expansion: Expansion,
     targets: Iterable[int],
     heads: Mapping[int, int],
+    loss_scale: float = 1.0,
 ) -> dict[int, int]:
     """Add the backward operations; return the gradient of each tensor in `targets` that has one.
 
-    `heads` maps outputs to the tensors that hold their gradients; losses need none. Raises OperatorError
-    where an operator on the way has no gradient.
+    `heads` maps outputs to the tensors that hold their gradients; losses need none. All gradients are those
+    of the losses times `loss_scale`, as `heads` have to be. Raises OperatorError where an operator on the
+    way has no gradient.
     """
     targets = tuple(targets)
-    gradients = _Backward(builder, expansion, targets, heads).run()
+    gradients = _Backward(builder, expansion, targets, heads, loss_scale).run()
     return {tensor: gradients[tensor] for tensor in targets if tensor in gradients}
 
 
@@ -41,8 +44,10 @@ class _Backward:
         expansion: Expansion,
         targets: Iterable[int],
         heads: Mapping[int, int],
+        loss_scale: float,
     ) -> None:
         self.builder = builder
+        self.loss_scale = loss_scale
         self.expansion = expansion
         self.targets = frozenset(targets)
         self.gradients: dict[int, int] = dict(heads)
@@ -105,8 +110,8 @@ class _Backward:
 
     def apply_custom(self, application: Application) -> None:
         """Differentiate an operator as a whole, through the gradient that it brings."""
-        gradient = application.gradient
-        assert gradient is not None
+        assert application.gradient is not None
+        gradient = scaled_gradient(application.gradient, self.loss_scale)
         reached = any(output in self.gradients for output in application.outputs)
         if not reached and not application.is_loss:
             return

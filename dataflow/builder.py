@@ -89,7 +89,7 @@ class GraphBuilder:
         """The graph of everything that `outputs` and the updated tensors need, updates moved forward."""
         operations = prune(self.tensors, self.operations, outputs)
         operations = hoist_updates(self.tensors, operations)
-        return _numbered(self.name, self.tensors, operations, outputs)
+        return numbered(self.name, self.tensors, operations, outputs)
 
 
 def _unused(name: str, taken: set[str]) -> str:
@@ -101,7 +101,7 @@ def _unused(name: str, taken: set[str]) -> str:
     return f"{name}:{number}"
 
 
-def _numbered(
+def numbered(
     name: str, tensors: Sequence[Tensor], operations: Sequence[Operation], outputs: Sequence[int]
 ) -> Graph:
     """Renumber operations as ordered and tensors as kept; tensors that nothing touches are dropped."""

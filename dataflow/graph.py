@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from ..operators.bound import BoundOperator
+from .element_types import itemsize
 
 
 class Role(StrEnum):
@@ -49,6 +50,11 @@ class Tensor:
     role: Role
     dtype: str = "float32"
     alias: int | None = None
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return itemsize(self.dtype)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,13 @@ from ..operators import registry
 from ..operators.operator import Operator
 from .autodiff import differentiate
 from .builder import GraphBuilder
+from .element_types import MIXED, checked_type
 from .expand import Expansion, expand
 from .graph import Graph, Phase, Role
+from .loss_scale import checked_scale
 from .node import Node
 from .optimizer import Optimizer, get_optimizer
+from .precision import mixed_precision
 from .shapes import complete, infer_symbol
 from .symbol import Symbol
 
@@ -24,9 +27,12 @@ MICRO_BATCH = "micro_batch"
 def inference_graph(
     symbol: Symbol, shapes: Mapping[str, Sequence[int]], *, name: str | None = None, dtype: str = "float32"
 ) -> Graph:
-    """The forward pass as used after training. Variables in `shapes` are data, the others parameters."""
+    """The forward pass as used after training. Variables in `shapes` are data, the others parameters.
+
+    `dtype` is that of `training_graph`.
+    """
     builder, expansion = _forward(symbol, shapes, name, dtype, training=False)
-    return builder.build(expansion.outputs)
+    return _built(builder, expansion.outputs, dtype)
 
 
 def training_graph(
@@ -39,6 +45,7 @@ def training_graph(
     micro_batches: int = 1,
     name: str | None = None,
     dtype: str = "float32",
+    loss_scale: float | None = None,
 ) -> Graph:
     """One training iteration: forward, backward and the update of every parameter (Tofu, section 2).
 
@@ -51,22 +58,29 @@ def training_graph(
     With several `micro_batches` the graph is that of one of them, and `shapes` are its: gradients are summed
     in tensors that persist, which the updates read. The tensor `micro_batch` of shape (1,) is fed the number
     of the micro-batch, from 0, where sums begin; updates are to run with the last one alone (`Graph.learns`).
+
+    With the `dtype` float16 or bfloat16 large activations and gradients are stored in it, all that lasts in
+    float32, see `mixed_precision`; float32 and float64 are the type of all tensors. Gradients are
+    `loss_scale` times as large until the updates divide by it; None is 128 for float16 and 1 for others.
     """
+    scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     losses = _losses(expansion)
     if not losses and not heads:
         raise _no_loss(symbol)
     fed = {} if losses else _heads(builder, expansion, losses)
-    updates = _Updates(builder, get_optimizer(optimizer), _batch(shapes), micro_batches)
+    updates = _Updates(
+        builder, get_optimizer(optimizer), _batch(shapes) * micro_batches, scale, micro_batches > 1
+    )
     variables = {node.name: node for node in symbol.nodes if node.is_variable}
     trained = {
         expansion.variables[name]: variables[name]
         for name in _parameters(builder, expansion)
         if name not in fixed and updates.rate_multiplier(variables[name]) != 0
     }
-    gradients = differentiate(builder, expansion, trained, fed)
+    gradients = differentiate(builder, expansion, trained, _scaled(builder, fed, scale), scale)
     updates.add({trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()})
-    return builder.build(expansion.outputs)
+    return _built(builder, expansion.outputs, dtype)
 
 
 def gradient_graph(
@@ -80,7 +94,8 @@ def gradient_graph(
     """Forward and backward without updates. Outputs are the symbol's, then `grad(x)` for each x in `wrt`.
 
     `wrt` defaults to all parameters. An output that is no loss gets its gradient from a data tensor that
-    is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out.
+    is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out. `dtype` is that of
+    `training_graph`; gradients are not scaled.
     """
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     names = _parameters(builder, expansion) if wrt is None else list(wrt)
@@ -89,7 +104,7 @@ def gradient_graph(
         raise GraphError(f"gradients are wanted for {', '.join(unknown)}, which the symbol does not have")
     heads = _heads(builder, expansion, _losses(expansion))
     gradients = differentiate(builder, expansion, [expansion.variables[name] for name in names], heads)
-    return builder.build((*expansion.outputs, *gradients.values()))
+    return _built(builder, (*expansion.outputs, *gradients.values()), dtype)
 
 
 def _forward(
@@ -97,8 +112,15 @@ def _forward(
 ) -> tuple[GraphBuilder, Expansion]:
     table = infer_symbol(symbol, shapes)
     complete(symbol, table)
-    builder = GraphBuilder(name or symbol.name or "graph", dtype)
+    builder = GraphBuilder(
+        name or symbol.name or "graph", "float32" if dtype in MIXED else checked_type(dtype)
+    )
     return builder, expand(builder, symbol, table, shapes.keys(), training)
+
+
+def _built(builder: GraphBuilder, outputs: Sequence[int], dtype: str) -> Graph:
+    graph = builder.build(outputs)
+    return mixed_precision(graph, dtype) if dtype in MIXED else graph
 
 
 def _parameters(builder: GraphBuilder, expansion: Expansion) -> list[str]:
@@ -125,6 +147,21 @@ def _heads(builder: GraphBuilder, expansion: Expansion, losses: Collection[int])
         for output in dict.fromkeys(expansion.outputs)
         if output not in losses
     }
+
+
+def _scaled(builder: GraphBuilder, heads: Mapping[int, int], scale: float) -> dict[int, int]:
+    """Gradients that are fed, times the loss scale."""
+    if scale == 1:
+        return dict(heads)
+    found = {}
+    for output, head in heads.items():
+        tensor = builder.tensors[head]
+        (stage,) = registry.get("_mul_scalar").stages({"scalar": scale}, {"data": tensor.shape})
+        name = builder.unique_tensor_name(f"scaled({tensor.name})")
+        (found[output],) = builder.apply(
+            name, stage, [head], [name], phase=Phase.BACKWARD, role=Role.GRADIENT
+        )
+    return found
 
 
 def _no_loss(symbol: Symbol) -> GraphError:
@@ -155,13 +192,16 @@ def _multiplier(node: Node, key: str, default: float) -> float:
 class _Updates:
     """Adds an update operation for each parameter; the optimizer's state and scalars with it."""
 
-    def __init__(self, builder: GraphBuilder, optimizer: Optimizer, batch: int, micro_batches: int) -> None:
+    def __init__(
+        self, builder: GraphBuilder, optimizer: Optimizer, batch: int, loss_scale: float, accumulates: bool
+    ) -> None:
         self.builder = builder
         self.optimizer = optimizer
         self.operator: Operator = optimizer.resolve()
-        rescale = 1.0 / (batch * micro_batches) if optimizer.rescale is None else optimizer.rescale
-        self.rescale = float(rescale)  # 1 and 1.0 are one key where descriptions are kept, but two texts
-        self.accumulates = micro_batches > 1
+        rescale = 1.0 / batch if optimizer.rescale is None else optimizer.rescale
+        # as a float: 1 and 1.0 are one key where descriptions are kept, but two texts
+        self.rescale = float(rescale) / loss_scale
+        self.accumulates = accumulates
         self.scalars: dict[str, int] = {}
         self.rates: dict[float, int] = {}
 

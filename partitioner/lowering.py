@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..analyzer.region import Region
 from ..dataflow.graph import Graph, Operation
 from ..dataflow.partitioned import (
@@ -56,7 +54,7 @@ class _Lowering:
         self._buffers: list[list[Buffer]] = [[] for _ in self._workers]
         self._instructions: list[list[Instruction]] = [[] for _ in self._workers]
         self._owned = [self._movements.layout(plan.layouts[tensor.name]) for tensor in graph.tensors]
-        self._itemsize = [np.dtype(tensor.dtype).itemsize for tensor in graph.tensors]
+        self._itemsize = [tensor.itemsize for tensor in graph.tensors]
         self._planned_bytes = 0
         self._shards: list[tuple[int, ...]] = []
         for tensor in graph.tensors:

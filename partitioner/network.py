@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from ..analyzer.bound import Bound
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph, Operation
@@ -62,7 +60,7 @@ class Network:
     def links(self) -> tuple[Link, ...]:
         """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""
         weights: Counter[tuple[int, int, Source]] = Counter()
-        itemsizes = [np.dtype(tensor.dtype).itemsize for tensor in self.graph.tensors]
+        itemsizes = [tensor.itemsize for tensor in self.graph.tensors]
         for operation in self.graph.operations:
             number = self.operation_class[operation.index]
             for tensor, source in touched(operation):

@@ -53,7 +53,7 @@ def count(
                     operation.name,
                     tensor.name,
                     "fetch" if not isinstance(source, int) else "reduce" if operator.reducing else "concat",
-                    (moved[-1] if moved else 0) * np.dtype(tensor.dtype).itemsize,
+                    (moved[-1] if moved else 0) * tensor.itemsize,
                 )
             )
     return contributions
@@ -76,7 +76,7 @@ def count_bytes(
     for tensor in graph.tensors:
         layout = layouts[tensor.name]
         held = elements.tensor(layout.shape, layout.dimensions)
-        tensors.append((held, np.dtype(tensor.dtype).itemsize))
+        tensors.append((held, tensor.itemsize))
     weights: Counter[tuple[_Operator, _Tensor, Source]] = Counter()
     for operation in graph.operations:
         operator = elements.operator(operation.bound, strategies[operation.name])

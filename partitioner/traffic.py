@@ -85,7 +85,7 @@ def _loads(transfers: Integers, links: Integers, amounts: Integers) -> tuple[Int
 
 def _moved(partitioned: PartitionedGraph) -> Iterator[tuple[int, int, int, int]]:
     """(transfer, source, reader, bytes) of every piece that crosses between workers."""
-    itemsize = [np.dtype(tensor.dtype).itemsize for tensor in partitioned.graph.tensors]
+    itemsize = [tensor.itemsize for tensor in partitioned.graph.tensors]
     for program in partitioned.programs:
         for transfer, target, pieces in _transfers(program):
             size = itemsize[program.buffers[target].tensor]

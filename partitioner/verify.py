@@ -196,7 +196,7 @@ class _PlanCheck:
                     for region in {split.inputs[name][worker] for name in source}
                 )
             )
-        return self._counts[key] * np.dtype(self._graph.tensors[tensor].dtype).itemsize
+        return self._counts[key] * self._graph.tensors[tensor].itemsize
 
 
 class _Split:

@@ -54,7 +54,7 @@ class _Walk:
         self.fetched_bytes = 0
         self._graph = graph
         self._program = program
-        self._itemsize = [np.dtype(tensor.dtype).itemsize for tensor in graph.tensors]
+        self._itemsize = [tensor.itemsize for tensor in graph.tensors]
         self._next = [0] * program.workers
         self._holds: dict[tuple[int, int], _Value] = {}
         self._shards = {(w, b) for shards in program.shards for w, b in enumerate(shards)}

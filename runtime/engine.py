@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..dataflow.element_types import MIXED
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
 from ..operators.kernel import Array
@@ -101,6 +102,7 @@ def _on_processor(threads: int | None) -> MakeEngine:
         from .numpy_engine import NumpyEngine
         from .schedule import schedule
 
+        _require_wide(partitioned)
         return NumpyEngine(
             partitioned,
             memory,
@@ -112,6 +114,17 @@ def _on_processor(threads: int | None) -> MakeEngine:
         )
 
     return make
+
+
+def _require_wide(partitioned: PartitionedGraph) -> None:
+    """Raise ExecutionError for a graph with tensors in 16 bits, which NumPy would compute in 16 bits too."""
+    graph = partitioned.graph
+    narrow = next((tensor for tensor in graph.tensors if tensor.dtype in MIXED), None)
+    if narrow is not None:
+        raise ExecutionError(
+            f"graph '{graph.name}' stores '{narrow.name}' in {narrow.dtype}, but the processor's engine "
+            "stores float32 only: run it on GPUs (context=tofu.gpu(0)), or leave the dtype at float32"
+        )
 
 
 def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:

@@ -8,6 +8,7 @@ from types import TracebackType
 import numpy as np
 import numpy.typing as npt
 
+from ..dataflow.element_types import host_type
 from ..dataflow.graph import Tensor
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
@@ -111,15 +112,18 @@ class Executor:
         array = np.asarray(value)
         if array.shape != tensor.shape:
             raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array {array.shape}")
-        if not np.can_cast(array.dtype, tensor.dtype, "same_kind"):
+        if not np.can_cast(array.dtype, host_type(tensor.dtype), "same_kind"):
             raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array {array.dtype}")
         for worker, buffer, place in self._parts(tensor):
             self._engine.write(worker, buffer, array[place])
 
     def read(self, name: str) -> Array:
-        """Gather a whole tensor from the workers that own parts of it, as a new array."""
+        """Gather a whole tensor from the workers that own parts of it, as a new array.
+
+        One of float16 or bfloat16 comes as float32.
+        """
         tensor = self._find(name)
-        array: Array = np.empty(tensor.shape, tensor.dtype)
+        array: Array = np.empty(tensor.shape, host_type(tensor.dtype))
         for worker, buffer, place in self._parts(tensor):
             array[place] = self._engine.read(worker, buffer)
         return array
@@ -127,7 +131,7 @@ class Executor:
     def require_numbers(self, name: str) -> None:
         """Raise ExecutionError where a tensor holds something that is not a number, naming its worker."""
         tensor = self._find(name)
-        if np.dtype(tensor.dtype).kind != "f":
+        if host_type(tensor.dtype).kind != "f":
             return
         for worker, buffer, place in self._parts(tensor):
             found = first_nan(self._engine.read(worker, buffer))

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analyzer.region import Shape
+from ..dataflow.element_types import checked_type
 from ..dataflow.graph import Graph
+from ..dataflow.loss_scale import checked_scale
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.partitioned import PartitionedGraph
 from ..dataflow.symbol import Symbol
@@ -75,8 +77,9 @@ class Module:
     `detect_nan` the first operation whose result is not a number stops the workers and is named; every
     result is read once more for it. A worker holds `memory_bytes` at most, training and evaluation together;
     what would take more is an ExecutionError before it runs. GPUs run an iteration as one CUDA graph unless
-    `eager`, and round the factors of products to TF32 only if `tf32`. Threads and memory are held until
-    `close`; a module is a context manager.
+    `eager`, may round the factors of float32 products to TF32 with `tf32`, and store large activations and
+    gradients as `dtype` says, gradients times `loss_scale`; see `training_graph`. Threads and memory are
+    held until `close`; a module is a context manager.
     """
 
     def __init__(
@@ -93,11 +96,15 @@ class Module:
         tf32: bool = False,
         detect_nan: bool = False,
         memory_bytes: int | None = None,
+        dtype: str = "float32",
+        loss_scale: float | None = None,
     ) -> None:
         self.symbol = symbol
         devices = devices_of(context)
         self.workers = len(devices)
         self._make_engine = engine_on(devices, threads=threads, eager=eager, tf32=tf32)
+        self._dtype = checked_type(dtype)
+        self._loss_scale = checked_scale(loss_scale, dtype)
         self._lower = lower
         self._detect_nan = detect_nan
         self._memory_bytes = memory_bytes
@@ -129,7 +136,14 @@ class Module:
             return bound.executor
         micro = micro_shapes(shapes, accumulate)
         graph = training_graph(
-            self.symbol, micro, settings, fixed=fixed, heads=heads, micro_batches=accumulate
+            self.symbol,
+            micro,
+            settings,
+            fixed=fixed,
+            heads=heads,
+            micro_batches=accumulate,
+            dtype=self._dtype,
+            loss_scale=self._loss_scale,
         )
         goes_on = bound is not None and bound.purpose.learns_like(purpose) and not bound.executor.failed
         state = optimizer_state(bound.executor) if bound is not None and goes_on else {}
@@ -281,9 +295,9 @@ class Module:
         bound = self._evaluators.get(made_for)
         if bound is None or bound.purpose.shapes != shapes:
             graph = (
-                inference_graph(self.symbol, shapes)
+                inference_graph(self.symbol, shapes, dtype=self._dtype)
                 if gradients is None
-                else gradient_graph(self.symbol, shapes, gradients)
+                else gradient_graph(self.symbol, shapes, gradients, dtype=self._dtype)
             )
             if bound is not None:
                 bound.executor.close()

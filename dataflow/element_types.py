@@ -1,0 +1,36 @@
+"""Element types of a graph's tensors: how many bytes an element takes, and what the host holds it as."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError
+
+UNIFORM = ("float32", "float64")
+"""Types that all tensors of a graph may have."""
+
+MIXED = ("float16", "bfloat16")
+"""Types that a graph's large intermediate tensors may have, the others float32; see `precision`."""
+
+
+@cache
+def itemsize(dtype: str) -> int:
+    """Bytes of one element."""
+    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+
+
+@cache
+def host_type(dtype: str) -> np.dtype[Any]:
+    """What whole tensors are read as: float32 for 16-bit types, of which NumPy has one and adds in it."""
+    return np.dtype(np.float32) if dtype in MIXED else np.dtype(dtype)
+
+
+def checked_type(dtype: str) -> str:
+    """The type, if a graph may be computed in it. Raises GraphError."""
+    known = (*UNIFORM, *MIXED)
+    if dtype not in known:
+        raise GraphError(f"a graph cannot be computed in {dtype!r}; use one of {', '.join(known)}")
+    return dtype

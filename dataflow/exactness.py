@@ -1,0 +1,89 @@
+"""Which tensors hold whole numbers that may not be rounded: positions, labels, counts.
+
+A float16 has no 2049, a bfloat16 no 257. What a description uses as an index, or compares with an index
+variable, must come to it as it was made, and so must all that its value is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from ..operators.stage import Stage
+from ..tdl import ast
+from ..tdl.traverse import Node, children, walk
+from .graph import Operation
+
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+_UNVALUED = frozenset(("and", "or", *_COMPARISONS))
+"""Operators whose result does not depend on how large their operands are."""
+
+
+def exact_tensors(operations: Sequence[Operation]) -> set[int]:
+    """Tensors of operations in execution order whose values are used as positions, or become those."""
+    exact: set[int] = set()
+    for operation in reversed(operations):
+        stage = operation.bound.stage
+        tensors = dict(zip(stage.inputs, operation.inputs, strict=True))
+        wanted = set(_positions(stage))
+        for number, output in enumerate(operation.outputs):
+            if output in exact:
+                wanted.update(_sources(stage, number))
+        exact.update(tensors[name] for name in wanted)
+    return exact
+
+
+@cache
+def _positions(stage: Stage) -> frozenset[str]:
+    """Tensors whose elements are indices, or are compared with index variables."""
+    found: set[str] = set()
+    for node in walk(stage.description):
+        match node:
+            case ast.Element(indices=indices) | ast.OpaqueElement(indices=indices):
+                for index in indices:
+                    found.update(part.tensor for part in walk(index) if isinstance(part, ast.Element))
+            case ast.Binary(operator, left, right) if operator in _COMPARISONS:
+                if _counts(left) or _counts(right):
+                    found.update((*_values(left), *_values(right)))
+            case _:
+                pass
+    return frozenset(found)
+
+
+@cache
+def _sources(stage: Stage, output: int) -> frozenset[str]:
+    """Tensors from whose elements the value of an output is chosen or computed."""
+    return frozenset(_values(stage.description.outputs[output].body))
+
+
+def _counts(expression: Node) -> bool:
+    """Whether an index variable is used as a value."""
+    pending: list[Node] = [expression]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Variable):
+            return True
+        if not isinstance(node, ast.Element | ast.OpaqueElement | ast.Binder):
+            pending.extend(children(node))
+    return False
+
+
+def _values(expression: Node) -> Iterator[str]:
+    """Tensors that an expression's value is made of; conditions and indices choose, but are no part of it."""
+    pending: list[Node] = [expression]
+    while pending:
+        match pending.pop():
+            case ast.Element(tensor=tensor):
+                yield tensor
+            case ast.OpaqueElement(arguments=arguments):
+                yield from (argument.tensor for argument in arguments)
+            case ast.Binary(operator) if operator in _UNVALUED:
+                pass
+            case ast.Unary("not"):
+                pass
+            case ast.Call("where", (_, chosen, other)):
+                pending += [chosen, other]
+            case ast.Binder():
+                pass
+            case node:
+                pending.extend(children(node))

@@ -1,0 +1,118 @@
+"""Loss scaling: gradients in float16 times a number, so that small ones do not become zero.
+
+A gradient stage that multiplies the incoming gradient hands the scale on. What starts the backward pass, a
+loss, or adds to it, a penalty, does not: its description is rewritten, to the true incoming gradient and
+a scaled result, all in the registers of one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from functools import cache
+
+from ..errors import GraphError
+from ..operators.operator import Gradient, Produced
+from ..operators.stage import Stage
+from ..tdl import ast
+from ..tdl.traverse import Node, transform, walk
+
+DEFAULTS = {"float16": 128.0}
+"""Loss scales where none is given. Gradients are sums over the batch here, so this is 128 times the batch for
+those who average: 2**-24, the smallest float16, stands for 5e-10."""
+
+
+def checked_scale(loss_scale: float | None, dtype: str) -> float:
+    """The loss scale that is given, or the type's. Raises GraphError where it is no positive number."""
+    scale = DEFAULTS.get(dtype, 1.0) if loss_scale is None else float(loss_scale)
+    if not 0 < scale < float("inf"):
+        raise GraphError(f"the loss scale is {loss_scale!r}, expected a positive number such as 128")
+    return scale
+
+
+def scaled_gradient(gradient: Gradient, scale: float) -> Gradient:
+    """The gradient whose results are `scale` times as large where its incoming gradients are.
+
+    Raises GraphError where one of several stages makes a result that another reads too.
+    """
+    results = tuple(dict.fromkeys(gradient.targets.values()))
+    if scale == 1 or _proportional(gradient.stages, results):
+        return gradient
+    stages = []
+    for position, stage in enumerate(gradient.stages):
+        wanted = tuple(output for at, output in results if at == position)
+        read = {name for later in gradient.stages[position + 1 :] for name in later.inputs}
+        if any(stage.produces[output] in read for output in wanted):
+            raise GraphError(
+                f"{stage.name} makes a gradient that another stage reads, and adds to it what a loss scale "
+                "has to multiply; train without a loss scale"
+            )
+        stages.append(_rewritten(stage, scale, wanted))
+    return replace(gradient, stages=tuple(stages))
+
+
+@cache
+def _rewritten(stage: Stage, scale: float, outputs: tuple[int, ...]) -> Stage:
+    """The stage on incoming gradients divided by the scale, these outputs multiplied by it."""
+    description = stage.description
+
+    def divided(node: Node) -> Node:
+        match node:
+            case ast.Pad(element=ast.Binary("*", ast.Element() as element, factor), value=value):
+                return ast.Binary("*", ast.Pad(element, ast.Binary("/", value, factor)), factor)
+            case ast.Element(tensor=tensor) if _incoming(tensor):
+                return ast.Binary("*", node, ast.Number(1 / scale))
+            case _:
+                return node
+
+    made = transform(description, divided) if any(map(_incoming, stage.inputs)) else description
+    lambdas = [
+        replace(output, body=ast.Binary("*", output.body, ast.Number(scale))) if number in outputs else output
+        for number, output in enumerate(made.outputs)
+    ]
+    changed = replace(made, outputs=tuple(lambdas))
+    return stage if changed == description else replace(stage, description=changed, kernel=None)
+
+
+def _incoming(name: str) -> bool:
+    return name.startswith("grad_") and name.removeprefix("grad_").isdecimal()
+
+
+@cache
+def _proportional(stages: tuple[Stage, ...], results: tuple[Produced, ...]) -> bool:
+    """Whether every result is a multiple of the incoming gradients, as far as its form tells."""
+    names: set[str] = set()
+    for position, stage in enumerate(stages):
+        names.update(filter(_incoming, stage.inputs))
+        linear = [_linear(output.body, names) for output in stage.description.outputs]
+        if not all(linear[output] for at, output in results if at == position):
+            return False
+        names.update(product for product, each in zip(stage.produces, linear, strict=True) if each)
+    return True
+
+
+def _linear(expression: ast.Expression, names: Collection[str]) -> bool:
+    """Whether an expression is zero, or of first degree in the elements of these tensors, without a rest."""
+
+    def free(part: ast.Expression) -> bool:
+        return not any(isinstance(node, ast.Element) and node.tensor in names for node in walk(part))
+
+    match expression:
+        case ast.Number(value=value):
+            return value == 0
+        case ast.Element(tensor=tensor):
+            return tensor in names
+        case ast.Pad(element=element, value=value):
+            return _linear(element, names) and _linear(value, names)
+        case ast.Unary("-", inner) | ast.Reduce(reducer=ast.Reducer.SUM, body=inner):
+            return _linear(inner, names)
+        case ast.Binary("+" | "-", left, right):
+            return _linear(left, names) and _linear(right, names)
+        case ast.Binary("*", left, right):
+            return (_linear(left, names) and free(right)) or (free(left) and _linear(right, names))
+        case ast.Binary("/", left, right):
+            return _linear(left, names) and free(right)
+        case ast.Call("where", (condition, chosen, other)):
+            return free(condition) and _linear(chosen, names) and _linear(other, names)
+        case _:
+            return False
