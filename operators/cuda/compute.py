@@ -19,15 +19,22 @@ from .workspace import DeviceWorkspace
 
 
 def compute(
-    call: KernelCall, workspace: DeviceWorkspace, scratch_bytes: Callable[[Convolution], int]
+    call: KernelCall,
+    workspace: DeviceWorkspace,
+    scratch_bytes: Callable[[Convolution], int],
+    *,
+    finite: bool = False,
 ) -> tuple[Command, ...]:
     """The commands that compute a call's box; its arrays are DeviceViews.
 
-    `scratch_bytes` is what the vendor's library asks for. Raises OperatorError where the description has no
-    kernel: it calls an opaque function.
+    `scratch_bytes` is what the vendor's library asks for. With `finite` a result that is infinite or no
+    number sets a flag of the workspace. Raises OperatorError where the description has no kernel: it calls an
+    opaque function.
     """
     if not any(output.size for output in call.outputs):
         return ()
+    if finite:
+        return derived(call, workspace, finite=True)
     if convolutions.supported(call):
         return convolutions.commands(call, workspace, scratch_bytes)
     product = products.product(call)
@@ -36,7 +43,7 @@ def compute(
     return derived(call, workspace)
 
 
-def derived(call: KernelCall, workspace: DeviceWorkspace) -> tuple[Command, ...]:
+def derived(call: KernelCall, workspace: DeviceWorkspace, *, finite: bool = False) -> tuple[Command, ...]:
     """The launches of the kernel that is generated from the call's description."""
     inputs: dict[str, Any] = dict(call.inputs)
     outputs: tuple[Any, ...] = call.outputs
@@ -44,9 +51,10 @@ def derived(call: KernelCall, workspace: DeviceWorkspace) -> tuple[Command, ...]
         call.bound.description,
         {name: view.type for name, view in inputs.items()},
         [view.type for view in outputs],
+        finite=finite,
     )
-    gathers = len(kernel.parameters.gathers)
-    struct = pack(kernel, call, workspace.flags(gathers) if gathers else 0)
+    faults = kernel.parameters.faults
+    struct = pack(kernel, call, workspace.flags(faults) if faults else 0)
     together = {
         entry.function(narrow): bool(entry.cooperative)
         for group in kernel.groups

@@ -174,6 +174,8 @@ def _store(body: Body, entry: Entry) -> None:
     named = [body.fresh("o") for _ in values]
     for name, value in zip(named, values, strict=True):
         body.add(f"const {value.kind.value} {name} = {bare(value.text)};")
+    if parameters.finite:
+        body.add(f"if (!tofu::finite({', '.join(named)})) {parameters.infinite} = 1;")
     at = [f"{parameters.variable(name)} - {parameters.lower(name)}" for name in entry.variables]
     for name, number in zip(named, entry.outputs, strict=True):
         body.add(f"{INSTANCE}.out_{number}.set<Index>({', '.join((name, *at))});")

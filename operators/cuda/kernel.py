@@ -52,8 +52,10 @@ class CudaKernel:
         )
 
 
-def generate(description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str]) -> CudaKernel:
-    """The kernel of a specialised description without stages.
+def generate(
+    description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], *, finite: bool = False
+) -> CudaKernel:
+    """The kernel of a specialised description without stages; with `finite` it flags results that are not.
 
     `inputs` names the element type of every tensor that is read, `outputs` that of every output, as in
     `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError
@@ -61,7 +63,7 @@ def generate(description: ast.Description, inputs: Mapping[str, str], outputs: S
     """
     parameters = make_parameters(description, inputs, outputs)
     key = tuple((name, entry.name) for name, entry in parameters.inputs)
-    return _generate(description, number_types(description), key, tuple(outputs))
+    return _generate(description, number_types(description), key, tuple(outputs), finite)
 
 
 def translation_unit(kernels: Iterable[CudaKernel]) -> str:
@@ -90,10 +92,11 @@ def _generate(
     _numbers: tuple[type, ...],
     inputs: tuple[tuple[str, str], ...],
     outputs: tuple[str, ...],
+    finite: bool,
 ) -> CudaKernel:
-    parameters = make_parameters(description, dict(inputs), outputs)
+    parameters = make_parameters(description, dict(inputs), outputs, finite)
     text = format(description)
-    digest = hashlib.sha256(repr((text, inputs, outputs)).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(repr((text, inputs, outputs, *("finite",) * finite)).encode()).hexdigest()[:12]
     name = f"tofu_{description.name}_{digest}"
     groups = entries(parameters, name)
     lines = [f"// {line}".rstrip() for line in text.splitlines()]

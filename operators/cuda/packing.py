@@ -18,8 +18,8 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
     """The struct for the call, an array of one element to hand to the launch by value.
 
     Arrays are NumPy's or anything with `__cuda_array_interface__`. `faults` is the address of
-    `len(parameters.gathers)` 32-bit integers, zeroed before: the kernel sets those whose index, computed
-    from data, is no whole number or leaves its tensor. Raises DataError for an array of another type or
+    `parameters.faults` 32-bit integers, zeroed before: the kernel sets those whose index, computed from data,
+    is no whole number or leaves its tensor, and the one for results that are not finite. Raises DataError for an array of another type or
     with strides that are not whole elements, OperatorError for one that does not hold what the box reads.
     """
     parameters = kernel.parameters
@@ -41,11 +41,11 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
         struct[f"box_{name}"] = call.box[name]
     for tensor, axis in parameters.extents:
         struct[f"extent_{tensor}_{axis}"] = call.bound.shapes[tensor][axis]
-    if parameters.gathers:
+    if parameters.faults:
         if not faults:
             raise DataError(
-                f"{parameters.operator} computes indices from data: give the address of "
-                f"{len(parameters.gathers)} flags for those that leave their tensor"
+                f"{parameters.operator} computes indices from data, or watches its results: give the address "
+                f"of {parameters.faults} flags for those that leave their tensor or are not finite"
             )
         struct["faults"] = faults
     return struct

@@ -80,12 +80,14 @@ class Gather:
 class Parameters:
     """The struct of one description with the element types of its tensors and outputs.
 
-    `inputs` holds a type for every tensor that is read, in the order of the description.
+    `inputs` holds a type for every tensor that is read, in the order of the description. `finite` asks for a
+    flag, behind those of `gathers`, that is set where a result is infinite or no number.
     """
 
     description: ast.Description
     inputs: tuple[tuple[str, DataType], ...]
     outputs: tuple[DataType, ...]
+    finite: bool = False
 
     @property
     def operator(self) -> str:
@@ -124,6 +126,11 @@ class Parameters:
         return tuple(dict.fromkeys(found))
 
     @property
+    def faults(self) -> int:
+        """How many flags the kernel sets."""
+        return len(self.gathers) + self.finite
+
+    @property
     def real(self) -> str:
         """The C++ type of floating-point arithmetic."""
         return computed_in([entry.name for _, entry in self.inputs] + [entry.name for entry in self.outputs])
@@ -144,7 +151,7 @@ class Parameters:
             yield Field(f"box_{name}", "Interval", _INTERVAL)
         for tensor, axis in self.extents:
             yield Field(f"extent_{tensor}_{axis}", "long long", _INTEGER)
-        if self.gathers:
+        if self.faults:
             yield Field("faults", "int*", _POINTER)
 
     @cached_property
@@ -181,6 +188,12 @@ class Parameters:
         return f"{INSTANCE}.faults[{self.gathers.index(gather)}]"
 
 
+    @property
+    def infinite(self) -> str:
+        """The text of the flag that a result sets which is infinite or no number."""
+        return f"{INSTANCE}.faults[{len(self.gathers)}]"
+
+
 def _offsets(prefix: str, dtype: np.dtype[np.void]) -> Iterator[tuple[str, int]]:
     """Every member, members of members included, with its offset in bytes; of an array the ends."""
     for name, entry in (dtype.fields or {}).items():
@@ -207,7 +220,7 @@ def _used(output: ast.Lambda) -> Iterator[Node]:
 
 
 def make_parameters(
-    description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str]
+    description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], finite: bool = False
 ) -> Parameters:
     """The struct for tensors and outputs of these types.
 
@@ -224,4 +237,4 @@ def make_parameters(
             f"{len(outputs)} element types are given"
         )
     typed = tuple((name, data_type(inputs[name])) for name in names)
-    return Parameters(description, typed, tuple(data_type(name) for name in outputs))
+    return Parameters(description, typed, tuple(data_type(name) for name in outputs), finite)

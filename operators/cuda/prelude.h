@@ -129,6 +129,9 @@ template <typename Index> TOFU_DEVICE Index to_index(float value, int& fault) {
     return to_index<Index>(static_cast<double>(value), fault);
 }
 
+// Whether no value is infinite or not a number.
+template <typename... Values> TOFU_DEVICE bool finite(Values... values) { return ((values - values == 0) && ...); }
+
 // Quotient and remainder round towards minus infinity. A zero divisor gives 0 and 0 for integers, as in NumPy.
 template <typename T> TOFU_DEVICE T floor_quotient(T a, T b) {
     if (b == 0) return 0;

@@ -27,7 +27,7 @@ from ..preparation import place_of
 from ..schedule import Schedule
 from ..timeline import writes
 from .machine import Bytes, Event, Graph, Machine
-from .preparation import arena_views, prepare
+from .preparation import arena_views, overflows, prepare
 
 
 class CudaEngine:
@@ -177,7 +177,10 @@ class CudaEngine:
                 )
 
     def _check_flags(self) -> None:
-        """Raise ExecutionError where a kernel found an index, computed from data, outside of its tensor."""
+        """Raise ExecutionError where a kernel found an index, computed from data, outside of its tensor.
+
+        Or where it learned something infinite from gradients in float16.
+        """
         for worker, prepared in enumerate(self._prepared):
             count = len(prepared.flagged)
             if not count:
@@ -185,11 +188,19 @@ class CudaEngine:
             flags = self._machine.read(worker, prepared.flags, count * FLAG_BYTES).view(np.int32)
             for index, flag in zip(prepared.flagged, flags.tolist(), strict=True):
                 if flag:
-                    self._failure = (
-                        f"{self._place(worker, index)}, iteration {self.iterations}: an index that was "
-                        "computed from data is no whole number or lies outside of its tensor"
-                    )
+                    place = f"{self._place(worker, index)}, iteration {self.iterations}"
+                    self._failure = f"{place}: {self._fault(worker, index)}"
                     raise ExecutionError(self._failure)
+
+    def _fault(self, worker: int, index: int) -> str:
+        """What the flag of an instruction says."""
+        operation = self._partitioned.programs[worker].instructions[index].operation
+        if overflows(self._partitioned.graph, operation):
+            return (
+                "what it learned is infinite or no number, as a gradient in float16 becomes beyond 65504; "
+                "train with a lower loss_scale or learning rate, or in bfloat16"
+            )
+        return "an index that was computed from data is no whole number or lies outside of its tensor"
 
     def _place(self, worker: int, index: int) -> str:
         return place_of(self._partitioned, worker, index)

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, assert_never
 
 from ...analyzer.region import Region
+from ...dataflow.graph import Graph
 from ...dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ...errors import ExecutionError
 from ...operators.cuda import transfers
@@ -34,7 +35,7 @@ class Prepared:
     """One worker's commands by instruction, what they fetch from others, and what they take beside the arena.
 
     At address `flags` lie 32-bit flags, zero at first, that a kernel sets where an index computed from data
-    is bad; `flagged[i]` is the instruction of flag `i`.
+    is bad, or what it learned is not finite; `flagged[i]` is the instruction of flag `i`.
     """
 
     commands: Sequence[tuple[Command, ...]]
@@ -65,6 +66,11 @@ def arena_views(
         ]
         for base, offsets, program in zip(bases, memory.offsets, partitioned.programs, strict=True)
     ]
+
+
+def overflows(graph: Graph, operation: int) -> bool:
+    """Whether an operation learns from gradients in float16, of which large ones are infinite."""
+    return graph.learns(graph.operations[operation]) and any(t.dtype == "float16" for t in graph.tensors)
 
 
 def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> Prepared:
@@ -124,7 +130,8 @@ class _Preparation:
                 staged = tuple(chain.from_iterable(copies for copies, _ in parts))
                 return (*staged, *transfers.reduce(instruction.reducer, [pairs for _, pairs in parts]))
             case Compute():
-                return compute(self._call(instruction), workspace, self._asked)
+                finite = overflows(self._partitioned.graph, instruction.operation)
+                return compute(self._call(instruction), workspace, self._asked, finite=finite)
             case _:
                 assert_never(instruction)
 
