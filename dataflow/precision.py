@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from ..operators import registry
 from ..operators.bound import BoundOperator
-from ..operators.contraction import contraction
 from .builder import numbered
 from .exactness import exact_tensors
 from .graph import Graph, Operation, Phase, Role, Tensor
@@ -46,7 +45,7 @@ class _Rewrite:
 
     def inputs(self, operation: Operation) -> tuple[int, ...]:
         """What an operation reads now; a contraction whose result is in 16 bits reads nothing else."""
-        factors = contraction(operation.bound.stage)
+        factors = operation.bound.stage.factors
         if factors is None or self.tensors[operation.outputs[0]].dtype != self.dtype:
             return operation.inputs
         names = operation.bound.stage.inputs
@@ -87,7 +86,7 @@ class _Rewrite:
 
 def _typed(graph: Graph, dtype: str) -> list[Tensor]:
     """The tensors with the types they are stored in."""
-    contracted = {o.outputs[0] for o in graph.operations if contraction(o.bound.stage) is not None}
+    contracted = {o.outputs[0] for o in graph.operations if o.bound.stage.factors is not None}
     kept = exact_tensors(graph.operations) | (set(graph.outputs) - contracted)
     return [
         tensor

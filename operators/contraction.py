@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from ..analyzer.affine import reads_elements
 from ..tdl import ast
 from ..tdl.traverse import walk
-from .stage import Stage
 
 Factors = tuple[str, str]
 
 
-@cache
-def contraction(stage: Stage) -> Factors | None:
-    """The two tensors that a stage multiplies and sums, perhaps scaled by a number; None for all others.
+def contraction(description: ast.Description) -> Factors | None:
+    """The two tensors that are multiplied and summed, perhaps scaled by a number; None for all else.
 
     They share a summed index variable, each summed one is in both, and one of them alone has a variable
     of the result: where that is not so every product is used once, and nothing is gained by a library.
     """
-    if len(stage.description.outputs) != 1:
+    if len(description.outputs) != 1:
         return None
-    body = _unscaled(stage.description.outputs[0].body)
+    body = _unscaled(description.outputs[0].body)
     match body:
         case ast.Reduce(reducer=ast.Reducer.SUM, body=ast.Binary("*", left, right)):
             first, second = _factor(left), _factor(right)

@@ -18,6 +18,7 @@ from ..analyzer.region import Shape
 from ..errors import ShapeError
 from ..tdl import ast
 from .bound import BoundOperator
+from .contraction import Factors, contraction
 from .kernel import Kernel
 
 NO_KERNELS: Mapping[str, Kernel] = MappingProxyType({})
@@ -54,6 +55,11 @@ class Stage:
     def analysis(self) -> Analysis:
         """What follows from the description for all shapes."""
         return analyze(self.description)
+
+    @cached_property
+    def factors(self) -> Factors | None:
+        """The two tensors whose products it sums; see `contraction`."""
+        return contraction(self.description)
 
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
         """The stage for concrete input shapes; equal shapes give the same object.

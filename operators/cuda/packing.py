@@ -19,8 +19,9 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
 
     Arrays are NumPy's or anything with `__cuda_array_interface__`. `faults` is the address of
     `parameters.faults` 32-bit integers, zeroed before: the kernel sets those whose index, computed from data,
-    is no whole number or leaves its tensor, and the one for results that are not finite. Raises DataError for an array of another type or
-    with strides that are not whole elements, OperatorError for one that does not hold what the box reads.
+    is no whole number or leaves its tensor, and the one for results that are not finite. Raises DataError for
+    an array of another type or with strides that are not whole elements, OperatorError for one that does not
+    hold what the box reads.
     """
     parameters = kernel.parameters
     struct = np.zeros(1, parameters.dtype)

@@ -187,7 +187,6 @@ class Parameters:
         """The text of the flag that a bad index sets."""
         return f"{INSTANCE}.faults[{self.gathers.index(gather)}]"
 
-
     @property
     def infinite(self) -> str:
         """The text of the flag that a result sets which is infinite or no number."""

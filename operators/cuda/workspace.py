@@ -11,7 +11,7 @@ NOWHERE = 1 << 12
 
 
 class DeviceWorkspace:
-    """Scratch from `address` on, shared by a worker's commands; flags from `flags` on, for what kernels find wrong.
+    """Scratch from `address` on, shared by a worker's commands; from `flags` on what kernels find wrong.
 
     Nothing is allocated: `used_bytes` and `flag_count` tell how much the commands that were made since
     `restart`, and all that were made, take. Addresses are only good where that much memory is.
