@@ -65,15 +65,17 @@ def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
                 touching[families[tensor]].append(operation)
     found = []
     for weight, operations in touching.items():
-        first = next((o for o in operations if o.phase is Phase.FORWARD), None)
-        if first is None:
+        own = {tensor for tensor, owner in families.items() if owner == weight}
+        uses = [o for o in operations if o.phase is Phase.FORWARD and not own.issuperset(o.outputs)]
+        if not uses:
             continue
-        family = {graph.tensors[t].name for t, owner in families.items() if owner == weight}
+        family = {graph.tensors[tensor].name for tensor in own}
         bytes_by_side = [0, 0]
         for name in dict.fromkeys(operation.name for operation in operations):
             for touched, moving in moved[name].items():
                 bytes_by_side[touched not in family] += moving
-        found.append(_layer(graph, plan, weight, first, operations, bytes_by_side))
+        data = [tensor for tensor in uses[0].inputs if tensor not in own]
+        found.append(_layer(graph, plan, weight, uses, data, bytes_by_side))
     return tuple(found)
 
 
@@ -97,7 +99,10 @@ def folded(rows: Sequence[Layer]) -> tuple[Repeated, ...]:
 
 
 def _families(graph: Graph) -> Mapping[int, int]:
-    """For weights, their gradients and their state the weight: what an update reads and writes."""
+    """For weights, their gradients and their state the weight: what an update reads and writes.
+
+    For a weight's copy in another type too.
+    """
     families = {
         tensor.index: tensor.index
         for tensor in graph.tensors
@@ -110,6 +115,10 @@ def _families(graph: Graph) -> Mapping[int, int]:
             for tensor in (*operation.inputs, *operation.outputs):
                 if graph.tensors[tensor].shape == shape:
                     families[tensor] = weights[0]
+        elif len(operation.inputs) == len(weights) == 1:
+            before, after = (graph.tensors[index] for index in (*weights, operation.outputs[0]))
+            if before.shape == after.shape and before.dtype != after.dtype:
+                families[after.index] = weights[0]
     return families
 
 
@@ -117,13 +126,15 @@ def _layer(
     graph: Graph,
     plan: Plan,
     weight: int,
-    first: Operation,
-    operations: Sequence[Operation],
+    uses: Sequence[Operation],
+    others: Sequence[int],
     moved: Sequence[int],
 ) -> Layer:
-    tensor = graph.tensors[weight]
-    others = [graph.tensors[index] for index in first.inputs if index != weight]
-    data = max(others, key=lambda other: prod(other.shape), default=tensor)
+    """`uses` are the forward operations that read the weight; the first of them reads `others` too."""
+    tensor, first = graph.tensors[weight], uses[0]
+    data = max(
+        (graph.tensors[index] for index in others), key=lambda other: prod(other.shape), default=tensor
+    )
     parts: dict[str, int] = {}
     for variable, factor in zip(plan.strategies[first.name], plan.factors, strict=True):
         if variable is not None:
@@ -133,7 +144,7 @@ def _layer(
         tensor.shape,
         plan.layouts[tensor.name].parts,
         first.bound.description.name,
-        sum(operation.phase is Phase.FORWARD for operation in operations),
+        len(uses),
         tuple(parts.items()),
         plan.layouts[data.name].parts,
         moved[0],

@@ -43,6 +43,16 @@ def test_bytes_are_those_of_the_plan(name: str) -> None:
     assert shared.uses == (32 if name == "lstm" else 1)
 
 
+@pytest.mark.parametrize("name", ["mlp", "lenet", "lstm"])
+def test_a_copy_in_another_type_belongs_to_its_weight(name: str) -> None:
+    told = []
+    for dtype in ("float32", "bfloat16"):
+        graph = tofu.models.get(name).training_graph(dtype=dtype)
+        rows = layers(graph, partition(graph, workers=2))
+        told.append([(row.weight, row.operator, row.uses, row.operation) for row in rows])
+    assert told[0] == told[1]
+
+
 def row(name: str, moved: int) -> Layer:
     return Layer(name, (4, 4), (2, 1), "f", 1, (("i", 2),), (2, 1), moved, 0, name, name)
 

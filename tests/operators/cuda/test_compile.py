@@ -48,8 +48,9 @@ def test_mixed_storage_and_custom_reducers(compiler: Compiler, tmp_path: Path) -
         "def f(d, h, b):\n    most = Reducer(lambda l, r: maximum(l, r), -inf)\n"
         "    return (lambda i: most(lambda j: h[d[i], j] * b[j]), lambda: Sum(lambda i: d[i]))"
     )
-    kernel = generate(tdl.parse(text), {"d": "int64", "h": "float16", "b": "bfloat16"}, ["bfloat16", "int32"])
-    check([kernel], [compiler], "90", tmp_path)
+    types = {"d": "int64", "h": "float16", "b": "bfloat16"}
+    kernels = [generate(tdl.parse(text), types, ["bfloat16", "int32"], finite=each) for each in (False, True)]
+    check(kernels, [compiler], "90", tmp_path)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS, ids=lambda compiler: str(compiler.name))

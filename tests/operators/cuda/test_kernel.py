@@ -22,10 +22,11 @@ def test_equal_descriptions_share_a_kernel() -> None:
     others = [
         generate(tdl.parse(AXPY), {**types, "x": "float16"}, ["float32"]),
         generate(tdl.parse(AXPY), types, ["float64"]),
+        generate(tdl.parse(AXPY), types, ["float32"], finite=True),
         generate(tdl.parse(AXPY.replace("2 *", "2.0 *")), types, ["float32"]),
         generate(tdl.parse(AXPY.replace("axpy", "other")), types, ["float32"]),
     ]
-    assert len({kernel.name for kernel in (first, *others)}) == 5
+    assert len({kernel.name for kernel in (first, *others)}) == 6
 
 
 def test_no_shape_is_baked_in() -> None:
