@@ -7,15 +7,18 @@ a scaled result, all in the registers of one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 
 from ..errors import GraphError
+from ..operators import registry
 from ..operators.operator import Gradient, Produced
 from ..operators.stage import Stage
 from ..tdl import ast
 from ..tdl.traverse import Node, transform, walk
+from .builder import GraphBuilder
+from .graph import Phase, Role
 
 DEFAULTS = {"float16": 128.0}
 """Loss scales where none is given. Gradients are sums over the batch here, so this is 128 times the batch for
@@ -51,12 +54,37 @@ def scaled_gradient(gradient: Gradient, scale: float) -> Gradient:
     return replace(gradient, stages=tuple(stages))
 
 
+def scaled_heads(builder: GraphBuilder, heads: Mapping[int, int], scale: float) -> dict[int, int]:
+    """Gradients that are fed, times the loss scale."""
+    if scale == 1:
+        return dict(heads)
+    return {
+        output: _times(builder, head, scale, f"scaled({builder.tensors[head].name})")
+        for output, head in heads.items()
+    }
+
+
+def divided(builder: GraphBuilder, gradient: int, scale: float) -> int:
+    """A gradient without the loss scale, which takes over its name."""
+    if scale == 1:
+        return gradient
+    name = builder.tensors[gradient].name
+    builder.rename_tensor(gradient, builder.unique_tensor_name(f"scaled({name})"))
+    return _times(builder, gradient, 1 / scale, name)
+
+
+def _times(builder: GraphBuilder, tensor: int, factor: float, name: str) -> int:
+    (stage,) = registry.get("_mul_scalar").stages({"scalar": factor}, {"data": builder.tensors[tensor].shape})
+    name = builder.unique_tensor_name(name)
+    return builder.apply(name, stage, [tensor], [name], phase=Phase.BACKWARD, role=Role.GRADIENT)[0]
+
+
 @cache
 def _rewritten(stage: Stage, scale: float, outputs: tuple[int, ...]) -> Stage:
     """The stage on incoming gradients divided by the scale, these outputs multiplied by it."""
     description = stage.description
 
-    def divided(node: Node) -> Node:
+    def true(node: Node) -> Node:
         match node:
             case ast.Pad(element=ast.Binary("*", ast.Element() as element, factor), value=value):
                 return ast.Binary("*", ast.Pad(element, ast.Binary("/", value, factor)), factor)
@@ -65,7 +93,7 @@ def _rewritten(stage: Stage, scale: float, outputs: tuple[int, ...]) -> Stage:
             case _:
                 return node
 
-    made = transform(description, divided) if any(map(_incoming, stage.inputs)) else description
+    made = transform(description, true) if any(map(_incoming, stage.inputs)) else description
     lambdas = [
         replace(output, body=ast.Binary("*", output.body, ast.Number(scale))) if number in outputs else output
         for number, output in enumerate(made.outputs)

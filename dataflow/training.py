@@ -13,7 +13,7 @@ from .builder import GraphBuilder
 from .element_types import MIXED, checked_type
 from .expand import Expansion, expand
 from .graph import Graph, Phase, Role
-from .loss_scale import checked_scale
+from .loss_scale import checked_scale, divided, scaled_heads
 from .node import Node
 from .optimizer import Optimizer, get_optimizer
 from .precision import mixed_precision
@@ -78,7 +78,7 @@ def training_graph(
         for name in _parameters(builder, expansion)
         if name not in fixed and updates.rate_multiplier(variables[name]) != 0
     }
-    gradients = differentiate(builder, expansion, trained, _scaled(builder, fed, scale), scale)
+    gradients = differentiate(builder, expansion, trained, scaled_heads(builder, fed, scale), scale)
     updates.add({trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()})
     return _built(builder, expansion.outputs, dtype)
 
@@ -90,21 +90,25 @@ def gradient_graph(
     *,
     name: str | None = None,
     dtype: str = "float32",
+    loss_scale: float | None = None,
 ) -> Graph:
     """Forward and backward without updates. Outputs are the symbol's, then `grad(x)` for each x in `wrt`.
 
     `wrt` defaults to all parameters. An output that is no loss gets its gradient from a data tensor that
-    is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out. `dtype` is that of
-    `training_graph`; gradients are not scaled.
+    is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out. `dtype` and
+    `loss_scale` are those of `training_graph`; the outputs are divided by it.
     """
+    scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     names = _parameters(builder, expansion) if wrt is None else list(wrt)
     unknown = [name for name in names if name not in expansion.variables]
     if unknown:
         raise GraphError(f"gradients are wanted for {', '.join(unknown)}, which the symbol does not have")
-    heads = _heads(builder, expansion, _losses(expansion))
-    gradients = differentiate(builder, expansion, [expansion.variables[name] for name in names], heads)
-    return _built(builder, (*expansion.outputs, *gradients.values()), dtype)
+    heads = scaled_heads(builder, _heads(builder, expansion, _losses(expansion)), scale)
+    targets = [expansion.variables[name] for name in names]
+    gradients = differentiate(builder, expansion, targets, heads, scale)
+    found = [divided(builder, gradient, scale) for gradient in gradients.values()]
+    return _built(builder, (*expansion.outputs, *found), dtype)
 
 
 def _forward(
@@ -147,21 +151,6 @@ def _heads(builder: GraphBuilder, expansion: Expansion, losses: Collection[int])
         for output in dict.fromkeys(expansion.outputs)
         if output not in losses
     }
-
-
-def _scaled(builder: GraphBuilder, heads: Mapping[int, int], scale: float) -> dict[int, int]:
-    """Gradients that are fed, times the loss scale."""
-    if scale == 1:
-        return dict(heads)
-    found = {}
-    for output, head in heads.items():
-        tensor = builder.tensors[head]
-        (stage,) = registry.get("_mul_scalar").stages({"scalar": scale}, {"data": tensor.shape})
-        name = builder.unique_tensor_name(f"scaled({tensor.name})")
-        (found[output],) = builder.apply(
-            name, stage, [head], [name], phase=Phase.BACKWARD, role=Role.GRADIENT
-        )
-    return found
 
 
 def _no_loss(symbol: Symbol) -> GraphError:

@@ -297,7 +297,9 @@ class Module:
             graph = (
                 inference_graph(self.symbol, shapes, dtype=self._dtype)
                 if gradients is None
-                else gradient_graph(self.symbol, shapes, gradients, dtype=self._dtype)
+                else gradient_graph(
+                    self.symbol, shapes, gradients, dtype=self._dtype, loss_scale=self._loss_scale
+                )
             )
             if bound is not None:
                 bound.executor.close()

@@ -15,7 +15,7 @@ from tofu.dataflow.loss_scale import scaled_gradient
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import sgd
 from tofu.dataflow.symbol import Symbol
-from tofu.dataflow.training import training_graph
+from tofu.dataflow.training import gradient_graph, training_graph
 from tofu.dataflow.validate import validate
 from tofu.operators import registry
 from tofu.operators.operator import Gradient, Produced
@@ -81,6 +81,26 @@ def test_gradients_that_are_fed_are_scaled_too(evaluate: Evaluate) -> None:
         found.append(evaluate(graph, fed(graph)))
     np.testing.assert_array_equal(found[0]["updated(fc_weight)"], found[1]["updated(fc_weight)"])
     np.testing.assert_array_equal(SCALE * found[0]["grad(fc_weight)"], found[1]["grad(fc_weight)"])
+
+
+def test_gradients_that_are_read_are_divided_by_it(evaluate: Evaluate) -> None:
+    found = []
+    for scale in (1.0, SCALE):
+        with NameScope():
+            graph = gradient_graph(
+                sym.Group([perceptron(), sym.square(sym.Variable("other"), name="free")]),
+                SHAPES | {"other": (3,)},
+                dtype="float64",
+                loss_scale=scale,
+            )
+        validate(graph)
+        values = evaluate(graph, fed(graph))
+        found.append([values[graph.tensors[index].name] for index in graph.outputs])
+        assert "grad(fc1_weight)" in [graph.tensors[index].name for index in graph.outputs]
+    for plain, scaled in zip(*found, strict=True):
+        np.testing.assert_array_equal(plain, scaled)
+    narrow = gradient_graph(perceptron(), SHAPES, dtype="float16")
+    assert {narrow.tensors[index].dtype for index in narrow.outputs} == {"float32"}, "and divided in float32"
 
 
 def test_sums_over_micro_batches_are_divided_once(evaluate: Evaluate) -> None:

@@ -55,8 +55,8 @@ def test_an_output_that_a_product_makes_is_narrow_like_its_factors() -> None:
     network = sym.FullyConnected(sym.Variable("data"), num_hidden=3, no_bias=True, name="fc")
     graph = inference_graph(network, {"data": (4, 6)}, dtype="float16")
     assert [graph.tensors[index].dtype for index in graph.outputs] == ["float16"]
-    graph = gradient_graph(perceptron(), SHAPES, ["fc1_weight", "fc1_bias"], dtype="float16")
-    assert [graph.tensors[index].dtype for index in graph.outputs] == ["float32", "float16", "float32"]
+    graph = gradient_graph(perceptron(), SHAPES, ["fc1_weight", "fc1_bias"], dtype="bfloat16")
+    assert [graph.tensors[index].dtype for index in graph.outputs] == ["float32", "bfloat16", "float32"]
 
 
 @pytest.mark.parametrize("model", ["lenet", "lstm", "transformer-6-512", "wresnet-28-10"])
