@@ -1,4 +1,4 @@
-"""Training in 16 bits: the kernels' sources run by the host, with its own 16-bit types, beside float32."""
+"""Training in 16 bits beside float32: by the host, with its own 16-bit types, and on cards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 import tofu
@@ -18,48 +17,17 @@ from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import inference_graph, training_graph
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.commands import Convolution, MatrixProduct
-from tofu.partitioner import lower, partition
 from tofu.runtime import module
-from tofu.runtime.cuda.engine import CudaEngine
-from tofu.runtime.engine import Engine, MakeEngine
 from tofu.runtime.executor import Executor
-from tofu.runtime.schedule import schedule
 
-from ...operators.cuda.unit import Unit
+from .bench import Arrays, Bench, over, same
+from .guards import intact
 from .host_machine import HostMachine
 
-Arrays = dict[str, npt.NDArray[Any]]
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 """How far a number is rounded at most, relative to itself."""
 
 STEPS = 3
-
-
-class Host:
-    """Makes engines whose commands the host runs; kernels are compiled once. `machine` is the newest."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.units: dict[str, Unit] = {}
-        self.machine: HostMachine
-
-    def engine(self, eager: bool = False, **settings: Any) -> MakeEngine:
-        def make(partitioned: Any, memory: Any, watch: Any) -> Engine:
-            self.machine = HostMachine(partitioned.workers, self.folder, **settings)
-            self.machine._units = self.units
-            plan = schedule(partitioned, memory)
-            return CudaEngine(partitioned, memory, plan, self.machine, watch=watch, eager=eager)
-
-        return make
-
-    def executor(self, graph: Graph, workers: int = 1, eager: bool = False, **settings: Any) -> Executor:
-        partitioned = lower(graph, partition(graph, workers=workers))
-        return Executor(partitioned, make_engine=self.engine(eager, **settings))
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
-    return Host(tmp_path_factory.mktemp("kernels"))
 
 
 # Smooth networks: where a rectifier or a maximum turns on a rounded bit, gradients differ by their whole.
@@ -142,7 +110,7 @@ def learned(executor: Executor, values: Arrays) -> Arrays:
         ("perceptron", "bfloat16", 2),
     ],
 )
-def test_learns_what_float32_learns(name: str, dtype: str, workers: int, host: Host) -> None:
+def test_learns_what_float32_learns(name: str, dtype: str, workers: int, bench: Bench) -> None:
     """All rounding of a tensor's elements together moves what is learned by a few roundings of one.
 
     Roundings are independent, so their sum grows as the root of their number; about a hundred tensors lie
@@ -150,13 +118,14 @@ def test_learns_what_float32_learns(name: str, dtype: str, workers: int, host: H
     """
     wide = GRAPHS[name]("float32")
     values = start(wide)
-    with Executor(lower(wide, partition(wide, workers=1))) as executor:
+    with Executor(over(wide, 1)) as executor:
         expected = learned(executor, values)
-    with host.executor(GRAPHS[name](dtype), workers) as executor:
+    with bench.executor(over(GRAPHS[name](dtype), workers)) as executor:
+        bench.poison()
         found = learned(executor, values)
         assert executor.fetched_bytes == executor.partitioned.planned_bytes
         assert (executor.fetched_bytes > 0) == (workers > 1)
-    assert host.machine.intact()
+        assert intact(bench.machine)
     assert found.keys() == expected.keys()
     for tensor, change in expected.items():
         error = np.linalg.norm(found[tensor] - change) / np.linalg.norm(change)
@@ -164,22 +133,22 @@ def test_learns_what_float32_learns(name: str, dtype: str, workers: int, host: H
         assert error > 0, "the comparison sees no rounding at all"
 
 
-def test_both_ways_and_all_interleavings_give_the_same_bits(host: Host) -> None:
+def test_both_ways_and_all_interleavings_give_the_same_bits(host: Bench) -> None:
     graph = residual("float16")
     found = []
     for seed in range(4):
         islands = [0, 0, 1, 1] if seed == 2 else None
-        with host.executor(graph, 4, eager=seed % 2 == 1, seed=seed, islands=islands) as executor:
+        with host.executor(over(graph, 4), eager=seed % 2 == 1, seed=seed, islands=islands) as executor:
             found.append(learned(executor, start(graph)))
     for other in found[1:]:
-        for name, array in found[0].items():
-            np.testing.assert_array_equal(array, other[name], err_msg=name)
+        same(other, found[0])
 
 
-def test_libraries_compute_every_contraction_in_the_graphs_type(host: Host) -> None:
+def test_libraries_compute_every_contraction_in_the_graphs_type(host: Bench) -> None:
     graph = residual("float16")
-    with host.executor(graph, 2) as executor:
+    with host.executor(over(graph, 2)) as executor:
         learned(executor, start(graph))
+    assert isinstance(host.machine, HostMachine)
     issued = [command for commands in host.machine.issued for command in commands]
     products = [command for command in issued if isinstance(command, MatrixProduct)]
     convolutions = [command for command in issued if isinstance(command, Convolution)]
@@ -191,16 +160,16 @@ def test_libraries_compute_every_contraction_in_the_graphs_type(host: Host) -> N
     assert contractions == 3 + 5
 
 
-def test_small_gradients_live_by_the_loss_scale(host: Host) -> None:
+def test_small_gradients_live_by_the_loss_scale(bench: Bench) -> None:
     """Gradients below 1e-9, less than float16 holds, and an optimizer that takes the steps they are worth."""
     settings = {"grad_scale": 1e-9, "optimizer": sgd(momentum=0, rescale=1e9 / 8)}
     wide = perceptron("float32", **settings)
     values = start(wide)
-    with Executor(lower(wide, partition(wide, workers=1))) as executor:
+    with Executor(over(wide, 1)) as executor:
         expected = learned(executor, values)["fc0_weight"]
     changes = []
     for scale in (1.0, 2.0**24):
-        with host.executor(perceptron("float16", loss_scale=scale, **settings)) as executor:
+        with bench.executor(over(perceptron("float16", loss_scale=scale, **settings), 1)) as executor:
             changes.append(learned(executor, values)["fc0_weight"])
     np.testing.assert_array_equal(changes[0], changes[0] * 0, "without a scale nothing is learned")
     assert np.linalg.norm(changes[1] - expected) < 5 * ROUNDOFF["float16"] * np.linalg.norm(expected)
@@ -208,19 +177,19 @@ def test_small_gradients_live_by_the_loss_scale(host: Host) -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("eager", [False, True])
-def test_an_overflow_names_what_it_spoilt_and_the_loss_scale(eager: bool, host: Host) -> None:
+def test_an_overflow_names_what_it_spoilt_and_the_loss_scale(eager: bool, bench: Bench) -> None:
     graph = perceptron("float16", loss_scale=1e7)
-    with host.executor(graph, 2, eager=eager) as executor:
+    with bench.executor(over(graph, 2), eager=eager) as executor:
         named = r"worker \d, operation 'update\(\w+\)' \(Compute\), iteration 0: .* lower loss_scale"
         with pytest.raises(ExecutionError, match=named):
             learned(executor, start(graph))
         assert executor.failed
 
 
-def test_what_lasts_keeps_what_16_bits_would_lose(host: Host) -> None:
+def test_what_lasts_keeps_what_16_bits_would_lose(bench: Bench) -> None:
     """A weight of 1 that learns 1e-5 in every step, of which neither type has a multiple near 1."""
     graph = perceptron("bfloat16", optimizer=sgd(momentum=0))
-    with host.executor(graph) as executor:
+    with bench.executor(over(graph, 1)) as executor:
         executor.write("fc0_weight", np.full((16, 12), 1 + 2.0**-20))
         np.testing.assert_array_equal(executor.read("fc0_weight"), np.float32(1 + 2.0**-20))
         change = learned(executor, start(graph) | {"learning_rate": np.full(1, 1e-5)})
@@ -228,13 +197,13 @@ def test_what_lasts_keeps_what_16_bits_would_lose(host: Host) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_positions_beyond_what_16_bits_count_are_found(dtype: str, host: Host) -> None:
+def test_positions_beyond_what_16_bits_count_are_found(dtype: str, bench: Bench) -> None:
     turned = sym.transpose(sym.Variable("data"), axes=(1, 0))
     rows = sym.Embedding(turned, input_dim=2100, output_dim=3, name="embed")
     graph = inference_graph(rows, {"data": (2, 4)}, dtype=dtype)
     positions = np.array([[2049, 2051, 257, 0], [2099, 2053, 259, 1]])
     weight = np.arange(2100.0)[:, None] % 7 + np.arange(3) / 4
-    with host.executor(graph, 2) as executor:
+    with bench.executor(over(graph, 2)) as executor:
         executor.write("data", positions)
         executor.write("embed_weight", weight)
         executor.run()
@@ -242,11 +211,11 @@ def test_positions_beyond_what_16_bits_count_are_found(dtype: str, host: Host) -
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_whole_tensors_are_read_as_float32(dtype: str, host: Host) -> None:
+def test_whole_tensors_are_read_as_float32(dtype: str, bench: Bench) -> None:
     network = sym.FullyConnected(sym.Variable("data"), num_hidden=4, no_bias=True, name="fc")
     graph = inference_graph(network, {"data": (4, 6)}, dtype=dtype)
     data, weight = np.ones((4, 6)), np.full((4, 6), 1 / 3)
-    with host.executor(graph, 2) as executor:
+    with bench.executor(over(graph, 2)) as executor:
         executor.write("data", data)
         executor.write("fc_weight", weight)
         executor.run()
@@ -262,8 +231,8 @@ def classifier() -> Symbol:
     return sym.SoftmaxOutput(sym.FullyConnected(hidden, num_hidden=4, name="fc1"), name="softmax")
 
 
-def test_a_run_goes_on_in_another_type(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "engine_on", lambda devices, **options: host.engine())
+def test_a_run_goes_on_in_another_type(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "engine_on", lambda devices, **options: bench.maker())
     data = np.random.default_rng(1).standard_normal((32, 12)).astype(np.float32)
     batches = tofu.ArrayIterator(data, data[:, :4].argmax(axis=1), 8)
     accuracies = []
