@@ -17,6 +17,7 @@ from .partitioner.gap import Report
 from .partitioner.machine import Machine
 from .partitioner.machine_file import quantity
 from .partitioner.manual import Layouts
+from .partitioner.methods import Method
 from .runtime import bound_symbol, module
 from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
@@ -29,7 +30,7 @@ __all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"
 def partition(
     graph: Graph,
     workers: int,
-    method: str = "recursive",
+    method: str | Method = "recursive",
     *,
     constraints: Iterable[Constraint | str] = (),
     layouts: Layouts | None = None,
@@ -71,7 +72,8 @@ class Module(module.Module):
     `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
     On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in it, gradients
     times `loss_scale`.
-    `plans` holds the plan of every graph made so far by the graph's fingerprint.
+    With `plan` it trains as that plan says, which was made for this symbol, batch size, optimizer and number
+    of workers; else PlanError. `plans` holds the plan of every graph made so far by the graph's fingerprint.
     """
 
     def __init__(
@@ -79,7 +81,8 @@ class Module(module.Module):
         symbol: Symbol,
         context: Context | Sequence[Context] | None = None,
         *,
-        method: str = "recursive",
+        method: str | Method = "recursive",
+        plan: Plan | None = None,
         initializer: WeightRule | None = None,
         parameters: Mapping[str, npt.ArrayLike] | None = None,
         seed: int = 0,
@@ -106,11 +109,15 @@ class Module(module.Module):
             dtype=dtype,
             loss_scale=loss_scale,
         )
+        if plan is not None and plan.workers != self.workers:
+            raise PlanError(f"the plan is for {plan.workers} workers, the context lists {self.workers}")
         self.plans: dict[str, Plan] = {}
         self._method = method
+        self._plan = plan
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
-        plan = methods.partition(graph, workers, self._method)
+        given = self._plan if any(map(graph.learns, graph.operations)) else None
+        plan = given or methods.partition(graph, workers, self._method)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
 

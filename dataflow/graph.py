@@ -82,6 +82,9 @@ class Graph:
     operations: tuple[Operation, ...]
     outputs: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return f"<graph {self.name!r}: {len(self.operations)} operations, {len(self.tensors)} tensors>"
+
     @cached_property
     def fingerprint(self) -> str:
         """See `fingerprint.fingerprint`; computed once."""

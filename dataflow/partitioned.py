@@ -108,3 +108,6 @@ class PartitionedGraph:
     programs: tuple[Program, ...]
     shards: tuple[tuple[int, ...], ...]
     planned_bytes: int
+
+    def __repr__(self) -> str:
+        return f"<{self.graph!r} on {self.workers} workers: {self.planned_bytes:,} bytes planned>"

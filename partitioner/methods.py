@@ -14,6 +14,7 @@ from ..errors import PlanError
 from ..garbage import garbage_left
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
+from .custom import check_solution
 from .exact import exact
 from .gap import Report
 from .machine import Machine
@@ -54,7 +55,7 @@ CONSTRAINABLE = frozenset({"recursive", "refine", "exact", "all-row", "icml18", 
 def partition(
     graph: Graph,
     workers: int,
-    method: str = "recursive",
+    method: str | Method = "recursive",
     *,
     constraints: Iterable[Constraint | str] = (),
     layouts: Layouts | None = None,
@@ -64,26 +65,30 @@ def partition(
 ) -> Plan:
     """Find a plan for `workers` workers; the same graph gives the same plan.
 
+    `method` names one of `METHODS` or `manual`, or is a function of a `Network` and a number of workers that
+    returns a `Solution`; what a function returns is verified.
     `constraints` are pins and prohibitions, see `constraints`; the plan keeps to them, and its lower bound
     is one for plans that do. The method `manual` takes `layouts`, see `manual`.
     With the objective `time` the method minimises the time that the traffic takes over the links of `machine`
     (a preset's name, a file or a Machine), and splits the workers by its levels; see `objective`.
     `report` is told the cost and the proven bound, in bytes or in picoseconds, whenever `exact` improves one
     of them.
-    Raises PlanError for an unknown method, a worker count below 1 or above `WORKER_LIMIT`, constraints that
-    clash or that the method cannot take, or a graph on which the method gives up; GraphError for a malformed
-    graph.
+    Raises PlanError for an unknown method, a function whose plan is none, a worker count below 1 or above
+    `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the method
+    gives up; GraphError for a malformed graph.
     """
     if isinstance(workers, bool) or not isinstance(workers, int):
         raise PlanError(f"the number of workers must be an integer, not {workers!r}")
     if not 1 <= workers <= WORKER_LIMIT:
         raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
-    if method not in METHODS and method != MANUAL:
+    own = None if isinstance(method, str) else method
+    method = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
+    if own is None and method not in METHODS and method != MANUAL:
         known = ", ".join(sorted((*METHODS, MANUAL)))
         raise PlanError(f"there is no search method {method!r}; there are: {known}")
     if objective not in OBJECTIVES:
         raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
-    if (layouts is None) == (method == MANUAL):
+    if (layouts is None) == (own is None and method == MANUAL):
         raise PlanError(
             "the method 'manual' needs layouts"
             if layouts is None
@@ -98,11 +103,13 @@ def partition(
     given = [parse_constraint(c) if isinstance(c, str) else c for c in constraints]
     given += layout_pins(graph, layouts or {})
     if given:
-        if method not in CONSTRAINABLE:
+        if own is None and method not in CONSTRAINABLE:
             able = ", ".join(sorted(CONSTRAINABLE))
             raise PlanError(f"the method {method!r} cannot take constraints; those that can are {able}")
         network = restricted(network, steps_of(network, workers), given)
-    solution = _method(method, report)(network, workers)
+    solution = (own or _method(method, report))(network, workers)
+    if own is not None:
+        check_solution(network, solution, workers, method)
     _check_kept(network, solution, method)
     plan = _plan(network, solution, workers, method)
     return replace(plan, search_seconds=time.perf_counter() - start)
@@ -134,10 +141,10 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
     totals = count_bytes(graph, layouts, strategies, factors)
     bound, transfer_time = solution.lower_bound_bytes, None
     if network.objective is None:
-        assert totals[-1] == solution.cost_bytes, "the search and the recount disagree"
+        _check_cost(solution, totals[-1], method)
     else:
         timed = network.objective.total(network, solution.strategies, solution.dimensions)
-        assert timed == solution.cost_bytes, "the search and the recount disagree"
+        _check_cost(solution, timed, method)
         proven = bound / PICOSECONDS if method == "exact" and bound else None
         transfer_time = TransferSeconds(timed / PICOSECONDS, proven)
         bound = min(recursion_bound(replace(network, objective=None), factors), totals[-1])
@@ -154,6 +161,14 @@ def _plan(network: Network, solution: Solution, workers: int, method: str) -> Pl
         unproven=solution.unproven,
         transfer_time=transfer_time,
     )
+
+
+def _check_cost(solution: Solution, recounted: int, method: str) -> None:
+    if recounted != solution.cost_bytes:
+        raise PlanError(
+            f"the method {method!r} states a cost of {solution.cost_bytes}, "
+            f"but what it chose costs {recounted}"
+        )
 
 
 def _check_kept(network: Network, solution: Solution, method: str) -> None:

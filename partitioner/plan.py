@@ -60,6 +60,10 @@ class Plan(Shown):
     unproven: tuple[UnprovenStep, ...] = ()
     transfer_time: TransferSeconds | None = field(default=None, compare=False)
 
+    def __repr__(self) -> str:
+        groups = " x ".join(map(str, self.factors)) or "1"
+        return f"<{self.method} plan over {self.workers} workers ({groups}): {self.cost_bytes:,} bytes moved>"
+
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""
         from .plan_file import write_plan
