@@ -12,7 +12,8 @@ from ..errors import DescriptionError, OperatorError
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.layout import MAX_BYTES
 from .attributes import Attributes, AttributeSpec, Bounds, Kind
-from .definition import NO_FUNCTIONS, Constant, Fixed, Variant
+from .definition import NO_FUNCTIONS, Attachment, Constant, Fixed, Variant
+from .kernel import Kernel
 from .operator import Operator
 
 T = TypeVar("T")
@@ -34,19 +35,30 @@ def op(function: Callable[..., Any]) -> Operator:
 
 
 def parse(
-    text: str, origin: str = "<string>", *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS
+    text: str,
+    origin: str = "<string>",
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
 ) -> Operator:
     """The operator that a text describes, with the functions behind its `Opaque()` names.
 
-    Raises DescriptionError, and OperatorError for a function that the text does not declare.
+    `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
+    against the text. Raises DescriptionError, and OperatorError for a function that the text does not
+    declare.
     """
-    return operator_of(tdl.parse(text, origin), opaque)
+    return operator_of(tdl.parse(text, origin), opaque, kernel)
 
 
-def load(path: str | Path, *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS) -> Operator:
+def load(
+    path: str | Path,
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
+) -> Operator:
     """The operator that a `.tdl` file describes; a file holds one description, in UTF-8.
 
-    Raises as `parse` does, and DescriptionError for a file that cannot be read.
+    Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
     try:
         with open(path, "rb") as file:
@@ -62,11 +74,13 @@ def load(path: str | Path, *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNC
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DescriptionError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
-    return parse(text, str(path), opaque=opaque)
+    return parse(text, str(path), opaque=opaque, kernel=kernel)
 
 
 def operator_of(
-    description: ast.Description, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS
+    description: ast.Description,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
 ) -> Operator:
     """A description as an operator: its keyword-only parameters are the attributes."""
     unknown = [name for name in opaque if name not in description.opaques]
@@ -79,7 +93,7 @@ def operator_of(
     count = len(description.outputs)
     return Operator(
         name=description.name,
-        definition=Fixed(_Described(description, tuple(opaque.items()))),
+        definition=Fixed(_Described(description, tuple(opaque.items()), kernel)),
         argument_names=_Always(names),
         specs=tuple(_spec(parameter) for parameter in description.attributes),
         output_count=_Always(count),
@@ -103,9 +117,11 @@ class _Described:
 
     description: ast.Description
     opaque: tuple[tuple[str, Callable[..., Any]], ...]
+    kernel: Kernel | None
 
     def __call__(self, attributes: Attributes) -> Variant:
-        return Variant(self.description, _constants(attributes), opaques=dict(self.opaque))
+        kernels = {} if self.kernel is None else {"output_0": Attachment(self.kernel)}
+        return Variant(self.description, _constants(attributes), kernels, opaques=dict(self.opaque))
 
 
 def _constants(attributes: Attributes) -> Mapping[str, Constant]:

@@ -60,6 +60,10 @@ class MemoryPlan(Shown):
     largest: tuple[tuple[LiveTensor, ...], ...]
     peak_kinds: tuple[Mapping[BufferKind, int], ...]
 
+    def __repr__(self) -> str:
+        largest = max(self.arena_bytes, default=0)
+        return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
+
     @property
     def lower_bound_bytes(self) -> tuple[int, ...]:
         """By worker the largest sum of live bytes: no plan with these lifetimes needs less."""

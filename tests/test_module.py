@@ -5,6 +5,7 @@ import pytest
 
 import tofu
 from tofu.dataflow.training import training_graph
+from tofu.runtime.memory import plan_memory
 
 
 def _net() -> tofu.sym.Symbol:
@@ -49,4 +50,8 @@ def test_values_print_shortly():
     graph = training_graph(_net(), _batches().shapes, "sgd", name="net")
     assert repr(plan) == f"<recursive plan over 2 workers (2): {plan.cost_bytes:,} bytes moved>"
     assert repr(graph).startswith("<graph 'net': ")
+    arenas = plan_memory(tofu.lower(graph, plan))
+    assert (
+        repr(arenas) == f"<memory plan of 2 workers: {max(arenas.arena_bytes):,} bytes in the largest arena>"
+    )
     assert repr(tofu.lower(graph, plan)) == f"<{graph!r} on 2 workers: {plan.cost_bytes:,} bytes planned>"
