@@ -1,22 +1,44 @@
-"""Every example in the documentation runs and prints what it says."""
+"""Every example in the documentation runs and prints what it says, and every link leads somewhere."""
 
 from __future__ import annotations
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+import tofu
+
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+PYTHON = re.compile(r"^```(?:python|pycon)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def _name(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def _scripts(document: Path) -> list[str]:
+    """Blocks of Python that are no sessions."""
+    blocks = PYTHON.findall(document.read_text(encoding="utf-8"))
+    return [block for block in blocks if not block.startswith(">>>")]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
 def test_examples(document: Path) -> None:
     result = doctest.testfile(str(document), module_relative=False, optionflags=OPTIONS)
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("document", [page for page in DOCUMENTS if _scripts(page)], ids=_name)
+def test_scripts(document: Path) -> None:
+    names: dict[str, object] = {}
+    for block in _scripts(document):
+        exec(compile(block, str(document), "exec"), names)
 
 
 def test_quick_start_is_two_commands() -> None:
@@ -27,7 +49,55 @@ def test_quick_start_is_two_commands() -> None:
     assert [len(block.strip().splitlines()) for block in blocks] == [1, 1]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def _prose(document: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def _anchors(document: Path) -> set[str]:
+    """The anchors that headings get, on the site as on GitHub."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", _prose(document), re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower())
+        found.add(words.strip().replace(" ", "-"))
+    return found
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=_name)
 def test_links_lead_somewhere(document: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
-        assert (document.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", _prose(document)):
+        if ":" in target:
+            continue
+        page = document.parent / target if target else document
+        assert page.exists(), target
+        assert not anchor or anchor in _anchors(page), f"{target}#{anchor}"
+
+
+def test_the_readme_links_to_every_page() -> None:
+    linked = re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {_name(page) for page in PAGES} - set(linked) == {"docs/index.md"}
+
+
+def test_the_site_has_every_page() -> None:
+    listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES)
+
+
+def test_the_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = {name.split(".")[0] for name in re.findall(r"^::: tofu\.(\S+)$", text, re.MULTILINE)}
+    errors = {
+        name for name in tofu.__all__ if isinstance(getattr(tofu, name), type) and name.endswith("Error")
+    }
+    assert set(tofu.__all__) - errors - named == set()
+
+
+def test_pictures_are_those_of_present_plans() -> None:
+    place = ROOT / "docs" / "pictures" / "draw.py"
+    specification = importlib.util.spec_from_file_location("draw", place)
+    assert specification is not None
+    assert specification.loader is not None
+    draw = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(draw)
+    for name, picture in draw.PICTURES.items():
+        stored = (place.parent / f"{name}.svg").read_text(encoding="utf-8")
+        assert stored == picture(), "draw it anew with: python docs/pictures/draw.py"
