@@ -146,6 +146,7 @@ def _let_values_show() -> None:
     from .display import Shown
 
     def page(value: object) -> str:
+        """The value as HTML."""
         from .reports.notebook import html
 
         return html(value)

@@ -66,8 +66,8 @@ def partition(
 class Module(module.Module):
     """A symbol trained over the workers of `context`: every operator and tensor is partitioned over them.
 
-    module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])    # or tofu.gpu(i)
-    module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
+        module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])    # or tofu.gpu(i)
+        module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
     On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in it, gradients

@@ -19,14 +19,22 @@ class Cell(Protocol):
     """One time step: `step(time, inputs, states)` gives the output and the next states."""
 
     @property
-    def prefix(self) -> str: ...
+    def prefix(self) -> str:
+        """What the names of its parameters and nodes begin with."""
+        ...
 
     @property
-    def state_count(self) -> int: ...
+    def state_count(self) -> int:
+        """How many states it hands on."""
+        ...
 
-    def begin_state(self) -> list[Symbol]: ...
+    def begin_state(self) -> list[Symbol]:
+        """The states before the first step."""
+        ...
 
-    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]: ...
+    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """Output and next states of one step on inputs [batch, features]."""
+        ...
 
 
 def _parameters(prefix: str, i2h_bias: str | None = None) -> tuple[Symbol, ...]:
@@ -176,6 +184,7 @@ class SequentialRNNCell:
     cells: list[Cell] = field(default_factory=list)
 
     def add(self, cell: Cell) -> None:
+        """Put a cell on top. Raises GraphError where another one has its prefix."""
         if any(other.prefix == cell.prefix for other in self.cells):
             raise GraphError(
                 f"two cells of the stack have the prefix {cell.prefix!r}; give each its own prefix="
@@ -183,6 +192,7 @@ class SequentialRNNCell:
         self.cells.append(cell)
 
     def begin_state(self) -> list[Symbol]:
+        """The states of all cells, in order."""
         return [state for cell in self.cells for state in cell.begin_state()]
 
     def unroll(

@@ -28,9 +28,22 @@ class Marker:
 
 
 Sum = Marker("Sum")
+"""`Sum(lambda k: ...)` adds up over all values of its variables; over none it is 0."""
+
 Max = Marker("Max")
+"""`Max(lambda k: ...)` is the largest value; over no values it is an error."""
+
 Min = Marker("Min")
+"""`Min(lambda k: ...)` is the smallest value; over no values it is an error."""
+
 Prod = Marker("Prod")
+"""`Prod(lambda k: ...)` multiplies; over no values it is 1."""
+
 Reducer = Marker("Reducer")
+"""`name = Reducer(lambda a, b: ..., identity)`, before the `return`, declares a reducer of one's own."""
+
 Opaque = Marker("Opaque")
+"""`name = Opaque()`, before the `return`, declares a function of which only its slices are known."""
+
 pad = Marker("pad")
+"""`pad(data[i - 1], 0)` is the element where it lies inside the tensor, and else the number."""
