@@ -12,7 +12,9 @@ from ..errors import TofuError
 
 
 def split(target: str) -> tuple[Path, str] | None:
-    """The file and the name in it, of a target written `file.py:name`."""
+    """The file and the name in it, of a target written `file.py:name`. Raises TofuError for a file alone."""
+    if target.endswith(".py"):
+        raise TofuError(f"{target} holds several things; say which, as {target}:NAME")
     path, colon, name = target.rpartition(":")
     return (Path(path), name) if colon and path.endswith(".py") else None
 

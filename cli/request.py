@@ -79,7 +79,7 @@ class Request:
             method,
             constraints=self.constraints,
             layouts=self.layouts,
-            machine=self.machine,
+            machine=self.machine if self.objective == "time" else None,
             objective=self.objective,
             report=report,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import tdl
 from ..analyzer.region import Shape
 from ..analyzer.shapes import checked_shape
+from ..errors import OperatorError
 from ..tdl import ast
 from .attributes import Attributes, AttributeSpec, check_attributes
 from .binding import Binding, bind_variant
@@ -120,6 +121,13 @@ class Operator:
     def __str__(self) -> str:
         """The description in canonical TDL."""
         return tdl.format(self.written or self.description())
+
+    def __call__(self, *inputs: object, **arguments: object) -> NoReturn:
+        """Refused: operators are applied to symbols by `tofu.sym.apply`, and computed once they are bound."""
+        raise OperatorError(
+            f"{self.name} is a description and cannot be called; in a network it is "
+            f"tofu.sym.apply({self.name}, ...), on arrays {self.name}.bind(shapes).compute(arrays)"
+        )
 
     def attributes(self, values: Mapping[str, object] = MappingProxyType({})) -> Attributes:
         """Attribute values, possibly as text, checked and completed with defaults.

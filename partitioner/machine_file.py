@@ -48,7 +48,7 @@ def load_machine(name: str) -> Machine:
         return decode_machine(parse_yaml(text))
     path = Path(name)
     if not path.suffix and not path.exists():
-        raise MachineError(f"there is no machine {name!r}{suggestion(name, PRESETS)}; or give a file")
+        raise MachineError(f"there is no machine and no file {name!r}{suggestion(name, PRESETS)}")
     value = read_document(path, "machine file", MachineError)
     try:
         return decode_machine(value)

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from ..dataflow.graph import Graph
 from ..dataflow.validate import validate
-from ..errors import PlanError
+from ..errors import GraphError, PlanError
 from ..garbage import garbage_left
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
@@ -77,23 +77,15 @@ def partition(
     `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the method
     gives up; GraphError for a malformed graph.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int):
-        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
-    if not 1 <= workers <= WORKER_LIMIT:
-        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
+    if not isinstance(graph, Graph):
+        raise GraphError(
+            f"a graph is partitioned, not a {type(graph).__name__}; a model's is model.training_graph(), "
+            "a symbol's training_graph(symbol, shapes) of tofu.dataflow.training"
+        )
     own = None if isinstance(method, str) else method
     method = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
-    if own is None and method not in METHODS and method != MANUAL:
-        known = ", ".join(sorted((*METHODS, MANUAL)))
-        raise PlanError(f"there is no search method {method!r}; there are: {known}")
-    if objective not in OBJECTIVES:
-        raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
-    if (layouts is None) == (own is None and method == MANUAL):
-        raise PlanError(
-            "the method 'manual' needs layouts"
-            if layouts is None
-            else f"layouts are for the method 'manual', not {method!r}; pin tensors by constraints instead"
-        )
+    _check_workers(workers)
+    _check_search(method, own, constraints, layouts, machine, objective)
     validate(graph)
     start = time.perf_counter()
     network = build_network(graph)
@@ -113,6 +105,39 @@ def partition(
     _check_kept(network, solution, method)
     plan = _plan(network, solution, workers, method)
     return replace(plan, search_seconds=time.perf_counter() - start)
+
+
+def _check_workers(workers: int) -> None:
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
+    if not 1 <= workers <= WORKER_LIMIT:
+        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
+
+
+def _check_search(
+    method: str,
+    own: Method | None,
+    constraints: Iterable[Constraint | str],
+    layouts: Layouts | None,
+    machine: Machine | str | None,
+    objective: str,
+) -> None:
+    """Raise PlanError where what is asked of the search does not go together."""
+    if own is None and method not in METHODS and method != MANUAL:
+        known = ", ".join(sorted((*METHODS, MANUAL)))
+        raise PlanError(f"there is no search method {method!r}; there are: {known}")
+    if objective not in OBJECTIVES:
+        raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
+    if machine is not None and objective != "time":
+        raise PlanError("a machine is for the objective 'time'; give objective='time' as well")
+    if isinstance(constraints, str):
+        raise PlanError(f"constraints are a list of pins and prohibitions; write [{constraints!r}]")
+    if (layouts is None) == (own is None and method == MANUAL):
+        raise PlanError(
+            "the method 'manual' needs layouts"
+            if layouts is None
+            else f"layouts are for the method 'manual', not {method!r}; pin tensors by constraints instead"
+        )
 
 
 def _method(name: str, report: Report | None) -> Method:

@@ -35,12 +35,17 @@ def gpu(device_id: int = 0) -> Context:
 def devices_of(context: Context | Sequence[Context] | None) -> tuple[Context, ...]:
     """The device of each worker; one on the processor where none is given.
 
-    Raises ExecutionError for an empty list.
+    Raises ExecutionError for an empty list and for what is no list of devices.
     """
     if context is None:
         return (cpu(),)
     if isinstance(context, Context):
         return (context,)
+    if not isinstance(context, Sequence) or not all(isinstance(device, Context) for device in context):
+        raise ExecutionError(
+            "the context lists a device for each worker, such as [tofu.cpu(i) for i in range(8)]; "
+            f"found {context!r}"
+        )
     if not context:
         raise ExecutionError("the context names no device; give at least one, such as [tofu.cpu(0)]")
     return tuple(context)

@@ -55,3 +55,33 @@ def test_values_print_shortly():
         repr(arenas) == f"<memory plan of 2 workers: {max(arenas.arena_bytes):,} bytes in the largest arena>"
     )
     assert repr(tofu.lower(graph, plan)) == f"<{graph!r} on 2 workers: {plan.cost_bytes:,} bytes planned>"
+
+
+@pytest.mark.parametrize("context", [4, "cpu", ["cpu"] * 4, {}])
+def test_a_context_is_a_list_of_devices(context):
+    with pytest.raises(tofu.ExecutionError, match="lists a device for each worker"):
+        tofu.Module(_net(), context)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"constraints": "pin fc1_weight=1"}, r"write \['pin fc1_weight=1'\]"),
+        ({"machine": "pcie-8"}, "give objective='time' as well"),
+    ],
+)
+def test_mistakes_in_the_search_are_named(arguments, message):
+    graph = training_graph(_net(), _batches().shapes, "sgd")
+    with pytest.raises(tofu.PlanError, match=message):
+        tofu.partition(graph, 8, **arguments)
+
+
+def test_a_symbol_is_no_graph():
+    with pytest.raises(tofu.GraphError, match=r"not a Symbol; a model's is model.training_graph\(\)"):
+        tofu.partition(_net(), 2)
+
+
+def test_an_operator_is_no_function():
+    double = tofu.parse("def double(a):\n    return lambda i: a[i] * 2")
+    with pytest.raises(tofu.OperatorError, match=r"it is tofu.sym.apply\(double, ...\)"):
+        double(tofu.sym.Variable("data"))

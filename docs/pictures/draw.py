@@ -156,8 +156,8 @@ def program() -> str:
                     f"{type(instruction).__name__} {name}",
                 )
             )
-    for worker, listed in enumerate(waits.waits):
-        for index, others in enumerate(listed):
+    for worker, waiting in enumerate(waits.waits):
+        for index, others in enumerate(waiting):
             for other, place in others:
                 ends = (300, 380) if other == 0 else (380, 300)
                 marks.append(line(ends[0], rows[other][place], ends[1], rows[worker][index]))

@@ -146,3 +146,10 @@ def test_an_operator_without_strategies_is_not_drawn(tofu: Tofu, tmp_path: Path)
     result = tofu("describe", str(path), "--shape", "a=1", "--draw", str(tmp_path / "one.svg"))
     assert result.exit_code == 2
     assert "no strategy to draw" in result.output
+
+
+@pytest.mark.parametrize("command", ["describe", "audit", "plan"])
+def test_a_python_file_without_a_name(tofu: Tofu, command: str) -> None:
+    result = tofu(command, "layers.py")
+    assert result.exit_code == 2
+    assert "say which, as layers.py:NAME" in result.stderr
