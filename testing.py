@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .errors import TofuError
 from .operators.audit import Audit, audit
 from .operators.operator import Operator
 from .tdl.ast import Description
@@ -26,7 +27,10 @@ def assert_partitionable(
     Takes what `tofu.audit` takes. Raises AssertionError, and what `tofu.audit` raises.
     """
     __tracebackhide__ = True
-    report = audit(operator, kernel, shapes, **options)
+    try:
+        report = audit(operator, kernel, shapes, **options)
+    except TofuError as mistake:
+        raise mistake.with_traceback(None) from None
     if report.refuted:
         raise AssertionError(str(report))
     return report
