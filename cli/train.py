@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         "tofu train lstm --data tale.txt --level word --steps 20",
         "tofu train resnet-18 --data photos --resize 64x64 --batch 32 --memory 4GB",
         "tofu train net.py:build --data arrays.npz --metric mse",
-        "tofu train wresnet --device gpu --workers 8",
+        "tofu train wresnet --device gpu --workers 8 --dtype bfloat16",
         "tofu train mlp --log run.jsonl --plot curve.png",
         "tofu train mlp --json | tail -n 1",
     ),
@@ -91,6 +91,18 @@ if TYPE_CHECKING:
 )
 @click.option("--eager", is_flag=True, help="On GPUs, launch every operation instead of one graph.")
 @click.option("--tf32", is_flag=True, help="On GPUs, let products round their factors to TF32.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+    help="On GPUs, what large activations and gradients are stored in.",
+)
+@click.option(
+    "--loss-scale",
+    type=click.FloatRange(0, min_open=True),
+    help="What gradients are stored times; for float16 128 if left out.",
+)
 @click.option("--memory", help="What each worker may hold, such as 12GB: what takes more is refused.")
 @json_option
 def command(
@@ -118,6 +130,8 @@ def command(
     device: str,
     eager: bool,
     tf32: bool,
+    dtype: str,
+    loss_scale: float | None,
     memory: str | None,
     as_json: bool,
 ) -> None:
@@ -137,11 +151,11 @@ def command(
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize are for --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to go on from")
-    if device == "cpu" and (eager or tf32):
-        raise click.UsageError("--eager and --tf32 are for --device gpu")
+    if device == "cpu" and (eager or tf32 or dtype != "float32"):
+        raise click.UsageError("--eager, --tf32 and --dtype are for --device gpu")
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
-    devices = Devices.of(device, workers, eager, tf32)
+    devices = Devices.of(device, workers, eager, tf32, dtype, loss_scale)
     run = Run(found, settings, devices, seed, method, detect_nan, accumulate, memory, checkpoint, resume)
     run.require_fit()
     screen = _screen(as_json)

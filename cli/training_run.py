@@ -32,15 +32,17 @@ class Devices:
     context: tuple[Context, ...]
     eager: bool = False
     tf32: bool = False
+    dtype: str = "float32"
+    loss_scale: float | None = None
 
     @classmethod
-    def of(cls, kind: str, workers: int, eager: bool = False, tf32: bool = False) -> Devices:
+    def of(cls, kind: str, workers: int, *options: Any) -> Devices:
         """So many workers on the processor, or on the cards there are. Raises ExecutionError without any."""
         if kind == "cpu":
-            return cls(tuple(cpu(worker) for worker in range(workers)))
+            return cls(tuple(cpu(worker) for worker in range(workers)), *options)
         from ..runtime.cuda.cards import shared
 
-        return cls(tuple(shared(workers)), eager, tf32)
+        return cls(tuple(shared(workers)), *options)
 
     @property
     def workers(self) -> int:
@@ -156,6 +158,8 @@ class Run:
             memory=self.memory,
             eager=self.devices.eager,
             tf32=self.devices.tf32,
+            dtype=self.devices.dtype,
+            loss_scale=self.devices.loss_scale,
         )
 
     def _start(self, executor: Executor, steps: int) -> Start:

@@ -203,3 +203,9 @@ def test_the_cards_options_need_cards(tofu: Tofu) -> None:
     result = tofu("train", "mlp", "--tf32")
     assert result.exit_code == 2
     assert "--device gpu" in result.output
+
+
+def test_sixteen_bits_need_cards(tofu: Tofu) -> None:
+    result = tofu("train", "mlp", "--dtype", "float16")
+    assert result.exit_code == 2
+    assert "--device gpu" in result.output
