@@ -58,13 +58,6 @@ class DeviceView:
         return self.size * self.itemsize
 
     @property
-    def dense_row_major(self) -> bool:
-        """Whether elements follow each other in memory in the order of their indices."""
-        return _steps(self.shape, self.strides) == _steps(
-            self.shape, DeviceView.dense(0, self.shape, self.type).strides
-        )
-
-    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """For CuPy and others that take arrays of a device."""
         return {
@@ -85,10 +78,3 @@ class DeviceView:
             address += start * self.strides[axis]
             strides[axis] = self.strides[axis] * step
         return replace(self, address=address, shape=tuple(shape), strides=tuple(strides))
-
-
-def _steps(shape: Shape, strides: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Lengths and strides of the axes along which there is more than one element."""
-    if 0 in shape:
-        return []
-    return [(length, stride) for length, stride in zip(shape, strides, strict=True) if length > 1]
