@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 
-from ..analyzer.region import Region
 from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..errors import ExecutionError
 from ..garbage import garbage_left
-from ..operators.kernel import Array, KernelCall
+from ..operators.kernel import Array
 from ..operators.workspace import Workspace
 from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
 from .memory import MemoryPlan
 from .offsets import ALIGNMENT_BYTES
+from .placed import Placed
 
 Buffers = Sequence[Sequence[Array]]
 
@@ -83,7 +83,7 @@ def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Arr
 class _Preparation:
     def __init__(self, partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> None:
         self._partitioned = partitioned
-        self._buffers = buffers
+        self._placed = Placed(partitioned, buffers)
         self._worker = worker
         self._traffic = Traffic()
 
@@ -124,45 +124,16 @@ class _Preparation:
                 return fixed_order_reduce(instruction.reducer, terms, self._traffic)
             case Compute():
                 bound = self._partitioned.graph.operations[instruction.operation].bound
-                return bound.prepare(self._kernel_call(instruction, workspace))
+                return bound.prepare(self._placed.call(self._worker, instruction, workspace))
             case _:
                 assert_never(instruction)
 
     def _transfers(self, target: int, pieces: tuple[Piece, ...]) -> list[Transfer]:
         return [
             Transfer(
-                self._view(piece.worker, piece.buffer, piece.region),
-                self._view(self._worker, target, piece.region),
+                self._placed.part(piece.worker, piece.buffer, piece.region),
+                self._placed.part(self._worker, target, piece.region),
                 piece.worker != self._worker,
             )
             for piece in pieces
         ]
-
-    def _kernel_call(self, instruction: Compute, workspace: Workspace) -> KernelCall:
-        bound = self._partitioned.graph.operations[instruction.operation].bound
-        inputs: dict[str, Array] = {}
-        regions: dict[str, Region] = {}
-        names = bound.description.tensor_names
-        for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True):
-            if buffer is not None and region is not None:
-                inputs[name] = self._view(self._worker, buffer, region)
-                regions[name] = region
-        return KernelCall(
-            bound=bound,
-            box=dict(zip(bound.variables, instruction.box, strict=True)),
-            inputs=inputs,
-            regions=regions,
-            outputs=tuple([self._buffers[self._worker][buffer] for buffer in instruction.outputs]),
-            workspace=workspace,
-        )
-
-    def _view(self, worker: int, buffer: int, region: Region) -> Array:
-        """The part of a buffer that holds `region` of its tensor."""
-        held = self._partitioned.programs[worker].buffers[buffer].region
-        if region == held:
-            return self._buffers[worker][buffer]
-        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions gives a view too
-        for (lower, upper), (start, _) in zip(region, held, strict=True):
-            place.append(slice(lower - start, upper - start))
-        view: Array = self._buffers[worker][buffer][tuple(place)]
-        return view

@@ -16,6 +16,7 @@ from ...analyzer.region import Interval
 from ...tdl.ast import Reducer
 from ..derive.affine import Affine, Ranges
 from ..derive.ir import Apply, Constant, Load, Node, Reduction
+from ..derive.matrices import joined
 from ..derive.pieces import pieces
 from ..kernel import KernelCall
 from .commands import Command, Matrix, MatrixProduct
@@ -176,10 +177,10 @@ def as_matrix(
     view: DeviceView, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
 ) -> Matrix | None:
     """A view as a batch of matrices that a library can read; None where it lies otherwise."""
-    joined = [_joined(view, axes) for axes in (batch, rows, columns)]
-    if any(each is None for each in joined):
+    groups = [_joined(view, axes) for axes in (batch, rows, columns)]
+    if any(group is None for group in groups):
         return None
-    (count, batch_step), (height, row_step), (width, column_step) = (each for each in joined if each)
+    (count, batch_step), (height, row_step), (width, column_step) = (group for group in groups if group)
     if height == 1:
         row_step = max(width, 1) if column_step == 1 or width == 1 else 1
     if width == 1:
@@ -194,17 +195,7 @@ def as_matrix(
 
 def _joined(view: DeviceView, axes: Sequence[int]) -> tuple[int, int] | None:
     """Length and step in elements of several axes, slowest first, taken as one; None where uneven."""
-    length, step = 1, 0
-    for axis in reversed(axes):
-        size, stride = view.shape[axis], view.strides[axis]
-        if size == 1:
-            continue
-        if length == 1:
-            length, step = size, stride
-        elif stride == length * step:
-            length *= size
-        else:
-            return None
-    if step % view.itemsize:
+    found = joined(view.shape, view.strides, axes)
+    if found is None or found[1] % view.itemsize:
         return None
-    return length, step // view.itemsize
+    return found[0], found[1] // view.itemsize

@@ -15,7 +15,7 @@ Axes = Sequence[int]
 
 def as_matrix(value: Value, batch: Axes, rows: Axes, columns: Axes, dtype: DType) -> Value | None:
     """A view `[*batch, row, column]` of a value's memory, or None where BLAS could not read it."""
-    row, column = _joined(value, rows), _joined(value, columns)
+    row, column = (joined(value.shape, value.strides, axes) for axes in (rows, columns))
     if row is None or column is None or value.dtype != dtype:
         return None
     (height, row_step), (width, column_step) = row, column
@@ -67,11 +67,11 @@ def transposed(matrix: Value) -> Value:
     return matrix.viewed(tuple(shape), tuple(strides))
 
 
-def _joined(value: Value, axes: Axes) -> tuple[int, int] | None:
-    """Length and step of several axes taken as one, or None where they are not evenly spaced."""
+def joined(shape: Axes, strides: Axes, axes: Axes) -> tuple[int, int] | None:
+    """Length and step of several axes, slowest first, taken as one; None where they are not evenly spaced."""
     length, step = 1, 0
     for axis in reversed(axes):
-        size, stride = value.shape[axis], value.strides[axis]
+        size, stride = shape[axis], strides[axis]
         if size == 1:
             continue
         if length == 1:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, assert_never
+from typing import assert_never
 
-from ...analyzer.region import Region
 from ...dataflow.graph import Graph
 from ...dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ...errors import ExecutionError
@@ -21,8 +20,8 @@ from ...operators.cuda.compute import compute
 from ...operators.cuda.refinement import Pair
 from ...operators.cuda.view import DeviceView
 from ...operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
-from ...operators.kernel import KernelCall
 from ..memory import MemoryPlan
+from ..placed import Placed
 from ..preparation import place_of
 from .machine import Machine
 from .staging import stage
@@ -85,7 +84,7 @@ def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: M
 class _Preparation:
     def __init__(self, partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> None:
         self._partitioned = partitioned
-        self._views = views
+        self._placed = Placed(partitioned, views)
         self._worker = worker
         self._machine = machine
 
@@ -131,7 +130,9 @@ class _Preparation:
                 return (*staged, *transfers.reduce(instruction.reducer, [pairs for _, pairs in parts]))
             case Compute():
                 finite = overflows(self._partitioned.graph, instruction.operation)
-                return compute(self._call(instruction), workspace, self._asked, finite=finite)
+                return compute(
+                    self._placed.call(self._worker, instruction), workspace, self._asked, finite=finite
+                )
             case _:
                 assert_never(instruction)
 
@@ -142,38 +143,15 @@ class _Preparation:
         copies: list[Command] = []
         pairs: list[Pair] = []
         for piece in pieces:
-            source = self._view(piece.worker, piece.buffer, piece.region)
+            source = self._placed.part(piece.worker, piece.buffer, piece.region)
             if not self._machine.reaches(self._worker, piece.worker):
                 staged, source = stage(source, workspace)
                 copies += staged
-            pairs.append((source, self._view(self._worker, target, piece.region)))
+            pairs.append((source, self._placed.part(self._worker, target, piece.region)))
         return tuple(copies), pairs
-
-    def _call(self, instruction: Compute) -> KernelCall:
-        bound = self._partitioned.graph.operations[instruction.operation].bound
-        inputs: dict[str, Any] = {}
-        regions: dict[str, Region] = {}
-        names = bound.description.tensor_names
-        for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True):
-            if buffer is not None and region is not None:
-                inputs[name] = self._view(self._worker, buffer, region)
-                regions[name] = region
-        outputs: Any = tuple([self._views[self._worker][buffer] for buffer in instruction.outputs])
-        box = dict(zip(bound.variables, instruction.box, strict=True))
-        return KernelCall(bound=bound, box=box, inputs=inputs, regions=regions, outputs=outputs)
 
     def _asked(self, command: Convolution) -> int:
         return self._machine.scratch_bytes(self._worker, command)
-
-    def _view(self, worker: int, buffer: int, region: Region) -> DeviceView:
-        """The part of a buffer that holds `region` of its tensor."""
-        held = self._partitioned.programs[worker].buffers[buffer].region
-        return self._views[worker][buffer][
-            tuple(
-                slice(lower - start, upper - start)
-                for (lower, upper), (start, _) in zip(region, held, strict=True)
-            )
-        ]
 
     def _fetched_bytes(self) -> int:
         """What crosses between workers, into this one, by the pieces of its instructions."""
@@ -187,6 +165,7 @@ class _Preparation:
                     pass
                 case _:
                     continue
-            remote = (piece for part in parts for piece in part if piece.worker != self._worker)
-            total += sum(self._view(piece.worker, piece.buffer, piece.region).nbytes for piece in remote)
+            for piece in chain.from_iterable(parts):
+                if piece.worker != self._worker:
+                    total += self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
         return total
