@@ -37,8 +37,9 @@ class Case:
 
     @property
     def title(self) -> str:
-        what = "terms" if self.axis is None else "pieces"
-        return f"{self.name} {'x'.join(map(str, self.shape))} {self.type}, {self.pieces} {what}"
+        what = "term" if self.axis is None else "piece"
+        shape = "x".join(map(str, self.shape))
+        return f"{self.name} {shape} {self.type}, {self.pieces} {what}{'s' * (self.pieces > 1)}"
 
 
 def cases(small: bool) -> tuple[Case, ...]:
