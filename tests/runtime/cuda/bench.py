@@ -79,13 +79,20 @@ def over(graph: Graph, workers: int) -> PartitionedGraph:
 
 
 def start(graph: Graph, seed: int = 0) -> Arrays:
-    """Values for all that persists: small whole numbers where they index, multiples of 1/8 elsewhere."""
+    """Values for all that persists, so that numbers stay near one; data are small whole numbers."""
     rng = np.random.default_rng(seed)
     values: Arrays = {}
     for tensor in graph.tensors:
         if tensor.role.persistent and tensor.alias is None:
-            numbers = rng.integers(0, 3, tensor.shape)
-            values[tensor.name] = numbers if tensor.role is Role.DATA else numbers / 8 + 0.125
+            if tensor.role is Role.DATA:
+                value = rng.integers(0, 3, tensor.shape)
+            elif tensor.role is Role.SCALAR:
+                value = np.full(tensor.shape, 0.01)
+            elif len(tensor.shape) > 1:
+                value = rng.standard_normal(tensor.shape) / np.sqrt(np.prod(tensor.shape[1:]))
+            else:
+                value = rng.uniform(0.5, 1, tensor.shape)
+            values[tensor.name] = np.abs(value) if tensor.role is Role.STATE else value
     return values
 
 

@@ -14,6 +14,12 @@ from .bench import Arrays, Bench, agree, learned, over, same, start
 from .graphs import HOST, ZOO, graph
 from .guards import intact
 
+STEPS = 2
+"""One issued, one launched as a graph; with more of them rounding grows in deep networks."""
+
+TOLERANCE = {"host": 2e-5, "cards": 2e-3}
+"""Relative to the largest element: cards add up in another order, which training amplifies."""
+
 REPLAYS = {"host": 5, "cards": 100}
 SEEDS = {"host": (1, 2, 3), "cards": (1, 2)}
 ON_CARDS = [(name, workers) for name in (*HOST[:2], *ZOO) for workers in (1, 2, 4, 8)]
@@ -29,7 +35,7 @@ CASES = [
 def learned_by_the_processor(name: str) -> Arrays:
     """One worker of the NumPy engine."""
     with Executor(over(graph(name), 1)) as executor:
-        return learned(executor, start(graph(name)))
+        return learned(executor, start(graph(name)), STEPS)
 
 
 @pytest.mark.parametrize(("machine", "name", "workers"), CASES)
@@ -41,11 +47,11 @@ def test_learns_what_one_worker_of_the_processor_learns(
     partitioned = over(graph(name), workers)
     with bench.executor(partitioned) as executor:
         bench.poison()
-        found = learned(executor, start(graph(name)))
+        found = learned(executor, start(graph(name)), STEPS)
         assert executor.fetched_bytes == partitioned.planned_bytes
         assert intact(bench.machine)
     assert bench.machine.captures == 1
-    agree(found, learned_by_the_processor(name))
+    agree(found, learned_by_the_processor(name), TOLERANCE[machine])
 
 
 def test_eager_and_graph_give_the_same_bits(bench: Bench) -> None:

@@ -72,8 +72,8 @@ def test_micro_batches_have_a_graph_of_their_own(engines: Engines, bench: Bench)
     engines("cuda")
     found, own = trained(2, "sgd", accumulate=4)
     assert bench.machine.captures == 2
-    agree(found, expected)
-    np.testing.assert_allclose(own, losses, 1e-5)
+    agree(found, expected, 1e-4)
+    np.testing.assert_allclose(own, losses, 1e-4)
 
 
 @pytest.mark.parametrize(("first", "second"), [("numpy", "cuda"), ("cuda", "numpy")])
