@@ -105,7 +105,8 @@ class Plan(Shown):
         if actual != self.fingerprint:
             raise PlanError(
                 f"the plan was made for a graph with fingerprint {self.fingerprint[:16]}, this graph "
-                f"{graph.name!r} has {actual[:16]}; partition it again"
+                f"{graph.name!r} has {actual[:16]}: shapes, attributes or the optimizer's settings differ; "
+                "partition it again"
             )
 
     def _check_costs(self, graph: Graph) -> None:
