@@ -154,4 +154,5 @@ def _let_values_show() -> None:
     Shown.page = page
 
 
-_let_values_show()
+if __package__:  # pytest imports this file alone where the project's folder has no name of a module
+    _let_values_show()
