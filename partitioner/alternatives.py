@@ -87,7 +87,7 @@ def equal_chop(network: Network, workers: int) -> Solution:
     """
     factors = steps_of(network, workers)
     tables = Tables(factors)
-    operators, tensors = _chops(network, factors)
+    operators, tensors = chops(network, factors)
     solved = least_cost(*factor_graph(network, tables, operators, tensors))
     plan = assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.cost)
     if solved.too_wide is not None:
@@ -104,7 +104,7 @@ def spartan(network: Network, workers: int) -> Solution:
     """
     factors = steps_of(network, workers)
     tables = Tables(factors)
-    operators, tensors = _chops(network, factors)
+    operators, tensors = chops(network, factors)
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in network.links:
         of_tensor[link.tensor].append(link)
@@ -127,6 +127,19 @@ def spartan(network: Network, workers: int) -> Solution:
     assignment = [chosen.get(operator, 0) for operator in range(len(operators))]
     cost = sum(int(owed[operator][value]) for operator, value in enumerate(assignment))
     return _bounded(network, assigned(factors, operators, tensors, [*assignment, *choice], cost_bytes=cost))
+
+
+def chops(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Every operator's and tensor's choices along one variable or dimension, or as few as there must be."""
+    of_bound = {
+        bound: operator_choices(bound, _fewest(splittable(bound), factors), factors)
+        for bound in dict.fromkeys(network.operators)
+    }
+    of_shape = {
+        shape: tensor_choices(shape, _fewest(dict(enumerate(shape)), factors), factors)
+        for shape in dict.fromkeys(network.shapes)
+    }
+    return [of_bound[bound] for bound in network.operators], [of_shape[shape] for shape in network.shapes]
 
 
 def _stepwise(
@@ -171,19 +184,6 @@ def _concatenated(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
 
 def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
     return (*fitting, None)
-
-
-def _chops(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Choices along one variable or dimension, or as few as there must be."""
-    of_bound = {
-        bound: operator_choices(bound, _fewest(splittable(bound), factors), factors)
-        for bound in dict.fromkeys(network.operators)
-    }
-    of_shape = {
-        shape: tensor_choices(shape, _fewest(dict(enumerate(shape)), factors), factors)
-        for shape in dict.fromkeys(network.shapes)
-    }
-    return [of_bound[bound] for bound in network.operators], [of_shape[shape] for shape in network.shapes]
 
 
 def _fewest(extents: Mapping[Label, int], factors: tuple[int, ...]) -> list[tuple[Label | None, ...]]:

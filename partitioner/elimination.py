@@ -77,7 +77,8 @@ def eliminate(
 class _FactorGraph:
     """Tables by scope: scopes ascend, hold no fixed variable, and occur once each.
 
-    From `_connect` on, a variable's neighbours are exactly the other variables of its tables.
+    From `_connect` on, a variable's neighbours are the other variables of its tables, as they are when the
+    variables that `_order` took so far are eliminated.
     """
 
     def __init__(self, domains: Sequence[int], evidence: Mapping[int, int], arithmetic: Arithmetic) -> None:
@@ -157,13 +158,31 @@ class _FactorGraph:
             self._tables[variable][scope] = table
 
     def solve(self, table_limit: int) -> Elimination:
+        """Find the order first: where that needs too large a table, none is combined."""
+        order, largest = self._order(table_limit)
+        eliminated: list[tuple[int, dict[Scope, Table]]] = []
+        for variable, around in order:
+            tables = self._tables[variable]
+            eliminated.append((variable, tables))
+            if not tables:
+                continue
+            left, constant = self._message(variable, tables, around)
+            self._take_out(variable)
+            self._insert_sorted(tuple(around), left)
+            if constant is not None:
+                self._insert_sorted((), constant)
+        optimum = 0 if self._constant is None else self._constant.item()
+        return Elimination(optimum, self._read_back(eliminated), largest)
+
+    def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
+        """Every free variable with its neighbours when it goes, ascending; entries of the largest table."""
         domains = self._domains
         count = len(domains)
         sizes = self._connect()
         done = [value is not None for value in self._fixed]
         heap = [size * count + variable for variable, size in enumerate(sizes) if not done[variable]]
         heapq.heapify(heap)
-        eliminated: list[tuple[int, dict[Scope, Table]]] = []
+        order: list[tuple[int, list[int]]] = []
         largest = 0
         while heap:
             size, variable = divmod(heapq.heappop(heap), count)
@@ -174,19 +193,12 @@ class _FactorGraph:
             if entries > table_limit:
                 raise WidthError(self._too_large(variable, entries, table_limit), entries)
             largest = max(largest, entries)
-            tables = self._tables[variable]
-            eliminated.append((variable, tables))
             around = sorted(self._neighbours[variable])
-            message = self._message(variable, tables, around) if tables else None
-            self._remove(variable, around, sizes)
+            order.append((variable, around))
+            self._join(variable, around, sizes)
             for changed in around:
                 heapq.heappush(heap, sizes[changed] * count + changed)
-            if message is not None:
-                self._insert_sorted(tuple(around), message[0])
-                if message[1] is not None:
-                    self._insert_sorted((), message[1])
-        optimum = 0 if self._constant is None else self._constant.item()
-        return Elimination(optimum, self._read_back(eliminated), largest)
+        return order, largest
 
     def _connect(self) -> list[int]:
         """Fill in the neighbours and return the size of the table that eliminating each variable leaves."""
@@ -213,14 +225,18 @@ class _FactorGraph:
         parts = [(table, tuple([axes[v] for v in scope])) for scope, table in tables.items()]
         return self._arithmetic.eliminate(parts, axis)
 
-    def _remove(self, variable: int, around: Sequence[int], sizes: list[int]) -> None:
-        """Take a variable out, connect its neighbours, and update their table sizes."""
-        domains, neighbours, tables = self._domains, self._neighbours, self._tables
+    def _take_out(self, variable: int) -> None:
+        """Remove a variable's tables from those of its neighbours."""
+        tables = self._tables
         for scope in tables[variable]:
             for other in scope:
                 if other != variable:
                     del tables[other][scope]
         tables[variable] = {}
+
+    def _join(self, variable: int, around: Sequence[int], sizes: list[int]) -> None:
+        """Connect a variable's neighbours without it, and update their table sizes."""
+        domains, neighbours = self._domains, self._neighbours
         domain = domains[variable]
         for other in around:
             own = neighbours[other]

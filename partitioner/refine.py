@@ -1,81 +1,156 @@
-"""Refinement of a recursive plan by large moves, each the best of its neighbourhood, until nothing improves.
+"""Refinement of two plans into one by large moves, each the best of its neighbourhood.
 
 A move lets every operation and every tensor change any one of its steps, all of them at once, and finds
 the best of all such plans by pruning and elimination. It contains every re-solving of one step with the
 others held, whichever step that is, and everything in which different tensors change different steps.
-Where that no longer improves, each may also put its steps in another order: a dimension that is split by
-two steps nests in their order only. The bytes fall with every move, so this ends.
+
+The recursive plan and the one that chops every tensor along a single dimension lie in different valleys.
+Each moves once; then a move near both lets every part of the network follow either of them. From there on
+moves may also put steps in another order, as a dimension that is split by two steps nests in their order
+only, and go on until one brings next to nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from . import elimination
+from .alternatives import chops
 from .arithmetic import MIN_PLUS, Arithmetic
 from .dominance import Dominance
 from .elimination import WidthError, eliminate
 from .network import Network
 from .recursive import factor_graph, recursive
+from .sequences import Near
 from .solution import Solution, assigned, too_wide, unbounded
-from .tables import Tables
+from .tables import OperatorChoices, Tables, TensorChoices
+
+Kept = TypeVar("Kept")
+
+LEAST_GAIN = 1e-3
+"""Moves end with one that gains less than this part of the cost."""
+
+WIDER = 2
+"""So many times larger tables than in a step are combined in a move."""
 
 
 def refine(network: Network, workers: int) -> Solution:
-    """The recursive plan, improved until no move improves it. Never worse than the recursive plan.
+    """The best plan that moves find from the recursive and the equally chopped plan on.
 
-    Where a neighbourhood is too densely connected to be searched exactly, the plan so far is returned and
-    says so.
+    Never worse than the recursive plan. Where the last neighbourhood is too densely connected to be searched
+    exactly, the plan so far is returned and says so.
     """
     plan = recursive(network, workers)
     if len(plan.factors) < 2:
         return plan
-    search = _Search(network, plan.factors)
-    for reorder in (False, True):
-        while True:
-            try:
-                better = search.best_near(plan, reorder)
-            except WidthError as error:
-                return replace(plan, unproven=(*plan.unproven, too_wide(None, error.entries, None)))
-            if better.cost_bytes >= plan.cost_bytes:
-                break
-            plan = better
-    return plan
+    search = _Search(network, plan)
+    plan = search.merged(plan)
+    plan, wide = search.moved(plan, reorder=True)
+    if wide is None:
+        return plan
+    plan, _ = search.moved(plan, reorder=False)
+    return replace(plan, unproven=(*plan.unproven, too_wide(None, wide.entries, None)))
 
 
 class _Search:
     """What successive moves share: most of a network stays as it was, and its tables with it."""
 
-    def __init__(self, network: Network, factors: tuple[int, ...]) -> None:
+    def __init__(self, network: Network, start: Solution) -> None:
         self._network = network
-        self._tables = Tables(factors)
+        self._start = start
+        self._tables = Tables(start.factors)
         self._dominance = Dominance()
         self._arithmetic = Arithmetic(MIN_PLUS)
 
-    def best_near(self, plan: Solution, reorder: bool) -> Solution:
-        """The best plan near this one. Raises WidthError where that needs too large a table."""
+    def merged(self, plan: Solution) -> Solution:
+        """The best plan near both this one and the chopped one, each moved once.
+
+        Where that is too wide, the best near the worse of them in which everything may also be as in the
+        better one; where that is too, the better one.
+        """
+        try:
+            chopped = self._least(*chops(self._network, plan.factors))
+            moved = [self.best_near([plan]), self.best_near([chopped])]
+        except WidthError:
+            return plan
+        better, worse = sorted(moved, key=_cost)
+        for centres, others in (([better, worse], []), ([worse], [better])):
+            try:
+                return self.best_near(centres, others)
+            except WidthError:
+                continue
+        return better
+
+    def moved(self, plan: Solution, reorder: bool) -> tuple[Solution, WidthError | None]:
+        """The plan after moves, the last of which gains little or is too wide to be searched."""
+        gained = True
+        while gained:
+            try:
+                better = self.best_near([plan], reorder=reorder)
+            except WidthError as error:
+                return plan, error
+            gained = plan.cost_bytes - better.cost_bytes > LEAST_GAIN * plan.cost_bytes
+            plan = min(plan, better, key=_cost)
+        return plan, None
+
+    def best_near(
+        self, centres: Sequence[Solution], others: Sequence[Solution] = (), reorder: bool = False
+    ) -> Solution:
+        """The best plan whose choices are near those of a centre or as in another plan.
+
+        Raises WidthError where that needs too large a table.
+        """
         network, tables = self._network, self._tables
         operators = [
-            tables.operator_near(bound, sequence, reorder)
-            for bound, sequence in zip(network.operators, plan.strategies, strict=True)
+            tables.operator_near(
+                bound,
+                Near(
+                    _distinct(plan.strategies[number] for plan in centres),
+                    _distinct(plan.strategies[number] for plan in others),
+                    reorder,
+                ),
+            )
+            for number, bound in enumerate(network.operators)
         ]
         tensors = [
-            tables.tensor_near(shape, sequence, reorder)
-            for shape, sequence in zip(network.shapes, plan.dimensions, strict=True)
+            tables.tensor_near(
+                shape,
+                Near(
+                    _distinct(plan.dimensions[number] for plan in centres),
+                    _distinct(plan.dimensions[number] for plan in others),
+                    reorder,
+                ),
+            )
+            for number, shape in enumerate(network.shapes)
         ]
-        pruned = self._dominance.prune(*factor_graph(network, tables, operators, tensors))
+        return self._least(operators, tensors)
+
+    def _least(self, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices]) -> Solution:
+        """The best plan of these choices."""
+        start = self._start
+        pruned = self._dominance.prune(*factor_graph(self._network, self._tables, operators, tensors))
         solved = eliminate(
             pruned.domains,
             pruned.factors,
             arithmetic=self._arithmetic,
-            table_limit=elimination.TABLE_LIMIT,
+            table_limit=WIDER * elimination.TABLE_LIMIT,
         )
         return assigned(
-            plan.factors,
+            start.factors,
             operators,
             tensors,
             pruned.original(solved.assignment),
             cost_bytes=solved.optimum,
-            lower_bound_bytes=plan.lower_bound_bytes,
-            unproven=unbounded(plan.unproven),
+            lower_bound_bytes=start.lower_bound_bytes,
+            unproven=unbounded(start.unproven),
         )
+
+
+def _distinct(sequences: Iterable[Kept]) -> tuple[Kept, ...]:
+    return tuple(dict.fromkeys(sequences))
+
+
+def _cost(plan: Solution) -> int:
+    return plan.cost_bytes

@@ -8,7 +8,8 @@ parts, and replicates (None) only where there is no such label. These are exactl
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 Label = TypeVar("Label", str, int)
 
@@ -66,6 +67,24 @@ def near_sequences(
             swapped[step], swapped[place] = centre[place], own
             found += [_inserted(rest, place, own), tuple(swapped)]
     return tuple(s for s in dict.fromkeys(found) if s == centre or is_possible(extents, factors, s))
+
+
+@dataclass(frozen=True, slots=True)
+class Near(Generic[Label]):
+    """The sequences near any of the `centres`, see `near_sequences`, and these `others`."""
+
+    centres: tuple[tuple[Label | None, ...], ...]
+    others: tuple[tuple[Label | None, ...], ...] = ()
+    reorder: bool = False
+
+    def sequences(
+        self, extents: Mapping[Label, int], factors: Sequence[int]
+    ) -> tuple[tuple[Label | None, ...], ...]:
+        found: dict[tuple[Label | None, ...], None] = {}
+        for centre in self.centres:
+            found.update(dict.fromkeys(near_sequences(extents, factors, centre, self.reorder)))
+        found.update(dict.fromkeys(self.others))
+        return tuple(found)
 
 
 def _inserted(

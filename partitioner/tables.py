@@ -17,7 +17,7 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Shape, split, whole
 from .cost import Counts, collected_elements, fetched_elements, fetched_elements_once
 from .network import Source
-from .sequences import near_sequences
+from .sequences import Near
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
@@ -149,8 +149,8 @@ class Tables:
         self.factors = tuple(factors)
         self._operators: dict[tuple[Bound, Strategies, KeepVariables], OperatorChoices] = {}
         self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions], TensorChoices] = {}
-        self._operators_near: dict[tuple[Bound, Strategies, bool], OperatorChoices] = {}
-        self._tensors_near: dict[tuple[Shape, Dimensions, bool], TensorChoices] = {}
+        self._operators_near: dict[tuple[Bound, Near[str]], OperatorChoices] = {}
+        self._tensors_near: dict[tuple[Shape, Near[int]], TensorChoices] = {}
         self._bytes: dict[tuple[OperatorChoices, TensorChoices, Source, int], Counts] = {}
 
     def operator(
@@ -196,22 +196,20 @@ class Tables:
             found = self._tensors[key] = TensorChoices(shape, sequences, split_further(boxes, kept, factor))
         return found
 
-    def operator_near(self, bound: Bound, centre: Strategies, reorder: bool) -> OperatorChoices:
-        """The strategies near `centre`, see `near_sequences`."""
-        key = (bound, centre, reorder)
-        found = self._operators_near.get(key)
+    def operator_near(self, bound: Bound, near: Near[str]) -> OperatorChoices:
+        """The strategies of a neighbourhood."""
+        found = self._operators_near.get((bound, near))
         if found is None:
-            sequences = near_sequences(splittable(bound), self.factors, centre, reorder)
-            found = self._operators_near[key] = operator_choices(bound, sequences, self.factors)
+            sequences = near.sequences(splittable(bound), self.factors)
+            found = self._operators_near[bound, near] = operator_choices(bound, sequences, self.factors)
         return found
 
-    def tensor_near(self, shape: Shape, centre: Dimensions, reorder: bool) -> TensorChoices:
-        """The layouts near `centre`."""
-        key = (shape, centre, reorder)
-        found = self._tensors_near.get(key)
+    def tensor_near(self, shape: Shape, near: Near[int]) -> TensorChoices:
+        """The layouts of a neighbourhood."""
+        found = self._tensors_near.get((shape, near))
         if found is None:
-            sequences = near_sequences(dict(enumerate(shape)), self.factors, centre, reorder)
-            found = self._tensors_near[key] = tensor_choices(shape, sequences, self.factors)
+            sequences = near.sequences(dict(enumerate(shape)), self.factors)
+            found = self._tensors_near[shape, near] = tensor_choices(shape, sequences, self.factors)
         return found
 
     def bytes(self, operator: OperatorChoices, tensor: TensorChoices, source: Source, weight: int) -> Counts:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tofu.errors import PlanError
 from tofu.partitioner.arithmetic import MIN_PLUS, Arithmetic, Semiring
-from tofu.partitioner.elimination import Factor, eliminate
+from tofu.partitioner.elimination import Factor, WidthError, eliminate
 
 
 def value(factors, assignment):
@@ -128,6 +128,18 @@ def test_a_dense_graph_is_refused_with_its_width_and_size():
         PlanError, match=r"joins it with 11 others into a table of 16777216 entries.*limit is 1000"
     ):
         eliminate([4] * n, factors, table_limit=1000)
+
+
+def test_a_graph_is_refused_before_any_table_is_combined():
+    class Unused(Arithmetic):
+        def eliminate(self, parts, axis):
+            raise AssertionError("combined for nothing")
+
+    chain = [(variable, variable + 1) for variable in range(10)]
+    dense = itertools.combinations(range(10, 17), 2)
+    factors = [Factor(pair, np.zeros((4, 4), int)) for pair in (*chain, *dense)]
+    with pytest.raises(WidthError, match="limit is 1000"):
+        eliminate([4] * 17, factors, arithmetic=Unused(MIN_PLUS), table_limit=1000)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.partitioner.recursive import prime_factors
-from tofu.partitioner.sequences import all_sequences, is_possible, near_sequences, sequence_count
+from tofu.partitioner.sequences import Near, all_sequences, is_possible, near_sequences, sequence_count
 
 EXTENTS = st.dictionaries(st.sampled_from("ijkl"), st.integers(0, 9), max_size=4)
 WORKERS = st.integers(1, 18)
@@ -39,3 +39,15 @@ def test_near_sequences_differ_in_one_step_or_in_order(data, extents, workers, r
         assert set(near) == one_step | {s for s in every if sorted(map(str, s)) == sorted(map(str, centre))}
     else:
         assert one_step <= set(near) <= set(every)
+
+
+@given(st.data(), EXTENTS, WORKERS, st.booleans())
+def test_a_neighbourhood_may_have_several_centres(data, extents, workers, reorder):
+    factors = prime_factors(workers)
+    some = st.lists(st.sampled_from(all_sequences(extents, factors)), max_size=2, unique=True).map(tuple)
+    near = Near(data.draw(some), data.draw(some), reorder)
+    found = near.sequences(extents, factors)
+    around = [near_sequences(extents, factors, centre, reorder) for centre in near.centres]
+    assert set(found) == set(near.others).union(*around)
+    assert len(set(found)) == len(found)
+    assert found[: len(near.centres[:1])] == near.centres[:1]
