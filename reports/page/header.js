@@ -58,18 +58,18 @@ function drawBytes() {
   const kinds = Object.entries(sums.kind).map(([kind, count]) => [MOVEMENTS[kind], count]);
   const levels = (DATA.facts.levels || []).map(level => [level.level, level.crossing_bytes]);
   byId("bytes").append(el("div", {class: "halves"},
-    bars("by-step", "By step of the recursion", steps),
+    bars("by-step", "By step of the recursion", steps, unproven.has(null) ? "All steps together are not proven the best." : null),
     bars("by-phase", "By phase", phases),
     bars("by-kind", "By movement", kinds),
     levels.length ? bars("by-level", `By level of ${DATA.facts.machine}`, levels) : null));
 }
 
-function bars(id, title, entries) {
+function bars(id, title, entries, note = null) {
   const most = Math.max(...entries.map(([, count]) => count), 1);
   return el("div", {id}, el("h3", {}, title), table([], entries.map(([name, count]) => row([
     {label: name},
     {bar: bar([count, most])},
     {number: bytes(count)},
     {"number quiet": formatShare(count, DATA.facts.cost_bytes)},
-  ]))));
+  ]))), note && el("p", {class: "quiet small"}, note));
 }
