@@ -33,7 +33,7 @@ LEAST_GAIN = 1e-3
 """Moves end with one that gains less than this part of the cost."""
 
 WIDER = 2
-"""So many times larger tables than in a step are combined in a move."""
+"""So many times larger tables than in a step are combined in a move near a single plan."""
 
 
 def refine(network: Network, workers: int) -> Solution:
@@ -125,17 +125,19 @@ class _Search:
             )
             for number, shape in enumerate(network.shapes)
         ]
-        return self._least(operators, tensors)
+        return self._least(operators, tensors, WIDER if len(centres) == 1 else 1)
 
-    def _least(self, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices]) -> Solution:
-        """The best plan of these choices."""
+    def _least(
+        self, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices], wider: int = 1
+    ) -> Solution:
+        """The best plan of these choices, of which tables may be so many times larger than in a step."""
         start = self._start
         pruned = self._dominance.prune(*factor_graph(self._network, self._tables, operators, tensors))
         solved = eliminate(
             pruned.domains,
             pruned.factors,
             arithmetic=self._arithmetic,
-            table_limit=WIDER * elimination.TABLE_LIMIT,
+            table_limit=wider * elimination.TABLE_LIMIT,
         )
         return assigned(
             start.factors,
