@@ -29,8 +29,8 @@ LEAST_GAIN = 1e-3
 SWEEP_ENTRY_LIMIT = 3 << 30
 """Entries of tables that sweeps may look at, in all."""
 
-SEARCH_ENTRY_LIMIT = 5 << 28
-"""Costs that a search for a bound may compute before it begins anything new: about half a minute."""
+SEARCH_ENTRY_LIMIT = 1 << 31
+"""Costs that a search for a bound may compute, as far as is known before it begins: about half a minute."""
 
 BEAMS = (1000, 4000)
 """Widths of the beams that look for a better assignment."""
@@ -123,12 +123,16 @@ class _Search:
         return Gap(self._cost, self._bound, complete)
 
     def _relay(self, problem: Reweighted, row: Sequence[Segment]) -> None:
-        """Hand costs on along the segments, forwards and backwards, and dive with what the first brought."""
-        relay = Relay(row, float(self._cost - problem.bound))
+        """Hand costs on along the segments, forwards and backwards, and dive with what the first brought.
+
+        It ends where as much work again as the last time would be more than is to be done.
+        """
+        relay, taken = Relay(row, float(self._cost - problem.bound)), 0
         for state_limit in RELAY_STATES:
             for backwards in (False, True):
-                if relay.entries >= self._effort.search_entries or self._cost <= self._bound:
+                if relay.entries + taken >= self._effort.search_entries or self._cost <= self._bound:
                     return
+                taken = -relay.entries
                 relay.hand_on(backwards, state_limit)
                 self._prove(problem.bound + int(relay.bound))
                 relay.gap = float(self._cost - problem.bound - relay.bound)
@@ -137,6 +141,7 @@ class _Search:
                     if found is not None:
                         self._improve(found, False)
                     relay.gap = float(self._cost - problem.bound - relay.bound)
+                taken += relay.entries
 
     def _windows(self, messages: MessagePassing) -> None:
         """Search windows of the order, from its better end."""
