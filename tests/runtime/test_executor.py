@@ -150,6 +150,14 @@ def test_a_worker_that_hangs_is_named(toys: Any) -> None:
 
 
 def test_an_interrupt_stops_the_workers(toys: Any) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
+    try:
+        interrupted(toys)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted(toys: Any) -> None:
     release = threading.Event()
     partitioned = failing(toys, ring(toys, 2), operation=1, worker=1, act=release.wait)
     with Executor(partitioned, threads=2) as executor:
