@@ -15,6 +15,7 @@ import numpy as np
 
 from ..analyzer.bound import Bound
 from ..dataflow.graph import Phase, Role
+from .joint import joint_choices
 from .network import Link, Network
 from .optimum import least_cost
 from .recursive import (
@@ -38,9 +39,6 @@ from .tables import (
     TensorChoices,
     every_dimension,
     every_variable,
-    operator_choices,
-    splittable,
-    tensor_choices,
 )
 
 
@@ -131,15 +129,7 @@ def spartan(network: Network, workers: int) -> Solution:
 
 def chops(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
     """Every operator's and tensor's choices along one variable or dimension, or as few as there must be."""
-    of_bound = {
-        bound: operator_choices(bound, _fewest(splittable(bound), factors), factors)
-        for bound in dict.fromkeys(network.operators)
-    }
-    of_shape = {
-        shape: tensor_choices(shape, _fewest(dict(enumerate(shape)), factors), factors)
-        for shape in dict.fromkeys(network.shapes)
-    }
-    return [of_bound[bound] for bound in network.operators], [of_shape[shape] for shape in network.shapes]
+    return joint_choices(network, factors, _fewest)
 
 
 def _stepwise(

@@ -12,12 +12,13 @@ from dataclasses import replace
 from .dominance import Dominance
 from .elimination import WidthError, eliminate
 from .gap import Report, close_gap
+from .joint import joint_choices
 from .network import Network
 from .recursive import factor_graph
 from .refine import refine
 from .sequences import all_sequences, sequence_count
 from .solution import Solution, assigned, unbounded
-from .tables import OperatorChoices, Tables, TensorChoices, operator_choices, splittable, tensor_choices
+from .tables import Tables, splittable
 
 SEQUENCE_LIMIT = 512
 """Sequences of one operator or tensor beyond which the joint problem is not tried."""
@@ -48,7 +49,7 @@ def exact(network: Network, workers: int, report: Report = silent) -> Solution:
 
 def _solve(network: Network, plan: Solution, report: Report) -> Solution:
     """The best plan, or this one with a better bound."""
-    operators, tensors = _choices(network, plan.factors)
+    operators, tensors = joint_choices(network, plan.factors, all_sequences)
     tables = Tables(plan.factors)
     pruned = Dominance().prune(*factor_graph(network, tables, operators, tensors))
     try:
@@ -73,16 +74,3 @@ def _solve(network: Network, plan: Solution, report: Report) -> Solution:
         lower_bound_bytes=bound,
         unproven=() if bound == cost else unbounded(plan.unproven),
     )
-
-
-def _choices(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """All sequences of every operator and tensor, with their regions."""
-    of_bound = {
-        bound: operator_choices(bound, all_sequences(splittable(bound), factors), factors)
-        for bound in dict.fromkeys(network.operators)
-    }
-    of_shape = {
-        shape: tensor_choices(shape, all_sequences(dict(enumerate(shape)), factors), factors)
-        for shape in dict.fromkeys(network.shapes)
-    }
-    return [of_bound[bound] for bound in network.operators], [of_shape[shape] for shape in network.shapes]
