@@ -60,11 +60,15 @@ def current_scope() -> NameScope:
     return _current.get() or _outermost
 
 
+LISTED = 9
+"""Names that a message lists at most."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for an unknown name, a short list of what there is otherwise."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
-    listed = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    listed = ", ".join(known[:LISTED]) + (", ..." if len(known) > LISTED else "")
     return f"; there are: {listed}" if known else ""

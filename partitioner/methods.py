@@ -9,6 +9,7 @@ from functools import partial
 from itertools import pairwise
 
 from ..dataflow.graph import Graph
+from ..dataflow.naming import suggestion
 from ..dataflow.validate import validate
 from ..errors import GraphError, PlanError
 from ..garbage import garbage_left
@@ -124,8 +125,7 @@ def _check_search(
 ) -> None:
     """Raise PlanError where what is asked of the search does not go together."""
     if own is None and method not in METHODS and method != MANUAL:
-        known = ", ".join(sorted((*METHODS, MANUAL)))
-        raise PlanError(f"there is no search method {method!r}; there are: {known}")
+        raise PlanError(f"there is no search method {method!r}{suggestion(str(method), (*METHODS, MANUAL))}")
     if objective not in OBJECTIVES:
         raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
     if machine is not None and objective != "time":

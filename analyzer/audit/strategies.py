@@ -25,7 +25,7 @@ Select = Callable[[Subject], Sequence[Strategy]]
 Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
 
 OPAQUE = "it calls functions whose inside is unknown"
-NO_ISL = "islpy is not installed (pip install 'tofu[audit]')"
+NO_ISL = "islpy is not installed (pip install islpy)"
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:

@@ -24,8 +24,7 @@ def png(drawing: Drawing) -> bytes:
         from matplotlib.figure import Figure
     except ImportError:
         raise TofuError(
-            "PNG is drawn by matplotlib, which is not installed: install the extra by "
-            "pip install 'tofu[plot]', or name a .svg file"
+            "PNG is drawn by matplotlib, which is not installed: pip install matplotlib, or name a .svg file"
         ) from None
     figure = Figure((drawing.width / PIXELS_PER_INCH, drawing.height / PIXELS_PER_INCH), facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, drawing.width), ylim=(drawing.height, 0))

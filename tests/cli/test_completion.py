@@ -76,7 +76,9 @@ def test_another_shell_is_a_mistake(tofu: Callable[..., Result]) -> None:
     assert "'ksh' is not one of 'bash', 'zsh', 'fish'" in result.output
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.skipif(
+    shutil.which("bash") is None, reason="bash, whose completion is tried, is not on the PATH"
+)
 def test_bash_completes(tmp_path: Path) -> None:
     program = tmp_path / "tofu"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tofu "$@"\n')

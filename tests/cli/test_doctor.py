@@ -13,7 +13,7 @@ from tofu.runtime.cuda import inspection
 from tofu.runtime.cuda.inspection import Card, Inspection, Part
 
 Tofu = Callable[..., Result]
-BARE = Inspection(2, (Part("CuPy", None, "is not installed", "pip install 'tofu[gpu-cuda13]'"),), (), (), ())
+BARE = Inspection(2, (Part("CuPy", None, "is not installed", "pip install '.[gpu-cuda13]'"),), (), (), ())
 CARDS = Inspection(
     16,
     (Part("CuPy", "14.2.0"),),
@@ -33,7 +33,7 @@ def test_without_cards_it_says_how_to_install(tofu: Tofu, monkeypatch: pytest.Mo
     seen(monkeypatch, BARE)
     result = tofu("doctor")
     assert result.exit_code == 0
-    assert "pip install 'tofu[gpu-cuda13]'" in result.output
+    assert "pip install '.[gpu-cuda13]'" in result.output
     assert "cannot run here yet" in result.output
 
 

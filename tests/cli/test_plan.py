@@ -71,7 +71,7 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
         (["plan", "wrsnet-50-4"], "did you mean wresnet-50-4"),
         (["plan", "mlp", "--workers", "0"], "0 is not in the range"),
         (["plan", "mlp", "--batch", "-3"], "-3 is not in the range"),
-        (["plan", "mlp", "--method", "magic"], "there are: all-row, data-parallel"),
+        (["plan", "mlp", "--method", "magic"], "there are: recursive, refine, exact"),
         (["plan", "mlp", "--optimizer", "sdg"], "did you mean 'sgd'"),
         (["plan", "mlp", "--shape", "data=8,8"], "follow from --batch"),
         (["plan", "mlp", "--save", "/no/such/folder/plan.json"], "No such file"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import Result
+from PIL import Image
 
 from tofu.runtime.cuda import cards
 
@@ -67,11 +68,10 @@ def test_mnist(tofu: Tofu, tmp_path: Path) -> None:
 
 
 def test_folders_of_images(tofu: Tofu, tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
     images, classes = _images(24, (16, 16, 3))
     for number, (pixels, name) in enumerate(zip(images, classes, strict=True)):
         (tmp_path / f"class{name}").mkdir(exist_ok=True)
-        image.fromarray(pixels).save(tmp_path / f"class{name}" / f"{number}.png")
+        Image.fromarray(pixels).save(tmp_path / f"class{name}" / f"{number}.png")
     facts = _summary(tofu("train", "wresnet", "--data", str(tmp_path), "--resize", "8x8", *QUICK, "--json"))
     assert facts["steps"] == 3
 
@@ -120,7 +120,6 @@ def test_nothing_held_out(tofu: Tofu, arrays: Path) -> None:
 
 
 def test_a_run_leaves_a_log_and_a_plot(tofu: Tofu, arrays: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     log, plot = tmp_path / "run.jsonl", tmp_path / "curve.svg"
     arguments = ("train", "mlp", "--data", str(arrays), *QUICK, "--log", str(log), "--plot", str(plot))
     result = tofu(*arguments)

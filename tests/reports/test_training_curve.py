@@ -28,7 +28,6 @@ def _run(curve: Curve, error: type[BaseException] | None = None) -> None:
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
 def test_a_run_is_drawn(tmp_path: Path, suffix: str, magic: bytes) -> None:
-    pytest.importorskip("matplotlib")
     path = tmp_path / f"curve{suffix}"
     _run(Curve(path))
     assert path.read_bytes().startswith(magic)
@@ -36,21 +35,18 @@ def test_a_run_is_drawn(tmp_path: Path, suffix: str, magic: bytes) -> None:
 
 
 def test_a_run_that_fails_is_drawn_as_far_as_it_went(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     with pytest.raises(KeyboardInterrupt):
         _run(Curve(tmp_path / "curve.png"), KeyboardInterrupt)
     assert (tmp_path / "curve.png").is_file()
 
 
 def test_no_iteration_no_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     with Curve(tmp_path / "curve.png"):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_picture_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -70,7 +66,6 @@ def test_another_kind_of_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     with pytest.raises(DataError, match="cannot be written; name a file in a folder that exists"):
         Curve(tmp_path / "none" / "curve.png")
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tofu.errors import DataError
 from tofu.models.files import Reading, read
 
 Refuse = Callable[..., str]
-
-Image = pytest.importorskip("PIL.Image")
 
 
 def _save(path: Path, value: int, size: tuple[int, int] = (5, 4), mode: str = "RGB") -> Path:

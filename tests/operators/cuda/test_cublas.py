@@ -114,7 +114,7 @@ def test_a_failure_has_a_name(recorded: Recorder, status: int, name: str) -> Non
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
     cublas._loaded.cache_clear()
-    with pytest.raises(ExecutionError, match=r"pip install 'tofu\[gpu-cuda13\]'"):
+    with pytest.raises(ExecutionError, match=r"pip install '\.\[gpu-cuda13\]'"):
         Cublas(0, 0)
 
 

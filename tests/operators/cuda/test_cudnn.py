@@ -201,7 +201,7 @@ def test_one_dimension_becomes_two() -> None:
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cudnn", None)
-    with pytest.raises(ExecutionError, match=r"convolution on a GPU needs cudnn, .*pip install 'tofu\[gpu"):
+    with pytest.raises(ExecutionError, match=r"convolution on a GPU needs cudnn, .*pip install '\.\[gpu"):
         Plans(described="{}").plan(three_by_three())
 
 
@@ -211,7 +211,7 @@ def test_the_front_end_without_the_library(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setitem(sys.modules, "cudnn", SimpleNamespace(backend_version=fail))
     with pytest.raises(
-        ExecutionError, match=r"\(Unable to find the library\): pip install 'tofu\[gpu-cuda13\]'"
+        ExecutionError, match=r"\(Unable to find the library\): pip install '\.\[gpu-cuda13\]'"
     ):
         Plans(described="{}").plan(three_by_three())
 

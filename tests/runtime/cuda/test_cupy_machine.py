@@ -119,7 +119,7 @@ def test_a_machine_without_cards(cuda: StandIn) -> None:
 
 def test_without_cupy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
-    with pytest.raises(ExecutionError, match=r"a GPU needs cupy, .*pip install 'tofu\[gpu-cuda13\]'"):
+    with pytest.raises(ExecutionError, match=r"a GPU needs cupy, .*pip install '\.\[gpu-cuda13\]'"):
         CupyMachine([0])
 
 
