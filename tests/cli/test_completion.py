@@ -76,17 +76,37 @@ def test_another_shell_is_a_mistake(tofu: Callable[..., Result]) -> None:
     assert "'ksh' is not one of 'bash', 'zsh', 'fish'" in result.output
 
 
-@pytest.mark.skipif(
-    shutil.which("bash") is None, reason="bash, whose completion is tried, is not on the PATH"
-)
-def test_bash_completes(tmp_path: Path) -> None:
-    program = tmp_path / "tofu"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m tofu "$@"\n')
-    program.chmod(0o755)
+def _needs(shell: str) -> pytest.MarkDecorator:
+    absent = shutil.which(shell) is None
+    return pytest.mark.skipif(absent, reason=f"{shell}, whose completion is tried, is not on the PATH")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The folder of a command `tofu`."""
+    command = tmp_path / "tofu"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m tofu "$@"\n')
+    command.chmod(0o755)
+    return tmp_path
+
+
+def _said(*command: str) -> list[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+@_needs("bash")
+def test_bash_completes(program: Path) -> None:
     script = (
-        f'PATH={tmp_path}:$PATH; eval "$(tofu completion bash)"; '
+        f'PATH={program}:$PATH; eval "$(tofu completion bash)"; '
         "COMP_WORDS=(tofu plan mlp --meth); COMP_CWORD=3; _tofu_completion tofu --meth mlp; "
         "echo ${COMPREPLY[@]}"
     )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["--method"]
+    assert _said("bash", "-c", script) == ["--method"]
+
+
+@_needs("fish")
+def test_fish_completes(program: Path) -> None:
+    script = (
+        f"set PATH {program} $PATH; tofu completion fish | source; complete -C 'tofu plan mlp --method ex'"
+    )
+    assert _said("fish", "--no-config", "-c", script) == ["exact"]
