@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,9 @@ from ..operators.kernel import Array
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]
+
+CHECKED_SAMPLES = 256
+"""Samples, spread evenly, by which other data are told from the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +91,23 @@ class ArrayIterator:
 
     @property
     def settings(self) -> dict[str, int | bool]:
-        """What decides which samples are in which batch."""
+        """What decides which samples are in which batch; the checksum is of some samples of each array."""
         return {
             "samples": self.samples,
+            "checksum": self._checksum(),
             "batch_size": self.batch_size,
             "shuffle": self._shuffle,
             "seed": self._seed,
             "drop_last": self._drop_last,
         }
+
+    def _checksum(self) -> int:
+        rows = np.linspace(0, self.samples - 1, min(self.samples, CHECKED_SAMPLES)).astype(int)
+        return reduce(
+            lambda checksum, array: crc32(np.ascontiguousarray(array[rows]), checksum),
+            [*self.data.values(), *self.label.values()],
+            0,
+        )
 
     def epoch(self, number: int = 0) -> Iterator[Batch]:
         """The batches of one epoch."""

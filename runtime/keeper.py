@@ -43,12 +43,12 @@ class Keeper:
         Raises DataError where there is none, or it is of another run.
         """
         found = self._folder.load()
-        settings = found.state["settings"]
-        for name in {**settings, **self._settings}:
-            if settings.get(name) != self._settings.get(name):
+        made, asked = _flat(found.state["settings"]), _flat(self._settings)
+        for name in {**asked, **made}:
+            if made.get(name) != asked.get(name):
                 raise DataError(
-                    f"the checkpoint in {self._folder.folder} was made with {name} {settings.get(name)}, but "
-                    f"this run has {self._settings.get(name)}"
+                    f"the checkpoint in {self._folder.folder} was made with {name} {made.get(name)}, but "
+                    f"this run has {asked.get(name)}; go on as it began, or begin anew in another folder"
                 )
         different = set(self._names) ^ set(found.tensors)
         if different:
@@ -68,6 +68,14 @@ class Keeper:
             self._executor.require_numbers(name)
         tensors = {name: self._executor.read(name) for name in self._names}
         self._folder.save(Checkpoint(tensors, {"settings": self._settings, "standing": standing.to_json()}))
+
+
+def _flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Every setting by a name such as `data.batch_size`."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{place}{name}.") if isinstance(value, dict) else {f"{place}{name}": value}
+    return flat
 
 
 def run_settings(data: ArrayIterator, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:

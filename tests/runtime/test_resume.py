@@ -140,5 +140,20 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds checkpoints already"):
         Run(1, epochs=1, checkpoint=tmp_path)
     metrics = ("cross-entropy", "accuracy")
-    with module(1) as other, pytest.raises(DataError, match="made with optimizer"):
+    with (
+        module(1) as other,
+        pytest.raises(DataError, match=r"made with optimizer\.operator adam_update, but this run has sgd"),
+    ):
         other.fit(batches(), metric=metrics, checkpoint=tmp_path, resume=True)
+
+
+def test_other_data_of_the_same_shape_are_refused(tmp_path: Path) -> None:
+    first = batches()
+    other = ArrayIterator(first.data["data"] + 1, first.label["softmax_label"], 16, shuffle=True, seed=5)
+    with module(1) as trained:
+        trained.fit(first, checkpoint=tmp_path)
+    with (
+        module(1) as trained,
+        pytest.raises(DataError, match=r"made with data\.checksum \d+, but this run has"),
+    ):
+        trained.fit(other, checkpoint=tmp_path, resume=True)
