@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..partitioner import Plan
     from ..runtime.memory import MemoryPlan
 
-LONG = ("refine", "exact")
-"""Methods that look at all steps again, and take minutes for a large model."""
+LONG = ("exact",)
+"""Methods that may take minutes for a large model."""
 
 
 def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request: Request) -> dict[str, Any]:
