@@ -5,21 +5,25 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable
-from contextvars import ContextVar, Token
-from types import TracebackType
+from contextvars import ContextVar
+from typing import ClassVar
+
+from .scope import Scope
 
 
-class NameScope:
+class NameScope(Scope):
     """Counts names by hint and remembers which were given. As a context manager, the scope in force.
 
     A fresh scope starts its numbers at 0, so that building the same network twice gives the same names.
     """
 
+    innermost: ClassVar[ContextVar[NameScope]] = ContextVar("tofu_name_scope")
+
     def __init__(self, prefix: str = "") -> None:
+        super().__init__()
         self.prefix = prefix
         self._counts: Counter[str] = Counter()
         self._given: set[str] = set()
-        self._token: Token[NameScope | None] | None = None
 
     def name(self, name: str | None, hint: str) -> str:
         """`prefix + name`, or a new name from the hint where there is none."""
@@ -39,25 +43,13 @@ class NameScope:
         self._given.add(name)
         return True
 
-    def __enter__(self) -> NameScope:
-        self._token = _current.set(self)
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._token is not None
-        _current.reset(self._token)
-        self._token = None
-
-
-_current: ContextVar[NameScope | None] = ContextVar("tofu_name_scope", default=None)
 _outermost = NameScope()
 
 
 def current_scope() -> NameScope:
     """The innermost `with NameScope():`, else the one of the process."""
-    return _current.get() or _outermost
+    return NameScope.innermost.get(_outermost)
 
 
 LISTED = 9

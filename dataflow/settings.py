@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar, Token
-from types import TracebackType
+from contextvars import ContextVar
+from typing import ClassVar, Self
 
 from ..errors import GraphError
+from .scope import Scope
 
 UNMARKED = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage"})
 """Settings that MXNet accepts, and before 0.9 wrote, without the double underscores."""
@@ -18,43 +19,40 @@ def _check(settings: Mapping[str, object]) -> None:
             raise GraphError(f"setting {key} is {value!r}; settings are text, such as {str(value)!r}")
 
 
-class SettingsScope:
+class SettingsScope(Scope):
     """Settings, as text, for every node that is made while the scope is in force; inner scopes add to outer.
 
     with SettingsScope(__lr_mult__="0.1"): ...
     """
 
+    innermost: ClassVar[ContextVar[SettingsScope]] = ContextVar("tofu_settings_scope")
+
     def __init__(self, **settings: str) -> None:
+        super().__init__()
         _check(settings)
         self.settings: Mapping[str, str] = settings
-        self._token: Token[SettingsScope | None] | None = None
-        self._own = self.settings
+        self._outside: list[Mapping[str, str]] = []
 
     def get(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
         """The scope's settings and, going before them, those given."""
         return {**self.settings, **(given or {})}
 
-    def __enter__(self) -> SettingsScope:
-        self.settings = {**current_settings().settings, **self._own}
-        self._token = _current.set(self)
-        return self
+    def __enter__(self) -> Self:
+        self._outside.append(self.settings)
+        self.settings = {**current_settings().settings, **self.settings}
+        return super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._token is not None
-        _current.reset(self._token)
-        self._token = None
-        self.settings = self._own
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
+        self.settings = self._outside.pop()
 
 
-_current: ContextVar[SettingsScope | None] = ContextVar("tofu_settings_scope", default=None)
 _none = SettingsScope()
 
 
 def current_settings() -> SettingsScope:
     """The innermost scope in force, else one without settings."""
-    return _current.get() or _none
+    return SettingsScope.innermost.get(_none)
 
 
 def marked(settings: Mapping[str, str]) -> dict[str, str]:

@@ -23,6 +23,16 @@ def test_scopes_nest_and_what_is_given_goes_first() -> None:
     assert after == {"x": "y"}
 
 
+def test_a_scope_may_be_entered_inside_itself() -> None:
+    names, settings = sym.NameScope(), SettingsScope(ctx_group="a")
+    with names, settings:
+        with SettingsScope(__lr_mult__="2"), names, settings:
+            inner = sym.zeros((2,))
+        outer = sym.zeros((2,))
+    assert (inner.name, inner.list_attr()["__lr_mult__"], inner.attr("ctx_group")) == ("_zeros0", "2", "a")
+    assert (outer.name, outer.attr("__lr_mult__"), outer.attr("ctx_group")) == ("_zeros1", None, "a")
+
+
 def test_variables_made_for_an_operator_inherit() -> None:
     with sym.NameScope():
         settings = {"lr_mult": "2", "weight_lr_mult": "5"}
