@@ -52,7 +52,7 @@ class _Backward:
         self.targets = frozenset(targets)
         self.gradients: dict[int, int] = dict(heads)
         self.terms: dict[int, int] = dict.fromkeys(heads, 1)
-        self.ties: dict[int, str] = {}
+        self.ties = _ties(expansion)
         self.wanted = self._wanted()
 
     def run(self) -> dict[int, int]:
@@ -70,9 +70,6 @@ class _Backward:
             for step in application.steps:
                 if any(index in wanted for index in step.inputs):
                     wanted.update(step.outputs)
-                if application.tie is not None:
-                    for index in step.outputs:
-                        self.ties[index] = f"{application.tie}.{'.'.join(step.stage.produces[:1])}"
         return wanted
 
     def derive(self, application: Application) -> None:
@@ -224,6 +221,17 @@ class _Backward:
             self.gradients[output] = gradient
             self.terms[output] = 1
         return gradient
+
+
+def _ties(expansion: Expansion) -> dict[int, str]:
+    """For tensors that tied operators make, what those that correspond to them share."""
+    return {
+        index: f"{application.tie}.{step.stage.produces[0]}"
+        for application in expansion.applications
+        if application.tie is not None
+        for step in application.steps
+        for index in step.outputs
+    }
 
 
 @cache

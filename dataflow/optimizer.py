@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from types import MappingProxyType
 from ..errors import OperatorError
 from ..operators import registry
 from ..operators.operator import Operator
+from .naming import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,5 @@ def get_optimizer(optimizer: Optimizer | str) -> Optimizer:
     if isinstance(optimizer, Optimizer):
         return optimizer
     if optimizer not in OPTIMIZERS:
-        close = difflib.get_close_matches(optimizer, OPTIMIZERS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise OperatorError(f"there is no optimizer {optimizer!r}{hint} Known: {', '.join(OPTIMIZERS)}")
+        raise OperatorError(f"there is no optimizer {optimizer!r}{suggestion(optimizer, OPTIMIZERS)}")
     return OPTIMIZERS[optimizer]()

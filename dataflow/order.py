@@ -41,8 +41,6 @@ def hoist_updates(tensors: Sequence[Tensor], operations: Sequence[Operation]) ->
             produced_at[index] = position
     for update in updates:
         position = max((produced_at.get(index, -1) for index in update.inputs), default=-1)
-        for index in update.inputs:
-            last_read[index] = max(last_read.get(index, -1), position)
         for index in update.outputs:
             alias = tensors[index].alias
             if alias is not None:

@@ -56,10 +56,8 @@ def function(called: str) -> Callable[..., Symbol]:
     def composed(
         *inputs: Symbol, name: str | None = None, attr: Mapping[str, str] | None = None, **arguments: Any
     ) -> Symbol:
-        symbols = {key: value for key, value in arguments.items() if isinstance(value, Symbol)}
-        values = {key: value for key, value in arguments.items() if key not in symbols}
-        return compose(operator, inputs, values, symbols, name=name, hint=called.lower(), settings=attr or {})
+        return apply(called, *inputs, name=name, attr=attr, **arguments)
 
     composed.__name__ = composed.__qualname__ = called
-    composed.__doc__ = operator.documentation or str(operator.name)
+    composed.__doc__ = operator.documentation or operator.name
     return composed
