@@ -6,6 +6,7 @@ corresponding operations one strategy (Tofu, section 5.1, coarsening of unrolled
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
@@ -47,13 +48,6 @@ def _parameters(prefix: str, i2h_bias: str | None = None) -> tuple[Symbol, ...]:
     )
 
 
-def _zero_states(cell: Cell, width: int) -> list[Symbol]:
-    return [
-        compose.apply("_zeros", shape=(0, width), name=f"{cell.prefix}begin_state_{index}")
-        for index in range(cell.state_count)
-    ]
-
-
 def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
     """`node(operator, role, *operands, **attributes)` at a time step, tied to its copies at the others."""
 
@@ -70,7 +64,39 @@ def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
 
 
 @dataclass(frozen=True, slots=True)
-class LSTMCell:
+class _Recurrent(ABC):
+    """What the cells have in common; `parameters` are made by the cell unless they are given."""
+
+    num_hidden: int
+    prefix: str
+    state_count: ClassVar[int]
+    parameters: tuple[Symbol, ...] = field(default=(), repr=False, kw_only=True)
+
+    def begin_state(self) -> list[Symbol]:
+        """Zeros; the batch is inferred."""
+        return [
+            compose.apply("_zeros", shape=(0, self.num_hidden), name=f"{self.prefix}begin_state_{index}")
+            for index in range(self.state_count)
+        ]
+
+    @abstractmethod
+    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+        """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Symbol | Sequence[Symbol],
+        begin_state: Sequence[Symbol] | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool = False,
+    ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
+        """See `unroll`."""
+        return unroll(self, length, inputs, begin_state, layout, merge_outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class LSTMCell(_Recurrent):
     """Long short-term memory. Gates come in the order input, forget, candidate, output.
 
     Parameters are `{prefix}i2h_weight` [4 * hidden, features], `{prefix}h2h_weight` [4 * hidden, hidden] and
@@ -78,20 +104,14 @@ class LSTMCell:
     memory, both [batch, hidden].
     """
 
-    num_hidden: int
     prefix: str = "lstm_"
     forget_bias: float = 1.0
     state_count: ClassVar[int] = 2
-    parameters: tuple[Symbol, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.parameters:
             bias = compose.initializer_text("lstmbias", forget_bias=self.forget_bias)
             object.__setattr__(self, "parameters", _parameters(self.prefix, bias))
-
-    def begin_state(self) -> list[Symbol]:
-        """Zeros; the batch is inferred."""
-        return _zero_states(self, self.num_hidden)
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
@@ -112,20 +132,9 @@ class LSTMCell:
         output = node("elemwise_mul", "out", show, node("Activation", "tanh", memory, act_type="tanh"))
         return output, [output, memory]
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool = False,
-    ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
-        """See `unroll`."""
-        return unroll(self, length, inputs, begin_state, layout, merge_outputs)
-
 
 @dataclass(frozen=True, slots=True)
-class GRUCell:
+class GRUCell(_Recurrent):
     """A gated recurrent unit. Gates come in the order reset, update, candidate.
 
     Parameters are `{prefix}i2h_weight` [3 * hidden, features], `{prefix}h2h_weight` [3 * hidden, hidden] and
@@ -133,18 +142,12 @@ class GRUCell:
     candidate takes from the last output after its product with the weight.
     """
 
-    num_hidden: int
     prefix: str = "gru_"
     state_count: ClassVar[int] = 1
-    parameters: tuple[Symbol, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.parameters:
             object.__setattr__(self, "parameters", _parameters(self.prefix))
-
-    def begin_state(self) -> list[Symbol]:
-        """Zeros; the batch is inferred."""
-        return _zero_states(self, self.num_hidden)
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
@@ -165,17 +168,6 @@ class GRUCell:
         output = node("elemwise_add", "out", candidate, kept)
         return output, [output]
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Symbol | Sequence[Symbol],
-        begin_state: Sequence[Symbol] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool = False,
-    ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
-        """See `unroll`."""
-        return unroll(self, length, inputs, begin_state, layout, merge_outputs)
-
 
 @dataclass(slots=True)
 class SequentialRNNCell:
@@ -190,6 +182,11 @@ class SequentialRNNCell:
                 f"two cells of the stack have the prefix {cell.prefix!r}; give each its own prefix="
             )
         self.cells.append(cell)
+
+    @property
+    def state_count(self) -> int:
+        """How many states all cells together hand on."""
+        return sum(cell.state_count for cell in self.cells)
 
     def begin_state(self) -> list[Symbol]:
         """The states of all cells, in order."""
@@ -206,7 +203,7 @@ class SequentialRNNCell:
         """Unroll layer after layer; see `unroll`. States are those of all cells, in order."""
         if not self.cells:
             raise GraphError("the stack has no cells; add one before unrolling")
-        states = list(begin_state) if begin_state is not None else self.begin_state()
+        states = _begun(self, begin_state)
         outputs: Symbol | Sequence[Symbol] = inputs
         last: list[Symbol] = []
         result: list[Symbol] | Symbol = []
@@ -230,13 +227,14 @@ def unroll(
     """`length` copies of a cell, each fed the states of the one before; returns outputs and last states.
 
     `inputs` is one symbol in `layout`, "NTC" or "TNC", or one symbol [batch, features] per time step.
-    Outputs are a list of such symbols, or one symbol in `layout` with `merge_outputs`.
+    Outputs are a list of such symbols, or one symbol in `layout` with `merge_outputs`. Raises GraphError
+    where the inputs are not `length` steps or `begin_state` is not what the cell has.
     """
     if layout not in ("NTC", "TNC"):
         raise GraphError(f"layout is {layout!r}, expected 'NTC' or 'TNC'")
     axis = layout.index("T")
     steps = steps_of(cell.prefix, length, inputs, axis)
-    states = list(begin_state) if begin_state is not None else cell.begin_state()
+    states = _begun(cell, begin_state)
     outputs = []
     for time, step in enumerate(steps):
         output, states = cell.step(time, step, states)
@@ -244,8 +242,18 @@ def unroll(
     return (merged(cell.prefix, outputs, axis) if merge_outputs else outputs), states
 
 
+def _begun(cell: Cell | SequentialRNNCell, given: Sequence[Symbol] | None) -> list[Symbol]:
+    if given is None:
+        return cell.begin_state()
+    if len(given) != cell.state_count:
+        raise GraphError(f"{len(given)} states are given to begin with, the cell has {cell.state_count}")
+    return list(given)
+
+
 def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
     """One symbol [batch, features] for each step; `axis` is where time lies in one symbol of all steps."""
+    if length < 1:
+        raise GraphError(f"a cell is unrolled over one time step or more, not {length}")
     if isinstance(inputs, Symbol) and len(inputs) == 1:
         if length == 1:
             name = f"{prefix}inputs"
