@@ -14,6 +14,7 @@ from .element_types import MIXED, checked_type
 from .expand import Expansion, expand
 from .graph import Graph, Phase, Role
 from .loss_scale import checked_scale, divided, scaled_heads
+from .naming import suggestion
 from .node import Node
 from .optimizer import Optimizer, get_optimizer
 from .precision import mixed_precision
@@ -52,8 +53,8 @@ def training_graph(
     `shapes` holds the data and the labels, which are fed; other variables are parameters, updated unless
     they are `fixed`, have a learning rate multiplier of 0, or a gradient of zero. Outputs are the symbol's.
     The learning rate is a tensor `learning_rate` of shape (1,), times each `__lr_mult__`. Raises ShapeError,
-    OperatorError, and GraphError where no output is a loss; with `heads` gradients are then fed, as for
-    `gradient_graph`.
+    OperatorError, and GraphError for an unknown name in `fixed` and where no output is a loss; with `heads`
+    gradients are then fed, as for `gradient_graph`.
 
     With several `micro_batches` the graph is that of one of them, and `shapes` are its: gradients are summed
     in tensors that persist, which the updates read. The tensor `micro_batch` of shape (1,) is fed the number
@@ -63,8 +64,11 @@ def training_graph(
     float32, see `mixed_precision`; float32 and float64 are the type of all tensors. Gradients are
     `loss_scale` times as large until the updates divide by it; None is 128 for float16 and 1 for others.
     """
+    if micro_batches < 1:
+        raise GraphError(f"a batch cannot be worked off in {micro_batches} micro-batches; use 1 or more")
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
+    _check_known(fixed, expansion, "parameters are to be fixed:")
     losses = _losses(expansion)
     if not losses and not heads:
         raise _no_loss(symbol)
@@ -101,9 +105,7 @@ def gradient_graph(
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     names = _parameters(builder, expansion) if wrt is None else list(wrt)
-    unknown = [name for name in names if name not in expansion.variables]
-    if unknown:
-        raise GraphError(f"gradients are wanted for {', '.join(unknown)}, which the symbol does not have")
+    _check_known(names, expansion, "gradients are wanted for")
     heads = scaled_heads(builder, _heads(builder, expansion, _losses(expansion)), scale)
     targets = [expansion.variables[name] for name in names]
     gradients = differentiate(builder, expansion, targets, heads, scale)
@@ -131,6 +133,15 @@ def _parameters(builder: GraphBuilder, expansion: Expansion) -> list[str]:
     return [
         name for name, index in expansion.variables.items() if builder.tensors[index].role is Role.PARAMETER
     ]
+
+
+def _check_known(names: Collection[str], expansion: Expansion, wish: str) -> None:
+    unknown = [name for name in names if name not in expansion.variables]
+    if unknown:
+        raise GraphError(
+            f"{wish} {', '.join(unknown)}, which the symbol does not have"
+            f"{suggestion(unknown[0], expansion.variables)}"
+        )
 
 
 def _losses(expansion: Expansion) -> set[int]:
