@@ -162,8 +162,8 @@ def _check_aliases(graph: Graph, producers: Mapping[int, Operation]) -> None:
             raise GraphError(f"tensor {tensor.name!r} is an alias of {target.name!r}, itself an alias")
         if (target.shape, target.dtype) != (tensor.shape, tensor.dtype):
             raise GraphError(
-                f"tensor {tensor.name!r} of shape {tensor.shape} cannot overwrite {target.name!r} "
-                f"of shape {target.shape}"
+                f"tensor {tensor.name!r} of shape {tensor.shape} in {tensor.dtype} cannot overwrite "
+                f"{target.name!r} of shape {target.shape} in {target.dtype}"
             )
         if not target.role.persistent:
             raise GraphError(

@@ -105,13 +105,13 @@ def test_writing_a_persistent_tensor_without_alias(chain: Graph) -> None:
 
 
 def test_an_alias_of_another_shape_or_type(chain: Graph, stage: Callable[[str], Stage]) -> None:
-    with pytest.raises(GraphError, match=r"'new w' of shape .* cannot overwrite 'w'"):
+    with pytest.raises(GraphError, match=r"in float32 cannot overwrite 'w' of shape .* in float64"):
         validate(with_tensor(chain, "w", dtype="float64"))
     builder = GraphBuilder("sum")
     w = builder.tensor("w", (3,), Role.PARAMETER)
     total = stage("def total(x):\n    return lambda j=1: Sum(lambda i: x[i])")
     builder.apply("total", total, [w], ["new w"], aliases=[w])
-    with pytest.raises(GraphError, match=r"'new w' of shape \(1,\) cannot overwrite 'w' of shape \(3,\)"):
+    with pytest.raises(GraphError, match=r"'new w' of shape \(1,\) in .* overwrite 'w' of shape \(3,\)"):
         validate(builder.build([]))
 
 

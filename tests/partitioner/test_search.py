@@ -272,7 +272,7 @@ def test_malformed_graphs_are_refused_before_the_search(toy, texts):
     graph = toy()
     target = graph.tensor(3, 3)
     graph.apply(texts["TRANSPOSE"], graph.tensor(3, 4), aliases=(target,))
-    with pytest.raises(GraphError, match=r"'t2' of shape \(4, 3\) cannot overwrite 't0' of shape \(3, 3\)"):
+    with pytest.raises(GraphError, match=r"'t2' of shape \(4, 3\) in .* cannot overwrite 't0' of"):
         partition(graph.graph(), 2)
     with pytest.raises(GraphError, match="no operations"):
         partition(toy().graph(), 2)
