@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..analyzer.region import Shape
-from ..errors import ExecutionError, GraphError, ShapeError
+from ..errors import ExecutionError, GraphError, ShapeError, TofuError
 from .arithmetic import Arithmetic
 from .naming import suggestion
 from .node import Entry, Node, check_unique_names, topological
 from .settings import mark
+
+if TYPE_CHECKING:
+    from .shapes import Table
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 
 class Binder(Protocol):
@@ -143,10 +149,9 @@ class Symbol(Arithmetic):
         """
         from .shapes import complete, infer_symbol
 
-        tables = infer_symbol(self, self._keywords(positional, known))
+        tables = infer_symbol(self, self._keywords("shapes", positional, known, ShapeError))
         complete(self, tables)
-        arguments, outputs, auxiliary = self._listed(tables)
-        return arguments, outputs, auxiliary
+        return self._shapes(tables)
 
     def infer_shape_partial(
         self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
@@ -154,16 +159,17 @@ class Symbol(Arithmetic):
         """As `infer_shape`, with 0 for an unknown extent and () for a shape of which nothing is known."""
         from .shapes import infer_symbol
 
-        return self._listed(infer_symbol(self, self._keywords(positional, known)))
+        return self._shapes(infer_symbol(self, self._keywords("shapes", positional, known, ShapeError)))
 
     def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:
         """NumPy types of the arguments, the outputs and the auxiliary states, from those of some arguments.
 
         What nothing decides is float32. Raises GraphError for an unknown argument and where types disagree.
         """
-        from .types import infer_types
+        from .types import DEFAULT, infer_types
 
-        return infer_types(self, {**dict(zip(self.list_arguments(), positional, strict=False)), **known})
+        found = infer_types(self, self._keywords("types", positional, known, GraphError))
+        return self._listed(lambda entry: found.get(entry, DEFAULT).type)
 
     def tojson(self, *, dialect: str = "0.11") -> str:
         """The symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
@@ -172,8 +178,12 @@ class Symbol(Arithmetic):
         return to_json(self, dialect)
 
     def save(self, path: str | Path, *, dialect: str = "0.11") -> None:
-        """Write the symbol to a file that MXNet and `tofu.sym.load` read; see `tojson`."""
-        Path(path).write_text(self.tojson(dialect=dialect), encoding="utf-8")
+        """Write the symbol to a file that MXNet and `tofu.sym.load` read; see `tojson`. Raises GraphError."""
+        text = self.tojson(dialect=dialect)
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise GraphError(f"the graph file {path} cannot be written: {error.strerror}") from error
 
     def simple_bind(
         self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Sequence[int]
@@ -204,29 +214,27 @@ class Symbol(Arithmetic):
         return auxiliary_variables(self.nodes)
 
     def _keywords(
-        self,
-        positional: Sequence[Sequence[int | None] | None],
-        known: Mapping[str, Sequence[int | None] | None],
-    ) -> dict[str, Sequence[int | None] | None]:
+        self, what: str, positional: Sequence[Given], known: Mapping[str, Given], error: type[TofuError]
+    ) -> dict[str, Given]:
+        """What is said of arguments, by name."""
         arguments = self.list_arguments()
         if len(positional) > len(arguments):
-            raise ShapeError(f"{len(positional)} shapes were given for {len(arguments)} arguments")
+            raise error(f"{len(positional)} {what} were given for {len(arguments)} arguments")
         return {**dict(zip(arguments, positional, strict=False)), **known}
 
-    def _listed(
-        self, tables: Mapping[Node, Sequence[tuple[int | None, ...] | None]]
-    ) -> tuple[list[Shape], list[Shape], list[Shape]]:
+    def _shapes(self, table: Table) -> tuple[list[Shape], list[Shape], list[Shape]]:
+        return self._listed(
+            lambda entry: tuple(extent or 0 for extent in table[entry.node][entry.output] or ())
+        )
+
+    def _listed(self, found: Callable[[Entry], Found]) -> tuple[list[Found], list[Found], list[Found]]:
+        """What was found of the arguments, the outputs and the auxiliary states."""
         auxiliary = self._auxiliary()
         variables = [node for node in self.nodes if node.is_variable]
-
-        def shape(entry: Entry) -> Shape:
-            partial = tables[entry.node][entry.output]
-            return tuple(extent or 0 for extent in partial or ())
-
         return (
-            [shape(Entry(node, 0)) for node in variables if node not in auxiliary],
-            [shape(head) for head in self.heads],
-            [shape(Entry(node, 0)) for node in variables if node in auxiliary],
+            [found(Entry(node, 0)) for node in variables if node not in auxiliary],
+            [found(head) for head in self.heads],
+            [found(Entry(node, 0)) for node in variables if node in auxiliary],
         )
 
 

@@ -1,7 +1,7 @@
 """Types of elements over a whole symbol, in both directions.
 
 The inputs and outputs of an operator have one type, except that one with a `dtype` attribute makes that
-type of whatever it is given. Execution is in float32 whatever the types are.
+type of whatever it is given. They do not say what a graph is computed in, which it is asked for by itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,18 @@ from .symbol import Symbol
 MXNET_CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
 """How graph files number types, `__dtype__`."""
 
+DEFAULT: np.dtype[Any] = np.dtype(np.float32)
+"""The type of what nothing is said of."""
+
 Types = dict[Entry, np.dtype[Any]]
+"""The types that are known."""
 
 
-def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> tuple[list[type], list[type], list[type]]:
-    """See `Symbol.infer_type`."""
+def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
+    """Everything that follows from the types given by argument name and from those set on variables.
+
+    Raises GraphError for an unknown argument name and where two types disagree.
+    """
     variables = {node.name: node for node in symbol.nodes if node.is_variable}
     found: Types = {}
     for node in variables.values():
@@ -42,16 +49,7 @@ def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> tuple[list[type], l
         before = len(found)
         for node in (*operations, *reversed(operations)):
             _spread(node, found)
-    auxiliary = set(symbol.list_auxiliary_states())
-
-    def listed(entries: list[Entry]) -> list[type]:
-        return [found.get(entry, np.dtype(np.float32)).type for entry in entries]
-
-    return (
-        listed([Entry(node, 0) for name, node in variables.items() if name not in auxiliary]),
-        listed(list(symbol.heads)),
-        listed([Entry(node, 0) for name, node in variables.items() if name in auxiliary]),
-    )
+    return found
 
 
 def _spread(node: Node, found: Types) -> None:

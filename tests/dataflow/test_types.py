@@ -41,5 +41,7 @@ def test_types_that_disagree() -> None:
         total.infer_type(a="float16", b="float32")
     with pytest.raises(GraphError, match=r"'c', which is no argument"):
         total.infer_type(c="float32")
+    with pytest.raises(GraphError, match="3 types were given for 2 arguments"):
+        total.infer_type("float32", "float32", "float32")
     with pytest.raises(GraphError, match=r"the type of 'a' is 'flot', expected one such as float32"):
         total.infer_type(a="flot")
