@@ -196,7 +196,7 @@ def test_what_cannot_be_trained() -> None:
         training_graph(perceptron(), {"softmax_label": (4,)})
     with pytest.raises(OperatorError, match="no optimizer 'sgdd'; did you mean 'sgd'"):
         training_graph(perceptron(), SHAPES, "sgdd")
-    with pytest.raises(GraphError, match="to be fixed: fc1_wait, which .* did you mean 'fc1_weight'"):
+    with pytest.raises(GraphError, match=r"to be fixed: fc1_wait, which .* did you mean 'fc1_weight'"):
         training_graph(perceptron(), SHAPES, fixed=("fc1_wait",))
     with pytest.raises(GraphError, match="cannot be worked off in 0 micro-batches"):
         training_graph(perceptron(), SHAPES, micro_batches=0)
