@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..analyzer.region import Shape
@@ -10,6 +10,24 @@ from ..errors import GraphError
 from ..operators.stage import Stage
 from .graph import Graph, Operation, Phase, Role, Tensor
 from .order import hoist_updates, prune
+
+
+class Names:
+    """Names of one kind, of which no two may be the same."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+        self._numbers: dict[str, int] = {}
+
+    def unused(self, name: str) -> str:
+        """`name`, or `name:2`, `name:3`, ... where it is taken."""
+        if name not in self.taken:
+            return name
+        number = self._numbers.get(name, 2)
+        while f"{name}:{number}" in self.taken:
+            number += 1
+        self._numbers[name] = number
+        return f"{name}:{number}"
 
 
 class GraphBuilder:
@@ -24,14 +42,14 @@ class GraphBuilder:
         self.dtype = dtype
         self.tensors: list[Tensor] = []
         self.operations: list[Operation] = []
-        self._tensor_names: set[str] = set()
-        self._operation_names: set[str] = set()
+        self._tensor_names = Names()
+        self._operation_names = Names()
 
     def tensor(self, name: str, shape: Shape, role: Role, *, alias: int | None = None) -> int:
         """Add a tensor and return its number. A name that is taken is an error."""
-        if name in self._tensor_names:
+        if name in self._tensor_names.taken:
             raise GraphError(f"two tensors are named {name!r}; give one of them another name")
-        self._tensor_names.add(name)
+        self._tensor_names.taken.add(name)
         index = len(self.tensors)
         self.tensors.append(Tensor(index, name, tuple(shape), role, self.dtype, alias))
         return index
@@ -39,15 +57,15 @@ class GraphBuilder:
     def rename_tensor(self, index: int, name: str) -> None:
         """Give a tensor another name; its old one is free again."""
         tensor = self.tensors[index]
-        if name in self._tensor_names:
+        if name in self._tensor_names.taken:
             raise GraphError(f"tensor {tensor.name!r} cannot be renamed {name!r}, which is taken")
-        self._tensor_names.remove(tensor.name)
-        self._tensor_names.add(name)
+        self._tensor_names.taken.remove(tensor.name)
+        self._tensor_names.taken.add(name)
         self.tensors[index] = replace(tensor, name=name)
 
     def unique_tensor_name(self, name: str) -> str:
         """`name`, or `name:2`, `name:3`, ... where it is taken."""
-        return _unused(name, self._tensor_names)
+        return self._tensor_names.unused(name)
 
     def apply(
         self,
@@ -79,8 +97,8 @@ class GraphBuilder:
             alias = aliases[k] if aliases else None
             output_role = role if alias is None else self.tensors[alias].role
             made.append(self.tensor(output, shape, output_role, alias=alias))
-        name = _unused(name, self._operation_names)
-        self._operation_names.add(name)
+        name = self._operation_names.unused(name)
+        self._operation_names.taken.add(name)
         index = len(self.operations)
         self.operations.append(Operation(index, name, bound, tuple(inputs), tuple(made), phase, tie))
         return tuple(made)
@@ -90,15 +108,6 @@ class GraphBuilder:
         operations = prune(self.tensors, self.operations, outputs)
         operations = hoist_updates(self.tensors, operations)
         return numbered(self.name, self.tensors, operations, outputs)
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}:{number}" in taken:
-        number += 1
-    return f"{name}:{number}"
 
 
 def numbered(

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..operators import registry
 from ..operators.bound import BoundOperator
-from .builder import numbered
+from .builder import Names, numbered
 from .exactness import exact_tensors
 from .graph import Graph, Operation, Phase, Role, Tensor
 from .order import hoist_updates
@@ -35,7 +35,7 @@ class _Rewrite:
         self.tensors = _typed(graph, dtype)
         self.operations: list[Operation] = []
         self.casts: dict[int, int] = {}
-        self.taken = {tensor.name for tensor in graph.tensors}
+        self.names = Names(tensor.name for tensor in graph.tensors)
 
     def run(self) -> Graph:
         for operation in self.graph.operations:
@@ -60,7 +60,8 @@ class _Rewrite:
         """The copy in 16 bits of a tensor, made before its first reader."""
         if index not in self.casts:
             tensor = self.tensors[index]
-            name = self.unused(f"{self.dtype}({tensor.name})")
+            name = self.names.unused(f"{self.dtype}({tensor.name})")
+            self.names.taken.add(name)
             role = Role.ACTIVATION if reader.phase is Phase.FORWARD else Role.GRADIENT
             self.casts[index] = len(self.tensors)
             self.tensors.append(Tensor(len(self.tensors), name, tensor.shape, role, self.dtype))
@@ -76,12 +77,6 @@ class _Rewrite:
                 )
             )
         return self.casts[index]
-
-    def unused(self, name: str) -> str:
-        while name in self.taken:
-            name += "'"
-        self.taken.add(name)
-        return name
 
 
 def _typed(graph: Graph, dtype: str) -> list[Tensor]:

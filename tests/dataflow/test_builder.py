@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tofu import GraphError
-from tofu.dataflow.builder import GraphBuilder
+from tofu.dataflow.builder import GraphBuilder, Names
 from tofu.dataflow.graph import Phase, Role
 from tofu.dataflow.validate import validate
 from tofu.operators.stage import Stage
@@ -85,3 +85,19 @@ def test_the_number_of_inputs_and_outputs_is_checked(stage: MAKE) -> None:
     x = builder.tensor("x", (3,), Role.DATA)
     with pytest.raises(GraphError, match=r"takes 2 tensors and makes 1, but 1 and 1"):
         builder.apply("sum", stage(ADD), [x], ["y"])
+
+
+def test_a_name_used_often_is_numbered_without_looking_at_all_numbers_again() -> None:
+    class Asked(set[str]):
+        times = 0
+
+        def __contains__(self, name: object) -> bool:
+            self.times += 1
+            return super().__contains__(name)
+
+    names = Names()
+    names.taken = taken = Asked()
+    for _ in range(1000):
+        taken.add(names.unused("sum"))
+    assert taken == {"sum", *(f"sum:{number}" for number in range(2, 1001))}
+    assert taken.times < 5000
