@@ -12,6 +12,8 @@ worker itself where it has a copy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,18 +29,25 @@ def overlap(a: Boxes, b: Boxes) -> Counts:
     return common
 
 
-def fetched_elements(needed: Boxes, owned: Boxes) -> Counts:
-    """Elements of an input that workers needing `needed` and owning `owned` fetch."""
+def fetched_elements(needed: Sequence[Boxes], owned: Boxes) -> Counts:
+    """Elements of a tensor that workers owning `owned` fetch, of which they need a region for each read."""
     counts: Counts = fetched_by_worker(needed, owned).sum(axis=-1)
     return counts
 
 
-def fetched_elements_once(needed: Boxes, owned: Boxes) -> Counts:
-    """The same for a tensor that an operation reads several times, `needed` being `[reads, ...]`.
+def fetched_by_worker(needed: Sequence[Boxes], owned: Boxes) -> Counts:
+    """As `fetched_elements`, before the sum: `[..., workers]`.
 
     A worker that reads the same region twice fetches it once.
     """
-    total: Counts = fetched_once_by_worker(needed, owned).sum(axis=-1)
+    if len(needed) == 1:
+        return volume(needed[0]) - overlap(needed[0], owned)
+    reads = np.stack(needed)
+    counts = volume(reads) - overlap(reads, owned)
+    for later in range(1, len(reads)):
+        same = (reads[:later] == reads[later]).all(axis=(-2, -1)).any(axis=0)
+        counts[later][np.broadcast_to(same, counts[later].shape)] = 0
+    total: Counts = counts.sum(axis=0)
     return total
 
 
@@ -50,18 +59,3 @@ def collected_elements(produced: Boxes, owned: Boxes, terms: Counts | int) -> Co
     """
     counts: Counts = terms * volume(owned).sum(axis=-1) - overlap(owned, produced).sum(axis=-1)
     return counts
-
-
-def fetched_by_worker(needed: Boxes, owned: Boxes) -> Counts:
-    """As `fetched_elements`, before the sum: `[..., workers]`."""
-    return volume(needed) - overlap(needed, owned)
-
-
-def fetched_once_by_worker(needed: Boxes, owned: Boxes) -> Counts:
-    """As `fetched_elements_once`, before the sum over workers: `[..., workers]`."""
-    counts = fetched_by_worker(needed, owned)
-    for later in range(1, len(needed)):
-        same = (needed[:later] == needed[later]).all(axis=(-2, -1)).any(axis=0)
-        counts[later][np.broadcast_to(same, counts[later].shape)] = 0
-    total: Counts = counts.sum(axis=0)
-    return total

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Shape, volume
-from .cost import Counts, fetched_elements, fetched_elements_once, overlap
+from .cost import Counts, fetched_elements, overlap
 from .machine import Machine
 from .network import Network, Source
 from .recursive import prime_factors
@@ -106,9 +106,7 @@ class TransferTime:
         if not isinstance(source, int):
             owned = self._group_owned(tensor, end)[None]
             needed = [operator.inputs[name][:, None] for name in source]
-            if len(needed) == 1:
-                return fetched_elements(needed[0], owned).astype(np.float64)
-            return fetched_elements_once(np.stack(needed), owned).astype(np.float64)
+            return fetched_elements(needed, owned).astype(np.float64)
         groups = self._groups(operator, end)
         workers, parts = operator.boxes.shape[1], groups.boxes.shape[1]
         produced = np.repeat(groups.outputs[source], workers // parts, axis=1)[:, None]

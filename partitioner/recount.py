@@ -14,7 +14,7 @@ import numpy as np
 from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Shape, volume, whole
 from ..dataflow.graph import Graph
-from .cost import Counts, fetched_by_worker, fetched_once_by_worker, overlap
+from .cost import Counts, fetched_by_worker, overlap
 from .network import Source, touched
 from .splits import SplitLayout
 from .tables import Dimensions, Strategies, split_further
@@ -166,10 +166,6 @@ class _Elements:
 
 
 def _moved_by_group(operator: _Operator, owned: Boxes, source: Source) -> Counts:
-    match source:
-        case int():
-            return operator.terms * volume(owned) - overlap(owned, operator.outputs[source])
-        case (name,):
-            return fetched_by_worker(operator.inputs[name], owned)
-        case _:
-            return fetched_once_by_worker(np.stack([operator.inputs[name] for name in source]), owned)
+    if isinstance(source, int):
+        return operator.terms * volume(owned) - overlap(owned, operator.outputs[source])
+    return fetched_by_worker([operator.inputs[name] for name in source], owned)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Shape, split, whole
-from .cost import Counts, collected_elements, fetched_elements, fetched_elements_once
+from .cost import Counts, collected_elements, fetched_elements
 from .network import Source
 from .sequences import Near
 
@@ -108,13 +108,9 @@ def tensor_choices(shape: Shape, sequences: Sequence[Dimensions], factors: Seque
 def communication(operator: OperatorChoices, tensor: TensorChoices, source: Source) -> Counts:
     """Elements that move for every pair of choices: `[operator choices, tensor choices]`."""
     owned = tensor.regions[None]
-    match source:
-        case int():
-            return collected_elements(operator.outputs[source][:, None], owned, operator.terms[:, None])
-        case (name,):
-            return fetched_elements(operator.inputs[name][:, None], owned)
-        case _:
-            return fetched_elements_once(np.stack([operator.inputs[n][:, None] for n in source]), owned)
+    if isinstance(source, int):
+        return collected_elements(operator.outputs[source][:, None], owned, operator.terms[:, None])
+    return fetched_elements([operator.inputs[name][:, None] for name in source], owned)
 
 
 def splittable(bound: Bound) -> dict[str, int]:
