@@ -20,10 +20,10 @@ from .network import Link, Network
 from .optimum import least_cost
 from .recursive import (
     factor_graph,
-    link_costs,
     next_choices,
     next_plan,
     nothing_split,
+    pricing,
     recursion_bound,
     steps_of,
 )
@@ -103,6 +103,7 @@ def spartan(network: Network, workers: int) -> Solution:
     factors = steps_of(network, workers)
     tables = Tables(factors)
     operators, tensors = chops(network, factors)
+    cost = pricing(network, tables)
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in network.links:
         of_tensor[link.tensor].append(link)
@@ -112,19 +113,19 @@ def spartan(network: Network, workers: int) -> Solution:
     for tensor in sorted(range(len(tensors)), key=lambda t: -prod(network.shapes[t])):
         added: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = {}
         for link in of_tensor[tensor]:
-            table = link_costs(network, tables, link, operators[link.operator], tensors[tensor])
+            table = cost(operators[link.operator], tensors[tensor], link.source, link.weight)
             added[link.operator] = added.get(link.operator, np.int64(0)) + table
         costs = np.zeros(len(tensors[tensor].sequences), np.int64)
         for operator, table in added.items():
-            total = owed[operator][:, None] + table
-            costs += total[chosen[operator]] if operator in chosen else total.min(axis=0)
+            both = owed[operator][:, None] + table
+            costs += both[chosen[operator]] if operator in chosen else both.min(axis=0)
         choice[tensor] = int(costs.argmin())
         for operator, table in added.items():
             owed[operator] = owed[operator] + table[:, choice[tensor]]
             chosen.setdefault(operator, int(owed[operator].argmin()))
     assignment = [chosen.get(operator, 0) for operator in range(len(operators))]
-    cost = sum(int(owed[operator][value]) for operator, value in enumerate(assignment))
-    return _bounded(network, assigned(factors, operators, tensors, [*assignment, *choice], cost_bytes=cost))
+    total = sum(int(owed[operator][value]) for operator, value in enumerate(assignment))
+    return _bounded(network, assigned(factors, operators, tensors, [*assignment, *choice], cost_bytes=total))
 
 
 def chops(network: Network, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:

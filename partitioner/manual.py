@@ -25,7 +25,7 @@ from ..errors import PlanError
 from .constraints import Pin
 from .documents import read_document
 from .network import Link, Network
-from .recursive import link_costs, recursive
+from .recursive import pricing, recursive
 from .sequences import candidates
 from .solution import Solution, unbounded
 from .tables import Dimensions, Strategies, Tables, operator_choices, splittable, tensor_choices
@@ -92,7 +92,7 @@ class _BestStrategies:
     def __init__(self, network: Network, plan: Solution) -> None:
         self._network = network
         self._plan = plan
-        self._tables = Tables(plan.factors)
+        self._cost = pricing(network, Tables(plan.factors))
         self._known: dict[object, tuple[Strategies, int]] = {}
 
     def of(self, number: int, links: Sequence[Link]) -> tuple[Strategies, int]:
@@ -116,7 +116,7 @@ class _BestStrategies:
             costs = np.zeros(len(allowed), np.int64)
             for link, (shape, dimensions) in zip(links, layouts, strict=True):
                 tensor = tensor_choices(shape, [dimensions], plan.factors)
-                costs += link_costs(network, self._tables, link, operator, tensor)[:, 0]
+                costs += self._cost(operator, tensor, link.source, link.weight)[:, 0]
             least = int(costs.argmin())
             self._known[key] = allowed[least], int(costs[least])
         return self._known[key]

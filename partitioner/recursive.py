@@ -15,7 +15,7 @@ from .arithmetic import MIN_PLUS, Arithmetic
 from .cost import Counts
 from .elimination import Factor
 from .lower_bound import first_step_bound
-from .network import Link, Network
+from .network import Network, Source
 from .optimum import Optimum, least_cost
 from .solution import Solution, assigned, too_wide
 from .tables import (
@@ -145,13 +145,14 @@ def next_choices(
     return operators, tensors
 
 
-def link_costs(
-    network: Network, tables: Tables, link: Link, operator: OperatorChoices, tensor: TensorChoices
-) -> Counts:
-    """What the search minimises, for every pair of choices of a link's operator and tensor."""
-    if network.objective is None:
-        return tables.bytes(operator, tensor, link.source, link.weight)
-    return network.objective.table(operator, tensor, link.source, link.weight)
+Pricing = Callable[[OperatorChoices, TensorChoices, Source, int], Counts]
+"""From the choices of an operator and a tensor, with the source and weight of a link between them, to its
+table: what every pair of choices costs."""
+
+
+def pricing(network: Network, tables: Tables) -> Pricing:
+    """What the search minimises: bytes, or what the network's objective says."""
+    return tables.bytes if network.objective is None else network.objective.table
 
 
 def factor_graph(
@@ -166,7 +167,7 @@ def factor_graph(
     """
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    cost = tables.bytes if network.objective is None else network.objective.table
+    cost = pricing(network, tables)
     factors = [
         Factor((operator, count + tensor), cost(operators[operator], tensors[tensor], source, weight))
         for operator, tensor, source, weight in network.links
