@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from . import elimination
 from .alternatives import chops
@@ -23,11 +22,9 @@ from .dominance import Dominance
 from .elimination import WidthError, eliminate
 from .network import Network
 from .recursive import factor_graph, recursive
-from .sequences import Near
+from .sequences import Label, Near
 from .solution import Solution, assigned, too_wide, unbounded
 from .tables import OperatorChoices, Tables, TensorChoices
-
-Kept = TypeVar("Kept")
 
 LEAST_GAIN = 1e-3
 """Moves end with one that gains less than this part of the cost."""
@@ -105,25 +102,15 @@ class _Search:
         network, tables = self._network, self._tables
         operators = [
             tables.operator_near(
-                bound,
-                Near(
-                    _distinct(plan.strategies[number] for plan in centres),
-                    _distinct(plan.strategies[number] for plan in others),
-                    reorder,
-                ),
+                bound, _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder)
             )
-            for number, bound in enumerate(network.operators)
+            for n, bound in enumerate(network.operators)
         ]
         tensors = [
             tables.tensor_near(
-                shape,
-                Near(
-                    _distinct(plan.dimensions[number] for plan in centres),
-                    _distinct(plan.dimensions[number] for plan in others),
-                    reorder,
-                ),
+                shape, _near((p.dimensions[n] for p in centres), (p.dimensions[n] for p in others), reorder)
             )
-            for number, shape in enumerate(network.shapes)
+            for n, shape in enumerate(network.shapes)
         ]
         return self._least(operators, tensors, WIDER if len(centres) == 1 else 1)
 
@@ -150,8 +137,10 @@ class _Search:
         )
 
 
-def _distinct(sequences: Iterable[Kept]) -> tuple[Kept, ...]:
-    return tuple(dict.fromkeys(sequences))
+def _near(
+    centres: Iterable[tuple[Label | None, ...]], others: Iterable[tuple[Label | None, ...]], reorder: bool
+) -> Near[Label]:
+    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder)
 
 
 def _cost(plan: Solution) -> int:
