@@ -83,7 +83,6 @@ class Closing:
 
     problem: Reweighted
     best: float
-    report: Callable[[float], None]
     assignment: tuple[int, ...] | None = None
     _root: Window = field(init=False)
     _frontier: Frontier = field(init=False)
@@ -105,14 +104,17 @@ class Closing:
         """The gap left times the work done so far: the less the better."""
         return (self.best - self.bound) * self._frontier.entries
 
-    def run(self, state_limits: Sequence[int], entry_limit: int) -> None:
-        """Raise the bound until the gap is closed or `entry_limit` costs were computed."""
+    def run(self, state_limits: Sequence[int], entry_limit: int, report: Callable[[float], None]) -> None:
+        """Raise the bound until the gap is closed or `entry_limit` costs were computed.
+
+        `report` is told the bound whenever it rises.
+        """
         for state_limit in state_limits:
             for window in self._root.smallest_first():
                 before = self.bound
                 self._raise(window, state_limit, entry_limit)
                 if self.bound > before:
-                    self.report(self.bound)
+                    report(self.bound)
                 if self.closed or self._frontier.entries > entry_limit:
                     return
 

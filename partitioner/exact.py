@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .dominance import Dominance
 from .elimination import WidthError, eliminate
-from .gap import Report, close_gap
+from .gap import Report, close_gap, unheard
 from .joint import joint_choices
 from .network import Network
 from .recursive import factor_graph
@@ -27,11 +27,7 @@ TABLE_LIMIT = 1 << 22
 """Entries of the largest table that the joint elimination may combine."""
 
 
-def silent(cost_bytes: int, lower_bound_bytes: int) -> None:
-    """A report to nobody."""
-
-
-def exact(network: Network, workers: int, report: Report = silent) -> Solution:
+def exact(network: Network, workers: int, report: Report = unheard) -> Solution:
     """The best plan of all that recursion can make, proven so where `lower_bound_bytes` equals the cost.
 
     `report` is told the cost and the bound, in bytes, whenever one of them improves.

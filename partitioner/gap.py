@@ -59,6 +59,10 @@ Report = Callable[[int, int], None]
 """Told the cost of the best assignment and the bound whenever one of them improves."""
 
 
+def unheard(cost: int, bound: int) -> None:
+    """A report to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """The best cost known and what is proven; `assignment` is None where none better was found."""
@@ -115,7 +119,7 @@ class _Search:
         self._prove(problem.bound)
         row = segments(problem)
         if row:
-            self._beam(problem, False, RELAY_BEAM)
+            self._beam(problem, RELAY_BEAM, backwards=False)
             self._relay(problem, row)
         else:
             self._windows(messages)
@@ -127,28 +131,28 @@ class _Search:
 
         It ends where as much work again as the last time would be more than is to be done.
         """
-        relay, taken = Relay(row, float(self._cost - problem.bound)), 0
+        relay, last = Relay(row, float(self._cost - problem.bound)), 0
         for state_limit in RELAY_STATES:
             for backwards in (False, True):
-                if relay.entries + taken >= self._effort.search_entries or self._cost <= self._bound:
+                if relay.entries + last >= self._effort.search_entries or self._cost <= self._bound:
                     return
-                taken = -relay.entries
+                before = relay.entries
                 relay.hand_on(backwards, state_limit)
                 self._prove(problem.bound + int(relay.bound))
                 relay.gap = float(self._cost - problem.bound - relay.bound)
                 if not backwards and self._bound < self._cost:
-                    found = relay.dive(True, DIVE_STATES)
+                    found = relay.dive(backwards=True, state_limit=DIVE_STATES)
                     if found is not None:
-                        self._improve(found, False)
+                        self._improve(found, backwards=False)
                     relay.gap = float(self._cost - problem.bound - relay.bound)
-                taken += relay.entries
+                last = relay.entries - before
 
     def _windows(self, messages: MessagePassing) -> None:
         """Search windows of the order, from its better end."""
         tries = [self._begin(messages, backwards) for backwards in (False, True)]
         best, backwards = min(tries, key=lambda found: found[0].promise)
         best.best = float(self._cost - best.problem.bound)
-        self._close(best, backwards, STATE_LIMITS[1:])
+        self._close(best, STATE_LIMITS[1:], backwards=backwards)
 
     def _sweep(self, problem: Pairwise) -> MessagePassing:
         messages = MessagePassing(problem)
@@ -167,29 +171,31 @@ class _Search:
         problem = messages.reweighted(backwards)
         self._prove(problem.bound)
         for width in BEAMS:
-            self._beam(problem, backwards, width)
-        closing = Closing(problem, float(self._cost - problem.bound), lambda _: None)
-        self._close(closing, backwards, STATE_LIMITS[:1])
+            self._beam(problem, width, backwards=backwards)
+        closing = Closing(problem, float(self._cost - problem.bound))
+        self._close(closing, STATE_LIMITS[:1], backwards=backwards)
         return closing, backwards
 
-    def _beam(self, problem: Reweighted, backwards: bool, width: int) -> None:
+    def _beam(self, problem: Reweighted, width: int, *, backwards: bool) -> None:
         search = Search(0, len(problem.domains), self._cost - problem.bound - 1, beam=width)
         found = Frontier(problem).assignment(search)
         if found is not None:
-            self._improve(found, backwards)
+            self._improve(found, backwards=backwards)
 
-    def _close(self, closing: Closing, backwards: bool, states: Sequence[int]) -> None:
-        closing.report = lambda rise: self._prove(closing.problem.bound + int(rise))
-        closing.run(states, self._effort.search_entries)
+    def _close(self, closing: Closing, states: Sequence[int], *, backwards: bool) -> None:
+        def rise(bound: float) -> None:
+            self._prove(closing.problem.bound + int(bound))
+
+        closing.run(states, self._effort.search_entries, rise)
         if closing.assignment is not None:
-            self._improve(closing.assignment, backwards)
+            self._improve(closing.assignment, backwards=backwards)
 
     def _prove(self, bound: int) -> None:
         if bound > self._bound:
             self._bound = min(bound, self._cost)
             self._report(self._cost, self._bound)
 
-    def _improve(self, assignment: tuple[int, ...], backwards: bool) -> None:
+    def _improve(self, assignment: tuple[int, ...], *, backwards: bool) -> None:
         order = self._order[::-1] if backwards else self._order
         by_variable = [0] * len(order)
         for variable, value in zip(order, assignment, strict=True):

@@ -15,7 +15,7 @@ from . import elimination
 from .arithmetic import Arithmetic
 from .dominance import Dominance
 from .elimination import Factor, WidthError, eliminate
-from .gap import Effort, close_gap
+from .gap import Effort, close_gap, unheard
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
 """What one step's problem may take: some seconds."""
@@ -58,10 +58,6 @@ def _eliminated(domains: Sequence[int], factors: Sequence[Factor], arithmetic: A
 def _approached(domains: Sequence[int], factors: Sequence[Factor], error: WidthError) -> Optimum:
     """A good assignment and a bound. Any assignment costs less than what the search begins with."""
     most = sum(int(factor.table.max()) for factor in factors)
-    gap = close_gap(domains, factors, most + 1, _unheard, EFFORT)
+    gap = close_gap(domains, factors, most + 1, unheard, EFFORT)
     assert gap.assignment is not None, "a beam within the largest cost has an assignment"
     return Optimum(gap.cost, gap.bound, gap.assignment, None if gap.bound == gap.cost else error.entries)
-
-
-def _unheard(cost: int, bound: int) -> None:
-    """A report to nobody."""

@@ -57,8 +57,8 @@ def test_little_work_gives_a_bound_that_holds(entries):
     domains, factors = grid(6, 9, domain=6, seed=2)
     best = eliminate(domains, factors).optimum
     whole = MessagePassing(core(domains, factors).problem).reweighted()
-    part = Closing(whole, float(2 * best - whole.bound), lambda bound: None)
-    part.run(state_limits=(50, 100), entry_limit=entries)
+    part = Closing(whole, float(2 * best - whole.bound))
+    part.run(state_limits=(50, 100), entry_limit=entries, report=lambda bound: None)
     assert whole.bound <= whole.bound + part.bound <= best
     assert not part.closed
 
