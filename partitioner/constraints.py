@@ -146,8 +146,7 @@ class _Collected:
                 f"{constraint} has {len(constraint.choice)} entries; give one for each of the "
                 f"{len(self._factors)} steps {self._factors}, or one for all"
             )
-        subjects = self._subjects(constraint)
-        labels = [label for label in _labels(constraint) if label is not None and label != FREE]
+        subjects, labels = self._subjects(constraint), _labels(constraint)
         fitting = [s for s in subjects if all(label in s.extents for label in labels)]
         if not fitting or (len(fitting) < len(subjects) and not _PATTERN.search(constraint.name)):
             first = subjects[0]
@@ -168,7 +167,7 @@ class _Collected:
 
     def _subjects(self, constraint: Constraint) -> list[_Subject]:
         """The classes that a constraint is about: tensors for dimensions, operations for variables."""
-        labels = [label for label in _labels(constraint) if label is not None and label != FREE]
+        labels = _labels(constraint)
         if len({type(label) for label in labels}) > 1:
             raise PlanError(f"{constraint} names both dimensions and index variables; give either")
         kinds = ["tensor" if isinstance(label, int) else "operator" for label in labels[:1]]
@@ -193,8 +192,10 @@ class _Collected:
         return found
 
 
-def _labels(constraint: Constraint) -> Choice:
-    return constraint.choice if isinstance(constraint, Pin) else (constraint.label,)
+def _labels(constraint: Constraint) -> list[str | int]:
+    """The dimensions or index variables that a constraint names."""
+    named = constraint.choice if isinstance(constraint, Pin) else (constraint.label,)
+    return [label for label in named if label is not None and label != FREE]
 
 
 def _per_step(pin: Pin, factors: tuple[int, ...]) -> Choice:

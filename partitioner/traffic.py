@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.partitioned import Compute, MultiFetch, PartitionedGraph, Piece, Program, Reduce
+from .cover import elements
 from .machine import Machine
 
 Integers = npt.NDArray[np.int64]
@@ -91,10 +92,7 @@ def _moved(partitioned: PartitionedGraph) -> Iterator[tuple[int, int, int, int]]
             size = itemsize[program.buffers[target].tensor]
             for piece in pieces:
                 if piece.worker != program.worker:
-                    elements = 1
-                    for lower, upper in piece.region:
-                        elements *= upper - lower
-                    yield transfer, piece.worker, program.worker, elements * size
+                    yield transfer, piece.worker, program.worker, elements(piece.region) * size
 
 
 def _transfers(program: Program) -> Iterator[tuple[int, int, tuple[Piece, ...]]]:
