@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from ..dataflow.graph import Graph, Operation, Phase, Role
 from .plan import Plan
-from .recount import count
+from .recount import Contribution, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +54,25 @@ def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
     Raises PlanError for a plan of another graph.
     """
     plan.check_graph(graph)
-    moved: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    moved: dict[str, list[Contribution]] = defaultdict(list)
     for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
-        moved[entry.operation][entry.tensor] += entry.bytes
-    families = _families(graph)
+        moved[entry.operation].append(entry)
+    owners = _owners(graph)
+    families: dict[int, set[int]] = defaultdict(set)
+    for tensor, weight in owners.items():
+        families[weight].add(tensor)
     touching: dict[int, list[Operation]] = defaultdict(list)
     for operation in graph.operations:
-        for tensor in dict.fromkeys((*operation.inputs, *operation.outputs)):
-            if tensor in families:
-                touching[families[tensor]].append(operation)
+        touched = (*operation.inputs, *operation.outputs)
+        for weight in dict.fromkeys(owners[tensor] for tensor in touched if tensor in owners):
+            touching[weight].append(operation)
     found = []
     for weight, operations in touching.items():
-        own = {tensor for tensor, owner in families.items() if owner == weight}
-        uses = [o for o in operations if o.phase is Phase.FORWARD and not own.issuperset(o.outputs)]
-        if not uses:
-            continue
-        family = {graph.tensors[tensor].name for tensor in own}
-        bytes_by_side = [0, 0]
-        for name in dict.fromkeys(operation.name for operation in operations):
-            for touched, moving in moved[name].items():
-                bytes_by_side[touched not in family] += moving
-        data = [tensor for tensor in uses[0].inputs if tensor not in own]
-        found.append(_layer(graph, plan, weight, uses, data, bytes_by_side))
+        family = families[weight]
+        uses = [o for o in operations if o.phase is Phase.FORWARD and not family.issuperset(o.outputs)]
+        if uses:
+            entries = [entry for operation in operations for entry in moved[operation.name]]
+            found.append(_layer(graph, plan, weight, family, uses, entries))
     return tuple(found)
 
 
@@ -98,59 +95,59 @@ def folded(rows: Sequence[Layer]) -> tuple[Repeated, ...]:
     return tuple(found)
 
 
-def _families(graph: Graph) -> Mapping[int, int]:
+def _owners(graph: Graph) -> Mapping[int, int]:
     """For weights, their gradients and their state the weight: what an update reads and writes.
 
     For a weight's copy in another type too.
     """
-    families = {
+    owners = {
         tensor.index: tensor.index
         for tensor in graph.tensors
         if tensor.role is Role.PARAMETER and len(tensor.shape) > 1 and tensor.alias is None
     }
     for operation in graph.operations:
-        weights = [tensor for tensor in operation.inputs if families.get(tensor) == tensor]
+        weights = [tensor for tensor in operation.inputs if owners.get(tensor) == tensor]
         if operation.phase is Phase.UPDATE and len(weights) == 1:
             shape = graph.tensors[weights[0]].shape
             for tensor in (*operation.inputs, *operation.outputs):
                 if graph.tensors[tensor].shape == shape:
-                    families[tensor] = weights[0]
+                    owners[tensor] = weights[0]
         elif len(operation.inputs) == len(weights) == 1:
             before, after = (graph.tensors[index] for index in (*weights, operation.outputs[0]))
             if before.shape == after.shape and before.dtype != after.dtype:
-                families[after.index] = weights[0]
-    return families
+                owners[after.index] = weights[0]
+    return owners
 
 
 def _layer(
     graph: Graph,
     plan: Plan,
     weight: int,
+    family: Collection[int],
     uses: Sequence[Operation],
-    others: Sequence[int],
-    moved: Sequence[int],
+    moved: Sequence[Contribution],
 ) -> Layer:
-    """`uses` are the forward operations that read the weight; the first of them reads `others` too."""
+    """`family` is the weight, its gradients and its state; `uses` are the forward operations that read it."""
     tensor, first = graph.tensors[weight], uses[0]
-    data = max(
-        (graph.tensors[index] for index in others), key=lambda other: prod(other.shape), default=tensor
-    )
+    others = [graph.tensors[index] for index in first.inputs if index not in family]
+    data = max(others, key=lambda other: prod(other.shape), default=tensor)
     parts: dict[str, int] = {}
     for variable, factor in zip(plan.strategies[first.name], plan.factors, strict=True):
         if variable is not None:
             parts[variable] = parts.get(variable, 1) * factor
+    own = {graph.tensors[index].name for index in family}
     return Layer(
-        tensor.name,
-        tensor.shape,
-        plan.layouts[tensor.name].parts,
-        first.bound.description.name,
-        len(uses),
-        tuple(parts.items()),
-        plan.layouts[data.name].parts,
-        moved[0],
-        moved[1],
-        first.name,
-        data.name,
+        weight=tensor.name,
+        shape=tensor.shape,
+        weight_parts=plan.layouts[tensor.name].parts,
+        operator=first.bound.description.name,
+        uses=len(uses),
+        variables=tuple(parts.items()),
+        data_parts=plan.layouts[data.name].parts,
+        weight_bytes=sum(entry.bytes for entry in moved if entry.tensor in own),
+        activation_bytes=sum(entry.bytes for entry in moved if entry.tensor not in own),
+        operation=first.name,
+        data=data.name,
     )
 
 
