@@ -106,17 +106,15 @@ class Explainer:
         self._graph = graph
         self._plan = plan
         self._tables = Tables(plan.factors)
-        self._operations = _members(network.operation_class)
-        self._tensors = _members(network.tensor_class)
-        self._links_of_operator: dict[int, list[Link]] = defaultdict(list)
-        self._links_of_tensor: dict[int, list[Link]] = defaultdict(list)
-        for link in network.links:
-            self._links_of_operator[link.operator].append(link)
-            self._links_of_tensor[link.tensor].append(link)
+        self._classes: dict[What, Sequence[int]] = {
+            "operator": network.operation_class,
+            "tensor": network.tensor_class,
+        }
+        self._members = {what: _members(classes) for what, classes in self._classes.items()}
+        self._links = {what: _by_class(network.links, what) for what in self._classes}
         self._operator_choices: dict[tuple[Bound, Strategies], tuple[OperatorChoices, bool]] = {}
         self._tensor_choices: dict[tuple[Shape, Dimensions], tuple[TensorChoices, bool]] = {}
-        self._of_operators: dict[int, Counts] = {}
-        self._of_tensors: dict[int, Counts] = {}
+        self._totals: dict[tuple[What, int], Counts] = {}
         self._moved: dict[What, dict[str, list[Contribution]]] = {
             "operator": defaultdict(list),
             "tensor": defaultdict(list),
@@ -127,72 +125,33 @@ class Explainer:
 
     def operator(self, index: int) -> Explanation:
         """Explain the operation with this index."""
-        operation = self._graph.operations[index]
-        number = self._network.operation_class[index]
-        operator, complete = self._operator(number)
-        held, following = np.zeros((2, len(operator.sequences)), np.int64)
-        for neighbour, links in _by(self._links_of_operator[number], "tensor"):
-            mine = self._sum(links, operator, self._tensor(neighbour)[0])
-            elsewhere = self._tensor_bytes(neighbour) - mine[0]
-            held += mine[:, 0]
-            following += (mine + elsewhere).min(axis=1) - elsewhere[0]
-        return self._explanation(
-            "operator",
-            operation.name,
-            tuple(operation.bound.extents.items()),
-            [self._graph.operations[member].name for member in self._operations[number]],
-            operator.sequences,
-            held,
-            following,
-            complete,
-        )
+        extents = self._graph.operations[index].bound.extents
+        return self._explanation("operator", index, tuple(extents.items()))
 
     def tensor(self, index: int) -> Explanation:
         """Explain the tensor with this index."""
-        tensor = self._graph.tensors[index]
-        number = self._network.tensor_class[index]
-        choices, complete = self._tensor(number)
-        held, following = np.zeros((2, len(choices.sequences)), np.int64)
-        for neighbour, links in _by(self._links_of_tensor[number], "operator"):
-            mine = self._sum(links, self._operator(neighbour)[0], choices)
-            elsewhere = self._operator_bytes(neighbour) - mine[:, 0]
-            held += mine[0]
-            following += (mine + elsewhere[:, None]).min(axis=0) - elsewhere[0]
-        return self._explanation(
-            "tensor",
-            tensor.name,
-            tuple((str(axis), extent) for axis, extent in enumerate(tensor.shape)),
-            [self._graph.tensors[member].name for member in self._tensors[number]],
-            choices.sequences,
-            held,
-            following,
-            complete,
-        )
+        shape = self._graph.tensors[index].shape
+        return self._explanation("tensor", index, tuple((str(axis), n) for axis, n in enumerate(shape)))
 
-    def _explanation(
-        self,
-        what: What,
-        name: str,
-        shape: tuple[tuple[str, int], ...],
-        together: Sequence[str],
-        sequences: Sequence[Choice],
-        held: Counts,
-        following: Counts,
-        complete: bool,
-    ) -> Explanation:
+    def _explanation(self, what: What, index: int, shape: tuple[tuple[str, int], ...]) -> Explanation:
+        number = self._classes[what][index]
+        choices, complete = self._operator(number) if what == "operator" else self._tensor(number)
+        held, following = self._priced(what, number, len(choices.sequences))
+        names = self._graph.operations if what == "operator" else self._graph.tensors
+        together = tuple(names[member].name for member in self._members[what][number])
         moved = tuple(entry for member in together for entry in self._moved[what][member])
         base = self._plan.cost_bytes - int(held[0])
         priced = [
-            Alternative(sequence, base + int(alone), base + int(together_bytes))
-            for sequence, alone, together_bytes in zip(sequences, held, following, strict=True)
+            Alternative(sequence, base + int(alone), base + int(both))
+            for sequence, alone, both in zip(choices.sequences, held, following, strict=True)
         ]
         order = sorted(range(len(priced)), key=lambda i: (priced[i].following_bytes, priced[i].held_bytes, i))
         return Explanation(
             what=what,
-            name=name,
+            name=names[index].name,
             shape=shape,
-            choice=sequences[0],
-            decided_together=tuple(together),
+            choice=choices.sequences[0],
+            decided_together=together,
             moved=moved,
             bytes=sum(entry.bytes for entry in moved),
             plan_bytes=self._plan.cost_bytes,
@@ -200,30 +159,36 @@ class Explainer:
             complete=complete,
         )
 
-    def _operator_bytes(self, number: int) -> Counts:
-        """What an operator moves by its choice, all tensors held."""
-        if number not in self._of_operators:
-            choices = self._operator(number)[0]
-            total = np.zeros(len(choices.sequences), np.int64)
-            for link in self._links_of_operator[number]:
-                total += self._bytes(link, choices, self._tensor(link.tensor)[0])[:, 0]
-            self._of_operators[number] = total
-        return self._of_operators[number]
+    def _priced(self, what: What, number: int, choices: int) -> tuple[Counts, Counts]:
+        """What each choice of a class moves: all else held, and the neighbours choosing again."""
+        other: What = "tensor" if what == "operator" else "operator"
+        held, following = np.zeros((2, choices), np.int64)
+        for neighbour, links in _by_class(self._links[what][number], other).items():
+            mine = np.sum([self._table(link, what) for link in links], axis=0)
+            elsewhere = self._total(other, neighbour) - mine[0]
+            held += mine[:, 0]
+            following += (mine + elsewhere).min(axis=1) - elsewhere[0]
+        return held, following
 
-    def _tensor_bytes(self, number: int) -> Counts:
-        """What moves for a tensor by its choice, all operators held."""
-        if number not in self._of_tensors:
-            choices = self._tensor(number)[0]
-            total = np.zeros(len(choices.sequences), np.int64)
-            for link in self._links_of_tensor[number]:
-                total += self._bytes(link, self._operator(link.operator)[0], choices)[0]
-            self._of_tensors[number] = total
-        return self._of_tensors[number]
+    def _total(self, what: What, number: int) -> Counts:
+        """What moves for a class by its choice, all neighbours held."""
+        key = (what, number)
+        if key not in self._totals:
+            self._totals[key] = np.sum(
+                [self._table(link, what)[:, 0] for link in self._links[what][number]], axis=0
+            )
+        return self._totals[key]
+
+    def _table(self, link: Link, what: What) -> Counts:
+        """Bytes by the choices of one side of a link, then of the other, the plan's choices first."""
+        operator, tensor = self._operator(link.operator)[0], self._tensor(link.tensor)[0]
+        table = self._tables.bytes(operator, tensor, link.source, link.weight)
+        return table if what == "operator" else table.T
 
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
         """All choices of an operator, the chosen one first; whether they are all there are."""
         bound, factors = self._network.operators[number], self._plan.factors
-        chosen = self._plan.strategies[self._graph.operations[self._operations[number][0]].name]
+        chosen = self._plan.strategies[self._graph.operations[self._members["operator"][number][0]].name]
         key = (bound, chosen)
         if key not in self._operator_choices:
             sequences, complete = candidates(splittable(bound), factors, chosen, ALTERNATIVE_LIMIT)
@@ -233,21 +198,12 @@ class Explainer:
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
         """All choices of a tensor, the chosen one first; whether they are all there are."""
         shape, factors = self._network.shapes[number], self._plan.factors
-        chosen = self._plan.layouts[self._graph.tensors[self._tensors[number][0]].name].dimensions
+        chosen = self._plan.layouts[self._graph.tensors[self._members["tensor"][number][0]].name].dimensions
         key = (shape, chosen)
         if key not in self._tensor_choices:
             sequences, complete = candidates(dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT)
             self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
         return self._tensor_choices[key]
-
-    def _sum(self, links: Sequence[Link], operator: OperatorChoices, tensor: TensorChoices) -> Counts:
-        total = np.zeros((len(operator.sequences), len(tensor.sequences)), np.int64)
-        for link in links:
-            total += self._bytes(link, operator, tensor)
-        return total
-
-    def _bytes(self, link: Link, operator: OperatorChoices, tensor: TensorChoices) -> Counts:
-        return self._tables.bytes(operator, tensor, link.source, link.weight)
 
 
 def _members(classes: Sequence[int]) -> dict[int, list[int]]:
@@ -258,9 +214,9 @@ def _members(classes: Sequence[int]) -> dict[int, list[int]]:
     return found
 
 
-def _by(links: Sequence[Link], side: What) -> Iterable[tuple[int, list[Link]]]:
+def _by_class(links: Iterable[Link], side: What) -> dict[int, list[Link]]:
     """Links by the class on one side, in order of appearance."""
     found: dict[int, list[Link]] = defaultdict(list)
     for link in links:
         found[link.operator if side == "operator" else link.tensor].append(link)
-    return found.items()
+    return found
