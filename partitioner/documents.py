@@ -24,19 +24,30 @@ def read_document(path: Path, what: str, error: type[TofuError] = PlanError) -> 
     Raises `error` naming `what` and the file.
     """
     yaml = path.suffix in (".yaml", ".yml")
-    limit = YAML_LIMIT_BYTES if yaml else JSON_LIMIT_BYTES
+    limit, advice = (YAML_LIMIT_BYTES, "; JSON may be larger") if yaml else (JSON_LIMIT_BYTES, "")
+    data = read_bounded(path, what, error, limit, advice)
+    try:
+        return parse_yaml(data) if yaml else parse_json(data)
+    except PlanError as failure:
+        raise error(f"the {what} {str(path)!r} cannot be used: {failure}") from failure
+
+
+def read_bounded(
+    path: Path,
+    what: str,
+    error: type[TofuError] = PlanError,
+    limit: int = JSON_LIMIT_BYTES,
+    advice: str = "",
+) -> bytes:
+    """A file's contents, at most `limit` bytes. Raises `error` naming `what` and the file."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except OSError as failure:
         raise error(f"cannot read the {what} {str(path)!r}: {failure.strerror}") from failure
     if len(data) > limit:
-        also = "; JSON may be larger" if yaml else ""
-        raise error(f"the {what} {str(path)!r} is larger than {limit} bytes{also}")
-    try:
-        return parse_yaml(data) if yaml else parse_json(data)
-    except PlanError as failure:
-        raise error(f"the {what} {str(path)!r} cannot be used: {failure}") from failure
+        raise error(f"the {what} {str(path)!r} is larger than {limit} bytes{advice}")
+    return data
 
 
 def parse_json(data: bytes) -> object:

@@ -46,7 +46,7 @@ METHODS: Mapping[str, Method] = {
 OBJECTIVES = ("bytes", "time")
 
 MANUAL = "manual"
-"""The method that scores a user's layouts; it is in `METHODS` no more than they are known."""
+"""The method that scores a user's layouts; the others in `METHODS` need none."""
 
 CONSTRAINABLE = frozenset({"recursive", "refine", "exact", "all-row", "icml18", "data-parallel", MANUAL})
 """Methods that find plans within constraints."""
@@ -83,8 +83,8 @@ def partition(
             f"a graph is partitioned, not a {type(graph).__name__}; a model's is model.training_graph(), "
             "a symbol's training_graph(symbol, shapes) of tofu.dataflow.training"
         )
-    own = None if isinstance(method, str) else method
-    method = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
+    own = method if callable(method) else None
+    method = str(method) if own is None else getattr(own, "__name__", type(own).__name__)
     _check_workers(workers)
     _check_search(method, own, constraints, layouts, machine, objective)
     validate(graph)
@@ -125,7 +125,7 @@ def _check_search(
 ) -> None:
     """Raise PlanError where what is asked of the search does not go together."""
     if own is None and method not in METHODS and method != MANUAL:
-        raise PlanError(f"there is no search method {method!r}{suggestion(str(method), (*METHODS, MANUAL))}")
+        raise PlanError(f"there is no search method {method!r}{suggestion(method, (*METHODS, MANUAL))}")
     if objective not in OBJECTIVES:
         raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
     if machine is not None and objective != "time":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import PlanError
-from .documents import JSON_LIMIT_BYTES, parse_json
+from .documents import parse_json, read_bounded
 from .plan import WORKER_LIMIT, Plan
 from .solution import ENTRIES_COUNTED, UnprovenStep
 from .source import Source
@@ -24,7 +24,6 @@ from .tables import Strategies
 
 FORMAT = "tofu plan"
 VERSION = 1
-SIZE_LIMIT_BYTES = JSON_LIMIT_BYTES
 EXTENT_LIMIT = 1 << 48
 
 KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", list: "a list", dict: "an object"}
@@ -52,13 +51,7 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 def read_plan(path: Path) -> Plan:
     """Read and check a file. Raises PlanError naming the file, the place in it, and what is wrong."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(SIZE_LIMIT_BYTES + 1)
-    except OSError as error:
-        raise PlanError(f"cannot read the plan file {str(path)!r}: {error.strerror}") from error
-    if len(data) > SIZE_LIMIT_BYTES:
-        raise PlanError(f"the plan file {str(path)!r} is larger than {SIZE_LIMIT_BYTES} bytes")
+    data = read_bounded(path, "plan file")
     try:
         return decode_plan(data)
     except PlanError as error:

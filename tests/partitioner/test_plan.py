@@ -11,8 +11,9 @@ import pytest
 
 from tofu.errors import PlanError
 from tofu.partitioner import partition
+from tofu.partitioner.documents import JSON_LIMIT_BYTES
 from tofu.partitioner.plan import Plan, contributors
-from tofu.partitioner.plan_file import SIZE_LIMIT_BYTES, decode_plan, encode_plan
+from tofu.partitioner.plan_file import decode_plan, encode_plan
 from tofu.partitioner.source import Source
 from tofu.partitioner.splits import SplitLayout
 
@@ -83,7 +84,7 @@ def test_unreadable_files_name_themselves(tmp_path):
         Plan.load(tmp_path / "absent.json")
     large = tmp_path / "large.json"
     with large.open("wb") as file:
-        file.truncate(SIZE_LIMIT_BYTES + 1)
+        file.truncate(JSON_LIMIT_BYTES + 1)
     with pytest.raises(PlanError, match="is larger than"):
         Plan.load(large)
     text = tmp_path / "text.json"

@@ -285,6 +285,8 @@ def test_impossible_worker_counts(graph, workers):
 
 
 def test_an_unknown_method_lists_those_there_are(graph):
+    with pytest.raises(PlanError, match="no search method 'None'"):
+        partition(graph, 2, method=None)
     with pytest.raises(PlanError, match=r"no search method 'magic'; there are: .*recursive"):
         partition(graph, 2, method="magic")
 
