@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from ..dataflow.naming import suggestion
 from ..errors import DataError
 from ..operators.kernel import Array
 
@@ -56,19 +56,18 @@ class Tally:
 def _classes(label: Array, output: Array) -> npt.NDArray[np.int64]:
     """Labels as class numbers, one per row of the output `[rows, classes]`."""
     rows, classes = output.shape[0], math.prod(output.shape[1:])
-    chosen = label.reshape(-1).astype(np.int64)
-    if output.ndim != 2 or len(chosen) != rows:
+    if output.ndim != 2 or label.size != rows:
         raise DataError(
             "a metric of classes needs outputs [rows, classes] and a label for each row, but the output has "
             f"shape {output.shape} and the label {label.shape}"
         )
-    if len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < classes:
-        raise DataError(f"labels run from {chosen.min()} to {chosen.max()}, but there are {classes} classes")
-    return chosen
+    if rows and not 0 <= label.min() <= label.max() < classes:
+        raise DataError(f"labels run from {label.min()} to {label.max()}, but there are {classes} classes")
+    return label.reshape(-1).astype(np.int64)
 
 
 def _correct(label: Array, output: Array) -> Values:
-    correct: Values = (output.argmax(axis=1) == _classes(label, output)).astype(np.float64)
+    correct: Values = (_classes(label, output) == output.argmax(axis=1)).astype(np.float64)
     return correct
 
 
@@ -79,6 +78,11 @@ def _surprise(label: Array, output: Array) -> Values:
 
 
 def _squared(label: Array, output: Array) -> Values:
+    if label.size != output.size:
+        raise DataError(
+            f"the metric 'mse' needs a label for each number of the output, but the output has shape "
+            f"{output.shape} and the label {label.shape}"
+        )
     difference = output.astype(np.float64).reshape(len(output), -1)
     difference -= label.astype(np.float64).reshape(len(output), -1)
     squared: Values = (difference**2).mean(axis=1)
@@ -100,7 +104,5 @@ def get_metric(metric: Metric | str) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if metric not in METRICS:
-        near = difflib.get_close_matches(metric, METRICS, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise DataError(f"there is no metric '{metric}'{hint} Known: {', '.join(METRICS)}")
+        raise DataError(f"there is no metric '{metric}'{suggestion(metric, METRICS)}")
     return METRICS[metric]

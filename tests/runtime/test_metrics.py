@@ -54,5 +54,25 @@ def test_bad_labels_and_names_are_refused() -> None:
         Tally(get_metric("accuracy")).add([(np.array([0, 1, 2, 3]), OUTPUT)])
     with pytest.raises(DataError, match=r"shape \(4, 3\) and the label \(3,\)"):
         Tally(get_metric("accuracy")).add([(LABEL[:3], OUTPUT)])
-    with pytest.raises(DataError, match=r"no metric 'acuracy'; did you mean 'accuracy'"):
+    with pytest.raises(DataError, match=r"labels run from nan to nan, but there are 3 classes"):
+        Tally(get_metric("accuracy")).add([(np.full(4, np.nan), OUTPUT)])
+    with pytest.raises(DataError, match=r"no metric 'acuracy'; did you mean 'accuracy'\?$"):
         get_metric("acuracy")
+    with pytest.raises(
+        DataError, match=r"no metric 'auc'; there are: accuracy, cross-entropy, perplexity, mse$"
+    ):
+        get_metric("auc")
+
+
+@pytest.mark.parametrize("name", ["accuracy", "cross-entropy"])
+def test_a_metric_of_classes_needs_classes(name: str) -> None:
+    with pytest.raises(
+        DataError, match=r"needs outputs \[rows, classes\].*shape \(4,\) and the label \(4,\)"
+    ):
+        Tally(get_metric(name)).add([(LABEL, OUTPUT[:, 0])])
+
+
+@pytest.mark.parametrize("label", [LABEL, np.zeros((4, 2)), np.zeros((4, 1))])
+def test_differences_need_a_label_for_each_number(label: np.ndarray) -> None:
+    with pytest.raises(DataError, match=r"output has shape \(4, 3\) and the label \(4"):
+        Tally(get_metric("mse")).add([(label, OUTPUT)])
