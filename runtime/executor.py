@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from types import TracebackType
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Tensor
+from ..dataflow.naming import suggestion
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
@@ -165,9 +165,8 @@ class Executor:
     def _find(self, name: str) -> Tensor:
         tensor = self._tensors.get(name)
         if tensor is None:
-            near = difflib.get_close_matches(name, self._tensors, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise DataError(f"graph '{self.partitioned.graph.name}' has no tensor '{name}'{hint}")
+            near = suggestion(name, self._tensors)
+            raise DataError(f"graph '{self.partitioned.graph.name}' has no tensor '{name}'{near}")
         root = tensor
         while root.alias is not None:
             root = self.partitioned.graph.tensors[root.alias]
