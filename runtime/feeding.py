@@ -26,17 +26,16 @@ def outputs(executor: Executor) -> list[Array]:
     return [executor.read(graph.tensors[index].name) for index in graph.outputs]
 
 
-def valid_rows(output: Array, batch: Batch) -> Array:
-    """The rows of an output that belong to the batch's valid samples.
+def valid_rows(array: Array, size: int, valid: int) -> Array:
+    """The rows of an output or label that belong to the first `valid` of a batch's `size` samples.
 
     A sample may have several rows, one after the other. DataError where rows do not divide by samples.
     """
-    rows = len(output) if output.ndim else 0
-    if rows % batch.size:
+    if not array.ndim or len(array) % size:
         raise DataError(
-            f"an output of shape {output.shape} has no equal number of rows for each of {batch.size} samples"
+            f"an array of shape {array.shape} has no equal number of rows for each of {size} samples"
         )
-    return output[: rows // batch.size * batch.valid]
+    return array[: len(array) // size * valid]
 
 
 def tally(executor: Executor, batch: Batch, tallies: Sequence[Tally]) -> dict[str, float]:
@@ -52,7 +51,7 @@ def tally(executor: Executor, batch: Batch, tallies: Sequence[Tally]) -> dict[st
     if not labels:
         raise DataError(f"metric '{tallies[0].metric.name}' needs labels, but the data has none")
     pairs = [
-        (label[: batch.valid], valid_rows(output, batch))
+        (valid_rows(label, batch.size, batch.valid), valid_rows(output, batch.size, batch.valid))
         for label, output in zip(labels, outputs(executor), strict=False)
     ]
     return {t.metric.name: t.add(pairs) for t in tallies}

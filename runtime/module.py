@@ -282,7 +282,7 @@ class Module:
         for batch in data.epoch():
             feed(executor, batch)
             executor.run()
-            parts.append(valid_rows(outputs(executor)[0], batch))
+            parts.append(valid_rows(outputs(executor)[0], batch.size, batch.valid))
         return np.concatenate(parts)
 
     def evaluator(self, shapes: Mapping[str, Shape], gradients: Sequence[str] | None = None) -> Executor:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...dataflow.symbol import Symbol
+from ...runtime.feeding import valid_rows
 from .. import metric as mx_metric
 from ..callback import BatchEndParam
 from ..initializer import Uniform
@@ -226,9 +227,8 @@ class BaseModule(ABC):
 
 def _without(output: NDArray, batch: DataBatch) -> NDArray:
     """An output without the rows of samples that fill the batch."""
-    array = output.numpy_array
     size = len(batch.data[0])
-    return NDArray(array[: len(array) // size * (size - (batch.pad or 0))].copy())
+    return NDArray(valid_rows(output.numpy_array, size, size - (batch.pad or 0)).copy())
 
 
 def _call(callbacks: Callbacks, *arguments: Any) -> None:

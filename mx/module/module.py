@@ -273,11 +273,11 @@ class Module(BaseModule):
         names = self._label_names or [f"label{index}" for index in range(len(arrays))]
         eval_metric.update_dict(
             {
-                name: NDArray(array[: len(array) // batch.size * batch.valid])
+                name: NDArray(valid_rows(array, batch.size, batch.valid))
                 for name, array in zip(names, arrays, strict=False)
             },
             {
-                name: NDArray(valid_rows(output, batch))
+                name: NDArray(valid_rows(output, batch.size, batch.valid))
                 for name, output in zip(self.output_names, iteration.outputs(), strict=True)
             },
         )

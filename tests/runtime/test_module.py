@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tofu
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
@@ -90,6 +91,15 @@ def test_rows_that_fill_the_last_batch_do_not_count() -> None:
     with module(2) as model:
         assert model.score(ArrayIterator(data, label, 16)) == model.score(ArrayIterator(data, label, 10))
         assert len(model.predict(ArrayIterator(data, label, 16))) == 20
+
+
+def test_an_output_without_rows_cannot_be_predicted() -> None:
+    total = tofu.parse("def total(data): return lambda: Sum(lambda i, j: data[i, j])")
+    with (
+        Module(sym.apply(total, sym.Variable("data"), name="total"), lower=lowered) as model,
+        pytest.raises(DataError, match=r"shape \(\) has no equal number of rows for each of 16 samples"),
+    ):
+        model.predict(ArrayIterator(samples(32)[0], batch_size=16))
 
 
 def test_start_values_can_be_given_and_survive_rebinding() -> None:
