@@ -52,15 +52,17 @@ class CheckpointFolder:
     def exclusive(self, create: bool) -> Iterator[None]:
         """Keep other runs out of the folder, which is made if it may be.
 
-        Raises DataError where another run writes there, or there is no such folder.
+        Raises DataError where another run writes there, or there is no such folder and none can be made.
         """
         import fcntl
 
-        if create:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        elif not self.folder.is_dir():
+        if not create and not self.folder.is_dir():
             raise DataError(f"there is no checkpoint in {self.folder}: there is no such folder")
-        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.folder, os.O_RDONLY)
+        except OSError as error:
+            raise DataError(f"no checkpoints can be kept in {self.folder}: {error.strerror}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -233,6 +233,14 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("folder", ["file", "file/run"])
+def test_what_is_no_folder_is_refused(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(DataError, match=rf"no checkpoints can be kept in .*{folder}: "):
+        CheckpointFolder(tmp_path / folder).exclusive(create=True).__enter__()
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_strange_names_are_left_alone(tmp_path: Path) -> None:
     for name in ("checkpoint-x.safetensors", "notes.txt", f"checkpoint-000009.safetensors{TEMPORARY}"):
         (tmp_path / name).write_text("mine")
