@@ -81,8 +81,11 @@ def engine_on(
     """The engine for workers on these devices: NumPy on the processor, CuPy on GPUs.
 
     `threads` are those of the processor. GPUs run an iteration as one graph unless `eager`; with `tf32` they
-    may round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds.
+    may round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds, and for
+    fewer threads than one.
     """
+    if threads is not None and threads < 1:
+        raise ExecutionError(f"threads is {threads}; workers need one or more to run on")
     kinds = {device.device_type for device in devices}
     match sorted(kinds):
         case [] | ["cpu"]:

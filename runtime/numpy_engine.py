@@ -49,7 +49,7 @@ class NumpyEngine:
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._partitioned = partitioned
         self._watchdog_seconds = watchdog_seconds
-        self.threads = min(partitioned.workers, threads or processors)
+        self.threads = min(partitioned.workers, processors if threads is None else threads)
         self.iterations = 0
         self.buffers = allocate(partitioned, memory)
         self._prepared = [prepare(partitioned, self.buffers, worker) for worker in range(partitioned.workers)]

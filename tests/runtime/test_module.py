@@ -122,6 +122,9 @@ def test_mistakes_are_named() -> None:
         module(parameters={"fc9_weight": data})
     with pytest.raises(ExecutionError, match=r"names no device"):
         Module(network(), [], lower=lowered)
+    for threads in (0, -1):
+        with pytest.raises(ExecutionError, match=rf"threads is {threads}; workers need one or more"):
+            module(threads=threads)
     with module(2) as model:
         with pytest.raises(DataError, match=r"no metric 'acc'"):
             model.fit(ArrayIterator(data, label, 16), metric="acc")
