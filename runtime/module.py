@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
+from typing import SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +29,13 @@ from .engine import engine_on
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
 from .initializer import WeightRule, Xavier
-from .interrupts import Interrupts
 from .keeper import Keeper, run_settings
-from .learning_rate import Constant, LearningRate, fed_rate
+from .learning_rate import Constant, LearningRate
 from .memory_limit import MemoryLimit
 from .metrics import Metric, Tally, get_metric
 from .parameters import Parameters, optimizer_state
 from .progress import Epoch, Progress, Standing
+from .training_run import TrainingRun
 from .training_step import Stepped, micro_shapes, train_step
 
 __all__ = ["Epoch", "Module", "Progress"]
@@ -182,52 +180,31 @@ class Module:
         and epochs trained before count and are reported too. Raises ExecutionError naming worker, operation
         and iteration where a worker fails, DataError for checkpoints that cannot be written or do not fit.
         """
-        rate = Constant(learning_rate) if isinstance(learning_rate, int | float) else learning_rate
-        metrics = _metrics(metric)
-        settings = get_optimizer(optimizer)
-        executor = self.bind(train_data.shapes, settings, accumulate=accumulate)
-        standing = Standing([Tally(m) for m in metrics], self._rate_step)
         if resume and checkpoint is None:
             raise DataError("resume needs the folder of the checkpoints; name it as checkpoint")
-        with ExitStack() as stack:
-            keeper: Keeper | None = None
-            if checkpoint is not None:
-                folder = CheckpointFolder(Path(checkpoint))
-                stack.enter_context(folder.exclusive(create=not resume))
-                run = run_settings(train_data, settings, [m.name for m in metrics])
-                keeper = Keeper(folder, executor, run)
-                self._begin(keeper, standing, resume)
-            interrupts = stack.enter_context(Interrupts(deferred=keeper is not None))
-            while standing.epoch < num_epoch:
-                started = time.perf_counter() - standing.seconds
-                for batch in islice(train_data.epoch(standing.epoch), standing.batch, None):
-                    begun = time.perf_counter()
-                    now = rate(self._rate_step)
-                    fed = fed_rate(settings, now, self._rate_step)
-                    done = self.step(executor, batch, fed, standing.tallies)
-                    standing.batch, standing.rate_step = standing.batch + 1, self._rate_step
-                    if on_step is not None:
-                        ended = time.perf_counter()
-                        epoch, step = standing.epoch, standing.epoch * len(train_data) + standing.batch
-                        total, taken = num_epoch * len(train_data), ended - begun
-                        on_step(
-                            Progress(
-                                epoch, step, total, done.metrics, now, batch.valid, taken, done.fetched_bytes
-                            )
-                        )
-                    if keeper is not None and interrupts.requested:
-                        standing.seconds = time.perf_counter() - started
-                        keeper.save(standing)
-                        raise KeyboardInterrupt
-                evaluation = {} if eval_data is None else self.score(eval_data, metrics)
-                standing.seconds = time.perf_counter() - started
-                finished = standing.finish(evaluation)
-                if keeper is not None:
-                    keeper.save(standing)
-                if on_epoch is not None:
-                    on_epoch(finished)
-                interrupts.check()
-        return standing.history
+        rate = Constant(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
+        metrics, settings = _metrics(metric), get_optimizer(optimizer)
+        run = TrainingRun(
+            module=self,
+            executor=self.bind(train_data.shapes, settings, accumulate=accumulate),
+            data=train_data,
+            held_out=eval_data,
+            epochs=num_epoch,
+            optimizer=settings,
+            learning_rate=rate,
+            metrics=metrics,
+            on_step=on_step,
+            on_epoch=on_epoch,
+            standing=Standing([Tally(m) for m in metrics], self._rate_step),
+        )
+        if checkpoint is None:
+            return run.train()
+        folder = CheckpointFolder(Path(checkpoint))
+        with folder.exclusive(create=not resume):
+            kept = run_settings(train_data, settings, [m.name for m in metrics])
+            keeper = Keeper(folder, run.executor, kept)
+            self._begin(keeper, run.standing, resume)
+            return run.train(keeper)
 
     def _executor(self, graph: Graph) -> Executor:
         partitioned = self._lower(graph, self.workers)

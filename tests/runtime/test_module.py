@@ -86,6 +86,15 @@ def test_two_runs_are_bit_identical() -> None:
     assert all(values[name].tobytes() == again[name].tobytes() for name in values)
 
 
+def test_a_rate_may_be_any_number() -> None:
+    data, label = samples(16)
+    seen: list[Progress] = []
+    with module(1) as model:
+        for rate in (1, 0.25, np.float32(0.25)):
+            model.fit(ArrayIterator(data, label, 16), learning_rate=rate, on_step=seen.append)
+    assert [step.learning_rate for step in seen] == [1, 0.25, 0.25]
+
+
 def test_rows_that_fill_the_last_batch_do_not_count() -> None:
     data, label = samples(20)
     with module(2) as model:

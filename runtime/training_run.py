@@ -1,0 +1,90 @@
+"""A run of training: epochs of steps, reported as they end, and kept in checkpoints where that is wanted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ..dataflow.optimizer import Optimizer
+from .data import ArrayIterator, Batch
+from .executor import Executor
+from .interrupts import Interrupts
+from .keeper import Keeper
+from .learning_rate import LearningRate, fed_rate
+from .metrics import Metric
+from .progress import Epoch, Progress, Standing
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """What a call of `Module.fit` was asked for, and the standing from which it goes on.
+
+    `executor` is what `module.bind` gave for `data` and `optimizer`.
+    """
+
+    module: Module
+    executor: Executor
+    data: ArrayIterator
+    held_out: ArrayIterator | None
+    epochs: int
+    optimizer: Optimizer
+    learning_rate: LearningRate
+    metrics: Sequence[Metric]
+    on_step: Callable[[Progress], None] | None
+    on_epoch: Callable[[Epoch], None] | None
+    standing: Standing
+
+    def train(self, keeper: Keeper | None = None) -> list[Epoch]:
+        """Train the epochs that are left; returns them and those before.
+
+        With a keeper the run is saved after every epoch, and when it is interrupted from the keyboard.
+        """
+        with Interrupts(deferred=keeper is not None) as interrupts:
+            while self.standing.epoch < self.epochs:
+                self._train_epoch(keeper, interrupts)
+                interrupts.check()
+        return self.standing.history
+
+    def _train_epoch(self, keeper: Keeper | None, interrupts: Interrupts) -> None:
+        standing = self.standing
+        started = time.perf_counter() - standing.seconds
+        for batch in islice(self.data.epoch(standing.epoch), standing.batch, None):
+            self._step(batch)
+            if keeper is not None and interrupts.requested:
+                standing.seconds = time.perf_counter() - started
+                keeper.save(standing)
+                raise KeyboardInterrupt
+        evaluation = {} if self.held_out is None else self.module.score(self.held_out, self.metrics)
+        standing.seconds = time.perf_counter() - started
+        finished = standing.finish(evaluation)
+        if keeper is not None:
+            keeper.save(standing)
+        if self.on_epoch is not None:
+            self.on_epoch(finished)
+
+    def _step(self, batch: Batch) -> None:
+        standing, begun = self.standing, time.perf_counter()
+        rate = self.learning_rate(standing.rate_step)
+        fed = fed_rate(self.optimizer, rate, standing.rate_step)
+        done = self.module.step(self.executor, batch, fed, standing.tallies)
+        standing.batch += 1
+        standing.rate_step += 1
+        if self.on_step is not None:
+            self.on_step(
+                Progress(
+                    epoch=standing.epoch,
+                    step=standing.epoch * len(self.data) + standing.batch,
+                    steps=self.epochs * len(self.data),
+                    metrics=done.metrics,
+                    learning_rate=rate,
+                    samples=batch.valid,
+                    seconds=time.perf_counter() - begun,
+                    fetched_bytes=done.fetched_bytes,
+                )
+            )
