@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analyzer.region import Shape
-from ..dataflow.graph import Graph, Role
+from ..dataflow.graph import Role
 from ..dataflow.naming import suggestion
-from ..dataflow.partitioned import PartitionedGraph
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
@@ -20,10 +19,8 @@ from ..operators.kernel import Array
 from .arguments import Arrays, Floats, GradientRequest, assign, named, requests_of
 from .context import Context, devices_of
 from .engine import engine_on
-from .executor import Executor
+from .executor import Executor, Lower
 from .initializer import Uniform, initial_value
-
-Lower = Callable[[Graph, int], PartitionedGraph]
 
 
 def simple_bind(

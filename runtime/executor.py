@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.element_types import host_type
-from ..dataflow.graph import Tensor
+from ..dataflow.graph import Graph, Tensor
 from ..dataflow.naming import suggestion
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
@@ -20,6 +21,9 @@ from .nan_watch import first_nan
 from .timing import StepSeconds
 
 WATCHDOG_SECONDS = 600.0
+
+Lower = Callable[[Graph, int], PartitionedGraph]
+"""Partitions a graph over so many workers."""
 
 
 class Executor:

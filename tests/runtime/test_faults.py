@@ -18,8 +18,7 @@ from tofu.dataflow.naming import NameScope
 from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import ExecutionError
 from tofu.partitioner import lower, partition
-from tofu.runtime import module as runtime_module
-from tofu.runtime import numpy_engine
+from tofu.runtime import binding, numpy_engine
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
@@ -125,7 +124,7 @@ def check(fault: Fault, folder: Path, expected: dict[str, Any], patch: pytest.Mo
     """Training with the fault stops with an error that names its place, and leaves the checkpoint alone."""
     before = set(threading.enumerate())
     patch.setattr(numpy_engine, "prepare", fault.prepare)
-    patch.setattr(runtime_module, "Executor", partial(Executor, watchdog_seconds=WATCHDOG_SECONDS))
+    patch.setattr(binding, "Executor", partial(Executor, watchdog_seconds=WATCHDOG_SECONDS))
     reasons = {
         "raises": "ZeroDivisionError: no such luck",
         "nan": "is not a number",

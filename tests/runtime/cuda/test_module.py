@@ -12,7 +12,7 @@ import pytest
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.symbol import Symbol
-from tofu.runtime import module as runtime_module
+from tofu.runtime import binding
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
@@ -40,11 +40,11 @@ def batches() -> ArrayIterator:
 @pytest.fixture
 def engines(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Engines:
     """`engines("cuda")` lets modules that are made from now on use the bench's machines."""
-    processor = runtime_module.engine_on
+    processor = binding.engine_on
 
     def chosen(name: str) -> None:
         make = processor if name == "numpy" else (lambda devices, **options: bench.maker())
-        monkeypatch.setattr(runtime_module, "engine_on", make)
+        monkeypatch.setattr(binding, "engine_on", make)
 
     return chosen
 

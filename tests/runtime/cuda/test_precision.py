@@ -17,7 +17,7 @@ from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import inference_graph, training_graph
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.commands import Convolution, MatrixProduct
-from tofu.runtime import module
+from tofu.runtime import binding
 from tofu.runtime.executor import Executor
 
 from .bench import Arrays, Bench, over, same
@@ -232,7 +232,7 @@ def classifier() -> Symbol:
 
 
 def test_a_run_goes_on_in_another_type(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "engine_on", lambda devices, **options: bench.maker())
+    monkeypatch.setattr(binding, "engine_on", lambda devices, **options: bench.maker())
     data = np.random.default_rng(1).standard_normal((32, 12)).astype(np.float32)
     batches = tofu.ArrayIterator(data, data[:, :4].argmax(axis=1), 8)
     accuracies = []

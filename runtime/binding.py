@@ -1,0 +1,235 @@
+"""A symbol on workers: the executors that train and evaluate it, and the parameters that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy.typing as npt
+
+from ..analyzer.region import Shape
+from ..dataflow.element_types import checked_type
+from ..dataflow.graph import Graph
+from ..dataflow.loss_scale import checked_scale
+from ..dataflow.optimizer import Optimizer, get_optimizer
+from ..dataflow.symbol import Symbol
+from ..dataflow.training import gradient_graph, inference_graph, training_graph
+from ..operators.kernel import Array
+from .context import Context, devices_of
+from .data import Batch
+from .engine import engine_on
+from .executor import Executor, Lower
+from .initializer import WeightRule, Xavier
+from .memory_limit import MemoryLimit
+from .metrics import Tally
+from .parameters import Parameters, optimizer_state
+from .training_step import Stepped, micro_shapes, train_step
+
+
+@dataclass(frozen=True, slots=True)
+class _Purpose:
+    """What an executor was made for. `shapes` are those of a whole batch."""
+
+    shapes: Mapping[str, Shape]
+    optimizer: Optimizer | None = None
+    fixed: frozenset[str] = frozenset()
+    micro_batches: int = 1
+
+    def learns_like(self, other: _Purpose) -> bool:
+        """Whether the same is learned in the same manner, from other batches at most."""
+        return (self.optimizer, self.fixed) == (other.optimizer, other.fixed)
+
+
+@dataclass(slots=True)
+class _Bound:
+    """An executor, what it was made for, and the training step whose parameters it holds."""
+
+    purpose: _Purpose
+    executor: Executor
+    step: int
+
+
+class Binding:
+    """A symbol bound to workers, one for each entry of `context`.
+
+    `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies
+    search and lowering. `parameters` are start values by name, in place of the initializer's. With
+    `detect_nan` the first operation whose result is not a number stops the workers and is named; every
+    result is read once more for it. A worker holds `memory_bytes` at most, training and evaluation together;
+    what would take more is an ExecutionError before it runs. GPUs run an iteration as one CUDA graph unless
+    `eager`, may round the factors of float32 products to TF32 with `tf32`, and store large activations and
+    gradients as `dtype` says, gradients times `loss_scale`; see `training_graph`. Threads and memory are
+    held until `close`; a module is a context manager.
+    """
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        context: Context | Sequence[Context] | None = None,
+        *,
+        lower: Lower,
+        initializer: WeightRule | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        eager: bool = False,
+        tf32: bool = False,
+        detect_nan: bool = False,
+        memory_bytes: int | None = None,
+        dtype: str = "float32",
+        loss_scale: float | None = None,
+    ) -> None:
+        self.symbol = symbol
+        devices = devices_of(context)
+        self.workers = len(devices)
+        self._make_engine = engine_on(devices, threads=threads, eager=eager, tf32=tf32)
+        self._dtype = checked_type(dtype)
+        self._loss_scale = checked_scale(loss_scale, dtype)
+        self._lower = lower
+        self._detect_nan = detect_nan
+        self._memory_bytes = memory_bytes
+        self._parameters = Parameters(symbol, initializer or Xavier(), seed, parameters or {})
+        self._training: _Bound | None = None
+        self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
+        self._rate_step = 0
+        self._step = 0
+
+    def bind(
+        self,
+        shapes: Mapping[str, Shape],
+        optimizer: Optimizer | str = "sgd",
+        fixed: Collection[str] = (),
+        heads: bool = False,
+        accumulate: int = 1,
+    ) -> Executor:
+        """The executor of the training graph: partitioned, in memory, with start values.
+
+        `shapes` are those of one batch, data and labels; parameters named in `fixed` are not trained;
+        `heads` is `training_graph`'s. A batch is worked off in `accumulate` micro-batches, whose gradients
+        are summed up. Made anew where any of these differs from the last call's; then what was learned is
+        kept. So are the optimizer's state and step where only batches differ; else they start again.
+        """
+        settings = get_optimizer(optimizer)
+        purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate)
+        bound = self._training
+        if bound is not None and bound.purpose == purpose:
+            return bound.executor
+        micro = micro_shapes(shapes, accumulate)
+        graph = training_graph(
+            self.symbol,
+            micro,
+            settings,
+            fixed=fixed,
+            heads=heads,
+            micro_batches=accumulate,
+            dtype=self._dtype,
+            loss_scale=self._loss_scale,
+        )
+        goes_on = bound is not None and bound.purpose.learns_like(purpose) and not bound.executor.failed
+        state = optimizer_state(bound.executor) if bound is not None and goes_on else {}
+        self._rate_step = self._rate_step if goes_on else 0
+        self._unbind_training()
+        executor = self._executor(graph)
+        self._parameters.store(executor)
+        for name, value in state.items():
+            executor.write(name, value)
+        self._training = _Bound(purpose, executor, self._step)
+        return executor
+
+    def step(
+        self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
+    ) -> Stepped:
+        """One training step on what `bind` gave; see `train_step`."""
+        assert self._training is not None, "step needs bind"
+        self._step += 1
+        done = train_step(executor, batch, self._training.purpose.micro_batches, rate, tallies)
+        self._rate_step += 1
+        return done
+
+    def evaluator(self, shapes: Mapping[str, Shape], gradients: Sequence[str] | None = None) -> Executor:
+        """The executor of a graph that trains nothing, for data of these shapes, with the newest parameters.
+
+        It computes as after training, or, with a list of names as `gradients`, as in training and the
+        gradients for those.
+        """
+        made_for = None if gradients is None else tuple(gradients)
+        bound = self._evaluators.get(made_for)
+        if bound is None or bound.purpose.shapes != shapes:
+            graph = (
+                inference_graph(self.symbol, shapes, dtype=self._dtype)
+                if gradients is None
+                else gradient_graph(
+                    self.symbol, shapes, gradients, dtype=self._dtype, loss_scale=self._loss_scale
+                )
+            )
+            if bound is not None:
+                bound.executor.close()
+                del self._evaluators[made_for]
+            executor = self._executor(graph)
+            bound = self._evaluators[made_for] = _Bound(_Purpose(dict(shapes)), executor, step=-1)
+        if bound.step != self._step or gradients is not None:
+            self._load()
+            self._parameters.store(bound.executor)
+            bound.step = self._step
+        return bound.executor
+
+    def parameters(self) -> dict[str, Array]:
+        """Parameters and moving statistics by name, whole tensors; empty before anything is bound."""
+        self._load()
+        return dict(self._parameters.values)
+
+    def set_parameters(self, values: Mapping[str, npt.ArrayLike]) -> None:
+        """Overwrite parameters and moving statistics, whole tensors by name; the others stay.
+
+        Raises DataError for a name that is no variable of the symbol, ShapeError for another shape.
+        """
+        self._load()
+        self._parameters.assign(values)
+        self._step += 1
+        if self._training is not None:
+            self._parameters.store(self._training.executor)
+
+    def close(self) -> None:
+        """End all threads and give the memory back; what was learned is kept."""
+        self._unbind_training()
+        for bound in self._evaluators.values():
+            bound.executor.close()
+        self._evaluators.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _executor(self, graph: Graph) -> Executor:
+        partitioned = self._lower(graph, self.workers)
+        return Executor(
+            partitioned,
+            detect_nan=self._detect_nan,
+            memory_limit=self._memory_limit(),
+            make_engine=self._make_engine,
+        )
+
+    def _memory_limit(self) -> MemoryLimit | None:
+        """What another executor may take beside those that are bound."""
+        if self._memory_bytes is None:
+            return None
+        bound = [*self._evaluators.values(), *([] if self._training is None else [self._training])]
+        held = [each.executor.held_bytes for each in bound]
+        return MemoryLimit(self._memory_bytes, tuple(map(sum, zip(*held, strict=True))))
+
+    def _unbind_training(self) -> None:
+        if self._training is not None:
+            self._load()
+            self._training.executor.close()
+            self._training = None
+
+    def _load(self) -> None:
+        """Take what was learned out of the training executor, unless an iteration failed half way."""
+        if self._training is not None and not self._training.executor.failed:
+            self._parameters.load(self._training.executor)
