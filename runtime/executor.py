@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
+from ..analyzer.region import Region
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
 from ..dataflow.naming import suggestion
@@ -118,8 +119,8 @@ class Executor:
             raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array {array.shape}")
         if not np.can_cast(array.dtype, host_type(tensor.dtype), "same_kind"):
             raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array {array.dtype}")
-        for worker, buffer, place in self._parts(tensor):
-            self._engine.write(worker, buffer, array[place])
+        for worker, buffer, region in self._parts(tensor):
+            self._engine.write(worker, buffer, array[_slices(region)])
 
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array.
@@ -128,8 +129,8 @@ class Executor:
         """
         tensor = self._find(name)
         array: Array = np.empty(tensor.shape, host_type(tensor.dtype))
-        for worker, buffer, place in self._parts(tensor):
-            array[place] = self._engine.read(worker, buffer)
+        for worker, buffer, region in self._parts(tensor):
+            array[_slices(region)] = self._engine.read(worker, buffer)
         return array
 
     def require_numbers(self, name: str) -> None:
@@ -137,12 +138,11 @@ class Executor:
         tensor = self._find(name)
         if host_type(tensor.dtype).kind != "f":
             return
-        for worker, buffer, place in self._parts(tensor):
-            found = first_nan(self._engine.read(worker, buffer))
+        for worker, buffer, region in self._parts(tensor):
+            found = first_nan(name, self._engine.read(worker, buffer), region)
             if found is not None:
-                at = ", ".join(str(part.start + index) for part, index in zip(place, found, strict=True))
                 raise ExecutionError(
-                    f"worker {worker}: {name}[{at or '()'}] is not a number after iteration "
+                    f"worker {worker}: {found} is not a number after iteration "
                     f"{self._engine.iterations - 1}; detect_nan=True stops at the operation that made it"
                 )
 
@@ -181,12 +181,12 @@ class Executor:
             )
         return tensor
 
-    def _parts(self, tensor: Tensor) -> list[tuple[int, int, tuple[slice, ...]]]:
-        """By worker its shard's buffer and the place of its region in the whole tensor."""
-        parts: list[tuple[int, int, tuple[slice, ...]]] = []
+    def _parts(self, tensor: Tensor) -> Iterator[tuple[int, int, Region]]:
+        """By worker its shard's buffer, and the region of the whole tensor that lies there."""
         for worker, buffer in enumerate(self.partitioned.shards[tensor.index]):
-            if buffer < 0:
-                continue
-            region = self.partitioned.programs[worker].buffers[buffer].region
-            parts.append((worker, buffer, tuple(slice(lower, upper) for lower, upper in region)))
-        return parts
+            if buffer >= 0:
+                yield worker, buffer, self.partitioned.programs[worker].buffers[buffer].region
+
+
+def _slices(region: Region) -> tuple[slice, ...]:
+    return tuple(slice(lower, upper) for lower, upper in region)

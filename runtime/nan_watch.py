@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..analyzer.region import Region
 from ..dataflow.partitioned import PartitionedGraph
 from ..operators.kernel import Array
 from .collectives import Step
@@ -23,33 +24,33 @@ def watched(
     found: list[Step] = []
     for step, instruction in zip(steps, program.instructions, strict=True):
         targets = [
-            (partitioned.graph.tensors[program.buffers[index].tensor].name, buffers[worker][index], start)
-            for index in writes(instruction)
-            if buffers[worker][index].dtype.kind == "f"
-            for start in ([lower for lower, _ in program.buffers[index].region],)
+            (partitioned.graph.tensors[held.tensor].name, buffers[worker][held.index], held.region)
+            for held in map(program.buffers.__getitem__, writes(instruction))
+            if buffers[worker][held.index].dtype.kind == "f"
         ]
         found.append(_watched(step, targets) if targets else step)
     return tuple(found)
 
 
-def _watched(step: Step, targets: Sequence[tuple[str, Array, Sequence[int]]]) -> Step:
+def _watched(step: Step, targets: Sequence[tuple[str, Array, Region]]) -> Step:
     def run() -> None:
         step()
-        for name, array, start in targets:
-            place = first_nan(array)
-            if place is not None:
-                at = ", ".join(str(lower + index) for lower, index in zip(start, place, strict=True))
-                raise FloatingPointError(f"{name}[{at or '()'}] is not a number")
+        for name, array, region in targets:
+            if (found := first_nan(name, array, region)) is not None:
+                raise FloatingPointError(f"{found} is not a number")
 
     return run
 
 
-def first_nan(array: Array) -> tuple[int, ...] | None:
-    """The index of the first element that is not a number; None where there is none."""
+def first_nan(name: str, array: Array, region: Region) -> str | None:
+    """The first element of a tensor's region that is not a number, as `name[2, 0]`; None for none."""
     with np.errstate(all="ignore"):
         total = array.sum()
     if total == total:
         return None
     # infinities of both signs give no number either
     places = np.argwhere(np.isnan(array))
-    return tuple(places[0].tolist()) if len(places) else None
+    if not len(places):
+        return None
+    at = ", ".join(str(lower + index) for (lower, _), index in zip(region, places[0].tolist(), strict=True))
+    return f"{name}[{at or '()'}]"

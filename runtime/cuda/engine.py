@@ -167,14 +167,11 @@ class CudaEngine:
     def _look_for_nan(self, worker: int, index: int) -> None:
         program = self._partitioned.programs[worker]
         for buffer in writes(program.instructions[index]):
-            tensor = self._partitioned.graph.tensors[program.buffers[buffer].tensor]
-            found = first_nan(self.read(worker, buffer))
+            held = program.buffers[buffer]
+            name = self._partitioned.graph.tensors[held.tensor].name
+            found = first_nan(name, self.read(worker, buffer), held.region)
             if found is not None:
-                starts = [lower for lower, _ in program.buffers[buffer].region]
-                at = ", ".join(str(lower + place) for lower, place in zip(starts, found, strict=True))
-                raise ExecutionError(
-                    f"{self._place(worker, index)}: {tensor.name}[{at or '()'}] is not a number"
-                )
+                raise ExecutionError(f"{self._place(worker, index)}: {found} is not a number")
 
     def _check_flags(self) -> None:
         """Raise ExecutionError where a kernel found an index, computed from data, outside of its tensor.
