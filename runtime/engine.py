@@ -110,10 +110,8 @@ def _on_processor(threads: int | None) -> MakeEngine:
             partitioned,
             memory,
             schedule(partitioned, memory),
+            watch=watch,
             threads=threads,
-            watchdog_seconds=watch.watchdog_seconds,
-            seconds=watch.seconds,
-            detect_nan=watch.detect_nan,
         )
 
     return make

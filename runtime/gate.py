@@ -10,23 +10,30 @@ from ..dataflow.partitioned import PartitionedGraph
 from .collectives import Step
 
 
+def gated_instructions(partitioned: PartitionedGraph) -> list[list[bool]]:
+    """By worker and instruction whether it learns, and only the last micro-batch runs it."""
+    graph = partitioned.graph
+    sums = any(tensor.role is Role.ACCUMULATOR for tensor in graph.tensors)
+    gated = [sums and graph.learns(operation) for operation in graph.operations]
+    return [
+        [gated[instruction.operation] for instruction in program.instructions]
+        for program in partitioned.programs
+    ]
+
+
 class UpdateGate:
     """While `open` is False the gated steps do nothing. Memory, waits and order stay as they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, partitioned: PartitionedGraph) -> None:
         self.open = True
+        self._gated = gated_instructions(partitioned)
 
-    def gated(self, partitioned: PartitionedGraph, worker: int, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """A worker's steps; where the graph sums gradients up, those that learn pass through the gate."""
-        graph = partitioned.graph
-        if not any(tensor.role is Role.ACCUMULATOR for tensor in graph.tensors):
-            return tuple(steps)
-        learning = [graph.learns(operation) for operation in graph.operations]
-        instructions = partitioned.programs[worker].instructions
-        return tuple(
-            partial(self._pass, step) if learning[instruction.operation] else step
-            for instruction, step in zip(instructions, steps, strict=True)
-        )
+    def passed(self, worker: int, steps: Sequence[Step]) -> list[Step]:
+        """A worker's steps, those that are gated behind the gate."""
+        return [
+            partial(self._pass, step) if gated else step
+            for gated, step in zip(self._gated[worker], steps, strict=True)
+        ]
 
     def _pass(self, step: Step) -> None:
         if self.open:

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Sequence
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
 from ..operators.kernel import Array
+from .collectives import Step
+from .engine import Watch
 from .gate import UpdateGate
 from .memory import MemoryPlan
 from .nan_watch import watched
 from .preparation import allocate, place_of, prepare
 from .schedule import Schedule
 from .team import StepFailed, StepsHang, Task, Team
-from .timing import StepSeconds
 
 
 class NumpyEngine:
@@ -30,9 +32,8 @@ class NumpyEngine:
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
     zeros. `threads` is at most the number of workers; by default also at most the number of processors.
-    `seconds` receives what every instruction takes, at the cost of two looks at the clock each. With
-    `detect_nan` an instruction fails whose result holds something that is not a number, at the cost of
-    reading all results again.
+    Measuring instructions costs two looks at the clock for each, watching for what is not a number reads all
+    results again.
     """
 
     def __init__(
@@ -41,36 +42,25 @@ class NumpyEngine:
         memory: MemoryPlan,
         schedule: Schedule,
         *,
+        watch: Watch,
         threads: int | None,
-        watchdog_seconds: float,
-        seconds: StepSeconds | None = None,
-        detect_nan: bool = False,
     ) -> None:
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._partitioned = partitioned
-        self._watchdog_seconds = watchdog_seconds
+        self._watchdog_seconds = watch.watchdog_seconds
         self.threads = min(partitioned.workers, processors if threads is None else threads)
         self.iterations = 0
         self.buffers = allocate(partitioned, memory)
         self._prepared = [prepare(partitioned, self.buffers, worker) for worker in range(partitioned.workers)]
-        self._steps = [prepared.steps for prepared in self._prepared]
-        if detect_nan:
-            self._steps = [
-                watched(partitioned, self.buffers, worker, steps) for worker, steps in enumerate(self._steps)
-            ]
-        self._gate = UpdateGate()
-        self._steps = [
-            self._gate.gated(partitioned, worker, steps) for worker, steps in enumerate(self._steps)
-        ]
-        if seconds is not None:
-            self._steps = [seconds.timed(worker, steps) for worker, steps in enumerate(self._steps)]
+        self._gate = UpdateGate(partitioned)
+        self._steps = [self._steps_of(worker, watch) for worker in range(partitioned.workers)]
         self._traffic = [prepared.traffic for prepared in self._prepared]
         self._failure: str | None = None
         self._blas = ThreadpoolController().select(user_api="blas")
         allowed = min([processors, *(library["num_threads"] for library in self._blas.info())])
         self._blas_threads = max(1, allowed // self.threads)
         self._places = _assign(partitioned.workers, self.threads, schedule)
-        self._team = Team(self._tasks(schedule), watchdog_seconds)
+        self._team = Team(self._tasks(schedule), watch.watchdog_seconds)
         self._finalizer = weakref.finalize(self, self._team.close)
 
     @property
@@ -130,6 +120,14 @@ class NumpyEngine:
         """End the threads. The engine cannot run again."""
         self._finalizer()
 
+    def _steps_of(self, worker: int, watch: Watch) -> Sequence[Step]:
+        """A worker's instructions, with all that is done beside them."""
+        steps: Sequence[Step] = self._prepared[worker].steps
+        if watch.detect_nan:
+            steps = watched(self._partitioned, self.buffers, worker, steps)
+        steps = self._gate.passed(worker, steps)
+        return steps if watch.seconds is None else watch.seconds.timed(worker, steps)
+
     def _describe(self, worker: int, index: int) -> str:
         return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
 
@@ -162,10 +160,7 @@ def _assign(workers: int, threads: int, schedule: Schedule) -> list[list[tuple[i
 
     Neighbouring workers share a thread: they are the ones that the last steps of the partition split.
     """
-    places: list[list[tuple[int, int]]] = [[] for _ in range(threads)]
+    served: list[list[int]] = [[] for _ in range(threads)]
     for worker in range(workers):
-        own = places[worker * threads // workers]
-        own.extend((worker, index) for index in range(len(schedule.ticks[worker])))
-    for own in places:
-        own.sort(key=lambda place: (schedule.ticks[place[0]][place[1]], place))
-    return places
+        served[worker * threads // workers].append(worker)
+    return [schedule.in_order(own) for own in served]

@@ -9,6 +9,7 @@ overlap: the engine finishes one before the next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,11 @@ class Schedule:
 
     waits: tuple[tuple[Waits, ...], ...]
     ticks: tuple[tuple[int, ...], ...]
+
+    def in_order(self, workers: Iterable[int]) -> list[tuple[int, int]]:
+        """The (worker, index) of all instructions of these workers in the order of the clock."""
+        places = [(worker, index) for worker in workers for index in range(len(self.ticks[worker]))]
+        return sorted(places, key=lambda place: (self.ticks[place[0]][place[1]], place))
 
 
 class _Shadow:

@@ -13,7 +13,6 @@ from time import perf_counter
 
 import numpy as np
 
-from ...dataflow.graph import Role
 from ...dataflow.partitioned import PartitionedGraph
 from ...errors import ExecutionError
 from ...operators.cuda.datatypes import decoded, encoded
@@ -21,6 +20,7 @@ from ...operators.cuda.view import DeviceView
 from ...operators.cuda.workspace import FLAG_BYTES
 from ...operators.kernel import Array
 from ..engine import Watch
+from ..gate import gated_instructions
 from ..memory import MemoryPlan
 from ..nan_watch import first_nan
 from ..preparation import place_of
@@ -57,7 +57,7 @@ class CudaEngine:
         self._failure: str | None = None
         self._warm: set[bool] = set()
         self._graphs: dict[bool, Graph] = {}
-        self._order = _clock_order(schedule)
+        self._order = schedule.in_order(range(partitioned.workers))
         self._awaited = {wait for waits in schedule.waits for each in waits for wait in each}
         machine.require(memory.arena_bytes)
         bases = [machine.allocate(worker, nbytes) for worker, nbytes in enumerate(memory.arena_bytes)]
@@ -65,7 +65,7 @@ class CudaEngine:
         self._prepared = [
             prepare(partitioned, self.views, worker, machine) for worker in range(partitioned.workers)
         ]
-        self._gated = _gated(partitioned)
+        self._gated = gated_instructions(partitioned)
         for worker, prepared in enumerate(self._prepared):
             machine.load(worker, chain.from_iterable(prepared.commands))
 
@@ -207,22 +207,3 @@ def placed(held: Bytes, view: DeviceView) -> Array:
     """The elements of a dense view, whose bytes the host holds, with the view's strides."""
     array: Array = np.ndarray(view.shape, view.dtype, held, 0, view.strides)
     return array
-
-
-def _clock_order(schedule: Schedule) -> list[tuple[int, int]]:
-    """All (worker, instruction) pairs in the order of the clock."""
-    pairs = [
-        (now, worker, index) for worker, ticks in enumerate(schedule.ticks) for index, now in enumerate(ticks)
-    ]
-    return [(worker, index) for _, worker, index in sorted(pairs)]
-
-
-def _gated(partitioned: PartitionedGraph) -> list[list[bool]]:
-    """By worker and instruction whether only the last of several micro-batches runs it."""
-    graph = partitioned.graph
-    sums = any(tensor.role is Role.ACCUMULATOR for tensor in graph.tensors)
-    learning = [sums and graph.learns(operation) for operation in graph.operations]
-    return [
-        [learning[instruction.operation] for instruction in program.instructions]
-        for program in partitioned.programs
-    ]
