@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ..dataflow.naming import suggestion
 from ..errors import DataError
+from .initializer import Floats
 
-Floats = npt.NDArray[np.float32]
 Arrays = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike | None]
 GradientRequest = str | Sequence[str] | Mapping[str, str]
 REQUESTS = ("write", "add", "null")

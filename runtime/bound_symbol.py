@@ -16,11 +16,12 @@ from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
-from .arguments import Arrays, Floats, GradientRequest, assign, named, requests_of
+from .arguments import Arrays, GradientRequest, assign, named, requests_of
 from .context import Context, devices_of
 from .engine import engine_on
 from .executor import Executor, Lower
-from .initializer import Uniform, initial_value
+from .initializer import Floats, Uniform, initial_value
+from .parameters import tensors_of
 
 
 def simple_bind(
@@ -41,20 +42,15 @@ def simple_bind(
     arguments, _, states = symbol.infer_shape(**shapes)
     names = symbol.list_arguments()
     requests = requests_of(names, grad_req)
-    named = dict(zip(names, arguments, strict=True))
-    return BoundSymbol(
-        symbol,
-        devices_of(context),
-        lower,
-        requests,
-        {name: np.zeros(shape, "f4") for name, shape in named.items()},
-        {name: np.zeros(shape, "f4") for name, shape in named.items() if requests[name] != "null"},
-        {
-            name: np.zeros(shape, "f4")
-            for name, shape in zip(symbol.list_auxiliary_states(), states, strict=True)
-        },
-        seed,
-    )
+    wanted = [name for name in names if requests[name] != "null"]
+    arrays = _zeros(names, arguments)
+    gradients = _zeros(wanted, [arrays[name].shape for name in wanted])
+    auxiliary = _zeros(symbol.list_auxiliary_states(), states)
+    return BoundSymbol(symbol, devices_of(context), lower, requests, arrays, gradients, auxiliary, seed)
+
+
+def _zeros(names: Sequence[str], shapes: Sequence[Shape]) -> dict[str, Floats]:
+    return {name: np.zeros(shape, np.float32) for name, shape in zip(names, shapes, strict=True)}
 
 
 def bind(
@@ -252,9 +248,8 @@ class BoundSymbol:
 
     def _seed_names(self, executor: Executor) -> list[str]:
         """The states of random operators, which no user sees."""
-        tensors = executor.partitioned.graph.tensors
-        hidden = [t.name for t in tensors if t.role is Role.AUXILIARY and t.alias is None]
-        return [name for name in hidden if name not in self.aux_dict]
+        states = tensors_of(executor, Role.AUXILIARY)
+        return [state.name for state in states if state.name not in self.aux_dict]
 
     def _read_outputs(self, executor: Executor) -> list[Array]:
         for name, state in self.aux_dict.items():

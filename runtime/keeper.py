@@ -12,6 +12,7 @@ from ..errors import DataError
 from .checkpoint import Checkpoint, CheckpointFolder
 from .data import ArrayIterator
 from .executor import Executor
+from .parameters import tensors_of
 from .progress import Standing
 
 KEPT_ROLES = (Role.PARAMETER, Role.STATE, Role.AUXILIARY)
@@ -24,11 +25,7 @@ class Keeper:
         self._folder = folder
         self._executor = executor
         self._settings = json.loads(json.dumps(settings))
-        self._names = [
-            tensor.name
-            for tensor in executor.partitioned.graph.tensors
-            if tensor.alias is None and tensor.role in KEPT_ROLES
-        ]
+        self._names = [tensor.name for tensor in tensors_of(executor, *KEPT_ROLES)]
 
     def require_empty(self) -> None:
         """Raise DataError where the folder has checkpoints: a new run would end in removing them."""

@@ -57,12 +57,13 @@ class Parameters:
 
 def optimizer_state(executor: Executor) -> dict[str, Array]:
     """What the optimizer keeps for each parameter, whole tensors by name."""
-    return {tensor.name: executor.read(tensor.name) for tensor in _of_roles(executor, Role.STATE)}
+    return {tensor.name: executor.read(tensor.name) for tensor in tensors_of(executor, Role.STATE)}
+
+
+def tensors_of(executor: Executor, *roles: Role) -> list[Tensor]:
+    """The tensors of these roles that have memory of their own, in the order of the graph."""
+    return [t for t in executor.partitioned.graph.tensors if t.alias is None and t.role in roles]
 
 
 def _learned(executor: Executor) -> list[Tensor]:
-    return _of_roles(executor, Role.PARAMETER, Role.AUXILIARY)
-
-
-def _of_roles(executor: Executor, *roles: Role) -> list[Tensor]:
-    return [t for t in executor.partitioned.graph.tensors if t.alias is None and t.role in roles]
+    return tensors_of(executor, Role.PARAMETER, Role.AUXILIARY)
