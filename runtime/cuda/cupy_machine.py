@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import ExecutionError
-from ...operators.cuda import cublas, cudnn
 from ...operators.cuda.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
 from ...operators.cuda.kernel import OPTIONS
 from ...operators.cuda.libraries import library
 from .machine import Bytes, Event, Graph
+from .vendor import VendorLibraries
 
 ALREADY_ENABLED = 704
 """The status of CUDA where access between two cards has been enabled before."""
@@ -48,15 +48,10 @@ class CupyMachine:
         self._cuda = self._cupy.cuda
         self._runtime = self._cuda.runtime
         self._cards = tuple(cards)
-        self._tf32 = tf32
         self._watchdog_seconds = watchdog_seconds
         self._blocks: list[Any] = []
         self._modules: dict[str, Any] = {}
         self._functions: dict[tuple[int, str], Any] = {}
-        self._blas: dict[int, cublas.Cublas] = {}
-        self._cudnn: dict[int, int] = {}
-        self._plans: dict[int, cudnn.Plans] = {}
-        self._library_bytes = [0] * len(self._cards)
         self._stuck = False
         with self._errors():
             count = self._runtime.getDeviceCount()
@@ -68,12 +63,12 @@ class CupyMachine:
                 )
             self._streams = [self._on(card, self._cuda.Stream, non_blocking=True) for card in self._cards]
             self._access = self._enable_peers()
+        pointers = [stream.ptr for stream in self._streams]
+        self._libraries = VendorLibraries(self._cards, pointers, self.allocate, tf32=tf32)
 
     @property
     def workers(self) -> int:
         return len(self._cards)
-
-    # -- memory -------------------------------------------------------------------------------------
 
     def require(self, nbytes: Sequence[int]) -> None:
         for card in sorted(set(self._cards)):
@@ -89,11 +84,11 @@ class CupyMachine:
                 )
 
     def library_bytes(self, worker: int) -> int:
-        return self._library_bytes[worker]
+        return self._libraries.nbytes[worker]
 
     def scratch_bytes(self, worker: int, command: Convolution) -> int:
         with self._errors(), self._current(worker):
-            return self._plans_of(worker).workspace_bytes(command)
+            return self._libraries.scratch_bytes(worker, command)
 
     def allocate(self, worker: int, nbytes: int) -> int:
         card = self._cards[worker]
@@ -126,29 +121,16 @@ class CupyMachine:
                 self._runtime.memcpyAsync(target, source, nbytes, kind, stream.ptr)
                 stream.synchronize()
 
-    # -- commands -----------------------------------------------------------------------------------
-
     def load(self, worker: int, commands: Iterable[Command]) -> None:
-        launches: dict[tuple[str, str], None] = {}
-        products = convolutions = False
-        for command in commands:
-            match command:
-                case KernelLaunch(source=source, function=function):
-                    launches[source, function] = None
-                case MatrixProduct():
-                    products = True
-                case Convolution():
-                    convolutions = True
+        issued = list(commands)
+        launches = [command for command in issued if isinstance(command, KernelLaunch)]
         with self._errors(), self._current(worker):
-            if products:
-                self._blas_of(worker)
-            if convolutions:
-                self._cudnn_of(worker)
-            self._compile(dict.fromkeys(source for source, _ in launches))
-            for source, function in launches:
-                key = (self._cards[worker], function)
+            self._libraries.open(worker, issued)
+            self._compile(dict.fromkeys(launch.source for launch in launches))
+            for launch in launches:
+                key = (self._cards[worker], launch.function)
                 if key not in self._functions:
-                    self._functions[key] = self._modules[source].get_function(function)
+                    self._functions[key] = self._modules[launch.source].get_function(launch.function)
 
     def issue(self, worker: int, command: Command) -> None:
         with self._errors(), self._current(worker):
@@ -160,9 +142,9 @@ class CupyMachine:
                 case MemoryCopy(target, source, nbytes):
                     self._runtime.memcpyAsync(target, source, nbytes, self._runtime.memcpyDefault, stream.ptr)
                 case MatrixProduct():
-                    self._blas_of(worker).multiply(command)
+                    self._libraries.multiply(worker, command)
                 case Convolution():
-                    self._plans_of(worker).plan(command).execute(command, self._cudnn_of(worker))
+                    self._libraries.convolve(worker, command)
 
     def record(self, worker: int) -> Event:
         with self._errors(), self._current(worker):
@@ -212,17 +194,12 @@ class CupyMachine:
     def close(self) -> None:
         """Give all memory back, unless the watchdog gave up: CUDA would wait for the streams' end."""
         if self._stuck:
-            _ABANDONED.append((self._blas, self._cudnn, self._blocks))
+            _ABANDONED.append((self._libraries, self._blocks))
         else:
-            for blas in self._blas.values():
-                with suppress(ExecutionError):  # after an error of a card every call fails
-                    blas.close()
-            for worker, handle in self._cudnn.items():
+            for worker, close in self._libraries.closing():
                 with suppress(ExecutionError), self._errors(), self._current(worker):
-                    cudnn.close_handle(handle)
-        self._blas, self._cudnn, self._blocks = {}, {}, []
-
-    # -- what is behind them ------------------------------------------------------------------------
+                    close()  # after an error of a card every call fails
+        self._blocks = []
 
     def _fork(self) -> None:
         """Let every stream begin after the first one has."""
@@ -253,25 +230,6 @@ class CupyMachine:
 
         with ThreadPoolExecutor() as pool:
             self._modules.update(zip(new, pool.map(compiled, new), strict=True))
-
-    def _blas_of(self, worker: int) -> cublas.Cublas:
-        if worker not in self._blas:
-            nbytes = cublas.WORKSPACE_BYTES
-            workspace = self.allocate(worker, nbytes)
-            self._library_bytes[worker] += nbytes
-            self._blas[worker] = cublas.Cublas(self._streams[worker].ptr, workspace, nbytes, self._tf32)
-        return self._blas[worker]
-
-    def _cudnn_of(self, worker: int) -> int:
-        if worker not in self._cudnn:
-            self._cudnn[worker] = cudnn.open_handle(self._streams[worker].ptr)
-        return self._cudnn[worker]
-
-    def _plans_of(self, worker: int) -> cudnn.Plans:
-        card = self._cards[worker]
-        if card not in self._plans:
-            self._plans[card] = cudnn.Plans(handle=self._cudnn_of(worker), tf32=self._tf32)
-        return self._plans[card]
 
     def _enable_peers(self) -> frozenset[tuple[int, int]]:
         """The pairs of cards of which the first can read the second's memory."""

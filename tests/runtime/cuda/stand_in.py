@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tofu.operators.cuda import cublas, cudnn
 from tofu.operators.cuda.commands import Command, KernelLaunch, MemoryCopy
 from tofu.runtime.cuda import cards, cupy_machine
 
@@ -308,11 +309,11 @@ def installed(own: StandIn, monkeypatch: pytest.MonkeyPatch) -> StandIn:
         own.closed.append("cudnn")
 
     module = own.module()
-    monkeypatch.setattr(cupy_machine.cublas, "WORKSPACE_BYTES", 1 << 16)
+    monkeypatch.setattr(cublas, "WORKSPACE_BYTES", 1 << 16)
     for user in (cupy_machine, cards):
         monkeypatch.setattr(user, "library", lambda name, purpose: module)
-    monkeypatch.setattr(cupy_machine.cublas, "Cublas", Blas)
-    monkeypatch.setattr(cupy_machine.cudnn, "Plans", Plans)
-    monkeypatch.setattr(cupy_machine.cudnn, "open_handle", opened)
-    monkeypatch.setattr(cupy_machine.cudnn, "close_handle", closed)
+    monkeypatch.setattr(cublas, "Cublas", Blas)
+    monkeypatch.setattr(cudnn, "Plans", Plans)
+    monkeypatch.setattr(cudnn, "open_handle", opened)
+    monkeypatch.setattr(cudnn, "close_handle", closed)
     return own

@@ -1,0 +1,80 @@
+"""The vendor's libraries as workers use them: a handle for each stream, plans for each card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from ...operators.cuda import cublas, cudnn
+from ...operators.cuda.commands import Command, Convolution, MatrixProduct
+
+
+class VendorLibraries:
+    """cuBLAS and cuDNN for workers on `cards`, whose streams are these pointers; opened when they are needed.
+
+    `allocate(worker, nbytes)` gives them memory, `nbytes[worker]` in sum. Every call is to find the worker's
+    card current. With `tf32` factors of float32 may be rounded to TF32.
+    """
+
+    def __init__(
+        self,
+        cards: Sequence[int],
+        streams: Sequence[int],
+        allocate: Callable[[int, int], int],
+        *,
+        tf32: bool,
+    ) -> None:
+        self.nbytes = [0] * len(cards)
+        self._cards = cards
+        self._streams = streams
+        self._allocate = allocate
+        self._tf32 = tf32
+        self._blas: dict[int, cublas.Cublas] = {}
+        self._cudnn: dict[int, int] = {}
+        self._plans: dict[int, cudnn.Plans] = {}
+
+    def open(self, worker: int, commands: Iterable[Command]) -> None:
+        """Open what these commands of a worker need."""
+        kinds = set(map(type, commands))
+        if MatrixProduct in kinds:
+            self._blas_of(worker)
+        if Convolution in kinds:
+            self._cudnn_of(worker)
+
+    def multiply(self, worker: int, product: MatrixProduct) -> None:
+        """Enqueue a product on the worker's stream."""
+        self._blas_of(worker).multiply(product)
+
+    def convolve(self, worker: int, convolution: Convolution) -> None:
+        """Enqueue a convolution on the worker's stream."""
+        self._plans_of(worker).plan(convolution).execute(convolution, self._cudnn_of(worker))
+
+    def scratch_bytes(self, worker: int, convolution: Convolution) -> int:
+        """What a convolution's plan asks for on the worker's card."""
+        return self._plans_of(worker).workspace_bytes(convolution)
+
+    def closing(self) -> list[tuple[int, Callable[[], None]]]:
+        """By worker the calls that give its handles back; nothing may run with them afterwards."""
+        calls = [(worker, blas.close) for worker, blas in self._blas.items()]
+        calls += [(worker, partial(cudnn.close_handle, handle)) for worker, handle in self._cudnn.items()]
+        self._blas, self._cudnn, self._plans = {}, {}, {}
+        return calls
+
+    def _blas_of(self, worker: int) -> cublas.Cublas:
+        if worker not in self._blas:
+            nbytes = cublas.WORKSPACE_BYTES
+            workspace = self._allocate(worker, nbytes)
+            self.nbytes[worker] += nbytes
+            self._blas[worker] = cublas.Cublas(self._streams[worker], workspace, nbytes, self._tf32)
+        return self._blas[worker]
+
+    def _cudnn_of(self, worker: int) -> int:
+        if worker not in self._cudnn:
+            self._cudnn[worker] = cudnn.open_handle(self._streams[worker])
+        return self._cudnn[worker]
+
+    def _plans_of(self, worker: int) -> cudnn.Plans:
+        card = self._cards[worker]
+        if card not in self._plans:
+            self._plans[card] = cudnn.Plans(handle=self._cudnn_of(worker), tf32=self._tf32)
+        return self._plans[card]
