@@ -79,8 +79,6 @@ class Body:
         """A statement at the end of the innermost scope."""
         self.scopes[-1].lines.append(line)
 
-    # -- expressions --------------------------------------------------------------------------------
-
     def value(self, node: ast.Index) -> Value:
         """The node's value; adds the statements that it takes. Raises OperatorError where there is none."""
         parameters = self.parameters
@@ -162,8 +160,6 @@ class Body:
             case _:
                 return Value(f"pow({bare(base.real)}, {bare(self.value(node.right).real)})", Kind.REAL)
 
-    # -- elements -----------------------------------------------------------------------------------
-
     def _element(self, node: ast.Element, padding: ast.Expression | None) -> Value:
         """A variable that holds the element; guarded where its indices may leave the given region."""
         kind = Kind.INTEGER if dict(self.parameters.inputs)[node.tensor].integer else Kind.REAL
@@ -205,8 +201,6 @@ class Body:
         name = self.fresh(letter)
         self.add(f"const {value.kind.value} {name} = {value.text};")
         return Value(name, value.kind)
-
-    # -- reductions ---------------------------------------------------------------------------------
 
     def _reduce(self, node: ast.Reduce) -> Value:
         level = self._home(free_variables(node))

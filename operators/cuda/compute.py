@@ -6,13 +6,12 @@ name. There is no way back to the host: what has no kernel is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..kernel import KernelCall
 from . import convolutions, products
-from .commands import Command, Convolution, KernelLaunch
-from .kernel import CudaKernel, generate, translation_unit
+from .commands import Command, KernelLaunch
+from .kernel import generate
 from .launch import launches
 from .packing import pack
 from .workspace import DeviceWorkspace
@@ -21,7 +20,7 @@ from .workspace import DeviceWorkspace
 def compute(
     call: KernelCall,
     workspace: DeviceWorkspace,
-    scratch_bytes: Callable[[Convolution], int],
+    scratch_bytes: convolutions.Need,
     *,
     finite: bool = False,
 ) -> tuple[Command, ...]:
@@ -55,30 +54,7 @@ def derived(call: KernelCall, workspace: DeviceWorkspace, *, finite: bool = Fals
     )
     faults = kernel.parameters.faults
     struct = pack(kernel, call, workspace.flags(faults) if faults else 0)
-    together = {
-        entry.function(narrow): bool(entry.cooperative)
-        for group in kernel.groups
-        for entry in group
-        for narrow in (True, False)
-    }
     return tuple(
-        KernelLaunch(
-            _source(kernel),
-            launch.function,
-            launch.blocks,
-            launch.threads,
-            together[launch.function],
-            struct,
-        )
-        for launch in launches(kernel, call)
+        KernelLaunch(kernel.source, each.function, each.blocks, each.threads, each.together, struct)
+        for each in launches(kernel, call)
     )
-
-
-_SOURCES: dict[str, str] = {}
-"""By the kernel's name, which no other kernel has."""
-
-
-def _source(kernel: CudaKernel) -> str:
-    if kernel.name not in _SOURCES:
-        _SOURCES[kernel.name] = translation_unit((kernel,))
-    return _SOURCES[kernel.name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 
@@ -26,7 +26,7 @@ OPTIONS = ("-std=c++17",)
 """What sources ask of a compiler; CuPy adds the architecture and the folder of CUDA's headers for NVRTC."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CudaKernel:
     """`text` defines the parameters and the entries; compile it behind the prelude, see `source`.
 
@@ -39,7 +39,7 @@ class CudaKernel:
     groups: tuple[tuple[Entry, ...], ...]
     text: str
 
-    @property
+    @cached_property
     def source(self) -> str:
         """A translation unit with this kernel alone."""
         return translation_unit((self,))

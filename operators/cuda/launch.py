@@ -26,11 +26,15 @@ FEW_OUTPUTS = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch, along the first dimension only; `threads` are those of one block."""
+    """One launch, along the first dimension only; `threads` are those of one block.
+
+    `together` says that they wait for each other.
+    """
 
     function: str
     blocks: int
     threads: int
+    together: bool
 
 
 def launches(kernel: CudaKernel, call: KernelCall) -> tuple[Launch, ...]:
@@ -61,10 +65,10 @@ def _choose(group: tuple[Entry, ...], lengths: Mapping[str, int]) -> Entry:
 def _launch(entry: Entry, lengths: Mapping[str, int], narrow: bool) -> Launch:
     outer = _count(entry.outer, lengths)
     if not entry.cooperative:
-        return Launch(entry.function(narrow), -(-outer // BLOCK_THREADS), BLOCK_THREADS)
+        return Launch(entry.function(narrow), -(-outer // BLOCK_THREADS), BLOCK_THREADS, together=False)
     work = max(_count(names, lengths) for names in (entry.inner, *entry.cooperative))
     threads = min(max(1 << (work - 1).bit_length() if work else 1, 32), BLOCK_THREADS)
-    return Launch(entry.function(narrow), outer, threads)
+    return Launch(entry.function(narrow), outer, threads, together=True)
 
 
 def _count(names: tuple[str, ...], lengths: Mapping[str, int]) -> int:

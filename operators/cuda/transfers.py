@@ -16,7 +16,7 @@ from ...errors import DataError
 from ...tdl import ast
 from .boxes import AXES, Box, boxes
 from .commands import Command, KernelLaunch, MemoryCopy
-from .datatypes import data_type
+from .datatypes import data_type, encoded
 from .entries import BLOCK_THREADS
 from .refinement import Pair, cells
 from .transfer_units import PIECES, SOURCES, Unit, copy_unit, fill_unit, reduce_unit
@@ -108,20 +108,10 @@ def _pattern(type: str, value: float) -> int:
         limits = np.iinfo(entry.numpy.name)
         if not (limits.min <= value <= limits.max and value == int(value)):
             raise DataError(f"{type} elements cannot be set to {value}")
-        bits = np.array(int(value), entry.numpy)
-    elif type == "bfloat16":
-        bits = _bfloat16(value)
-    else:
-        with np.errstate(over="ignore"):
-            bits = np.array(value).astype(entry.numpy)
-    return int.from_bytes(bits.tobytes() * (8 // bits.itemsize), "little")
-
-
-def _bfloat16(value: float) -> Any:
-    """The bits, rounded to the nearest, of two equally near to the even one."""
+        value = int(value)
     with np.errstate(over="ignore"):
-        bits = int(np.array(value, np.float32).view(np.uint32))
-    return np.array((bits + 0x7FFF + (bits >> 16 & 1)) >> 16, np.uint16)
+        bits = encoded(np.array(value), type)
+    return int.from_bytes(bits.tobytes() * (8 // bits.itemsize), "little")
 
 
 def _copy(group: Sequence[Box]) -> Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def _plans(kernel: CudaKernel, call: KernelCall) -> Iterator[tuple[Launch, ...]]
             yield from ((launch_of(entry, call.box, narrow),) for narrow in widths)
             wide = launch_of(entry, call.box, False)
             blocks = wide.blocks if entry.cooperative else -(-wide.blocks * wide.threads // FEW_THREADS)
-            yield (Launch(wide.function, blocks, FEW_THREADS),)
+            yield (replace(wide, blocks=blocks, threads=FEW_THREADS),)
 
 
 def agree(output: Array, expected: Array, dtype: str, place: str, times: float = 1) -> None:
