@@ -127,8 +127,6 @@ class CudaEngine:
         self._failure = self._failure or "closed"
         self._machine.close()
 
-    # -- issuing ------------------------------------------------------------------------------------
-
     def _launch(self, updates: bool) -> None:
         """One graph, captured at the second iteration: what libraries do at first cannot be captured."""
         if updates not in self._warm:
