@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
 from ..errors import OperatorError
 from ..tdl import ast
+from ..tdl.header import MAX_INTEGER
+from ..tdl.source import suggestion
 from ..tdl.traverse import Node, transform, walk
 
 AttributeValue = int | float | bool | tuple[int | float, ...]
@@ -22,8 +23,7 @@ def attribute_values(description: ast.Description, given: Mapping[str, object]) 
     names = [attribute.name for attribute in description.attributes]
     for name in given:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(names) or 'none'}"
+            hint = suggestion(name, names) or f"it has {', '.join(names) or 'none'}"
             raise OperatorError(f"{description.name}: there is no attribute '{name}'; {hint}")
     lengths = dict(_lengths(description))
     values = {}
@@ -67,6 +67,8 @@ def _lengths(description: ast.Description) -> Iterator[tuple[str, int | None]]:
 def _checked(place: str, value: object, length: int | None, default: object) -> AttributeValue:
     parts = tuple(value) if isinstance(value, tuple | list) else (value,)
     for part in parts:
+        if isinstance(part, int) and abs(part) > MAX_INTEGER:
+            raise OperatorError(f"{place} does not fit 64 bits, the largest is {MAX_INTEGER}")
         if not isinstance(part, int | float) or not math.isfinite(part):
             raise OperatorError(f"{place} is {value!r}; give a finite number or a tuple of numbers")
     if not isinstance(value, tuple | list):

@@ -72,6 +72,8 @@ def _integer_rule(node: Node) -> Node:
         case ast.Binary("//", left, ast.Number(1)):
             return left
         case ast.Call("floor" | "ceil" | "round" | "trunc" as name, (ast.Number(value),)):
+            if math.isinf(value):
+                return node
             return ast.Number(int(FUNCTIONS[name].implementation(value)), node.span)
         case ast.Binary() | ast.Unary():
             return fold(node)

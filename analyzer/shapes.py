@@ -8,6 +8,7 @@ from math import prod
 
 from ..errors import ShapeError
 from ..tdl import ast
+from ..tdl.source import counted
 from .region import Shape
 
 MAX_ELEMENTS = 2**62
@@ -30,8 +31,8 @@ def checked_shapes(
         rank = ranks.get(tensor, len(shape))
         if len(shape) != rank:
             raise ShapeError(
-                f"{description.name}: {tensor} has shape {shape}, {_dimensions(len(shape))}, "
-                f"but is read with {_dimensions(rank)}"
+                f"{description.name}: {tensor} has shape {shape}, {counted(len(shape), 'dimension')}, "
+                f"but is read with {counted(rank, 'dimension')}"
             )
     if len(shapes) != len(checked):
         unknown = next(name for name in shapes if name not in checked)
@@ -73,7 +74,3 @@ def _as_integer(owner: str, tensor: str, extent: object) -> int:
         except TypeError:
             pass
     raise ShapeError(f"{owner}: {tensor} has the extent {extent!r}; extents are non-negative integers")
-
-
-def _dimensions(rank: int) -> str:
-    return "1 dimension" if rank == 1 else f"{rank} dimensions"

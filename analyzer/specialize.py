@@ -7,6 +7,7 @@ from functools import cache
 
 from ..errors import ShapeError
 from ..tdl import ast
+from ..tdl.source import counted
 from ..tdl.traverse import Node, transform
 from .attributes import AttributeValue, attribute_values, substitute
 from .folding import fold
@@ -65,7 +66,8 @@ def _axis(description: ast.Description, node: ast.Extent, ranks: Mapping[str, in
         raise error_at(
             description,
             node.span,
-            f"{node.tensor} has {rank} dimensions, so there is no {node.tensor}.shape[{node.axis}]",
+            f"{node.tensor} has {counted(rank, 'dimension')}, so there is no "
+            f"{node.tensor}.shape[{node.axis}]",
             f"axes run from 0 to {rank - 1}" if rank else "",
         )
     return ast.Extent(node.tensor, node.axis % rank, node.span)

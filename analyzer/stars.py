@@ -8,6 +8,7 @@ from itertools import count
 
 from ..errors import ShapeError
 from ..tdl import ast
+from ..tdl.source import counted
 from ..tdl.traverse import Node, custom_reducers, transform, walk
 
 
@@ -50,9 +51,7 @@ def _expand(
         match node:
             case ast.Lambda() | ast.Reduce():
                 return replace(node, variables=tuple(_binders(node.variables, names)))
-            case ast.Element():
-                return replace(node, indices=tuple(_indices(node.indices, names)))
-            case ast.OpaqueElement():
+            case ast.Element() | ast.OpaqueElement():
                 return replace(node, indices=tuple(_indices(node.indices, names)))
             case _:
                 return node
@@ -89,8 +88,8 @@ def _counts(operator: str, elements: Sequence[ast.Element], ranks: dict[str, int
 
 def _misfit(operator: str, tensor: str, rank: int, used: int) -> ShapeError:
     return ShapeError(
-        f"{operator}: {tensor} has {rank} dimension{'s' * (rank != 1)}, but is read with {used} "
-        f"ind{'ices' if used != 1 else 'ex'}"
+        f"{operator}: {tensor} has {counted(rank, 'dimension')}, but is read with "
+        f"{counted(used, 'index', 'indices')}"
     )
 
 

@@ -239,6 +239,8 @@ def test_an_axis_is_told_which_there_are() -> None:
     text = "def f(a):\n    return lambda *i: a[*i] / a.shape[5]"
     with pytest.raises(DescriptionError, match=r"hint: axes run from 0 to 1$"):
         specialize(tdl.parse(text), {}, {"a": 2})
+    with pytest.raises(DescriptionError, match=r"a has 1 dimension, so there is no a\.shape\[5\]"):
+        specialize(tdl.parse(text), {}, {"a": 1})
     with pytest.raises(DescriptionError, match=r"a has 0 dimensions") as caught:
         specialize(tdl.parse(text), {}, {"a": 0})
     assert "hint" not in str(caught.value)
@@ -272,3 +274,16 @@ def test_errors_of_descriptions_without_text_name_the_operator() -> None:
         DescriptionError, match=r"^f: the extent of index variable 'i' .*; state it: lambda i="
     ):
         analyze(replace(parsed, source=""))
+
+
+def test_numbers_beyond_64_bits_are_no_attributes() -> None:
+    description = tdl.parse("def f(a, *, scale):\n    return lambda i: a[i] * scale")
+    for value in (10**400, -(10**5000)):
+        with pytest.raises(OperatorError, match=r"^f: attribute 'scale' does not fit 64 bits"):
+            specialize(description, {"scale": value}, {"a": 1})
+
+
+@pytest.mark.parametrize("text", ["lambda i=3: a[floor(inf)] * i", "lambda i=ceil(-inf): a[i]"])
+def test_infinity_is_no_index_and_no_extent(text: str) -> None:
+    with pytest.raises(DescriptionError, match=r"f:2:\d+: an index is affine"):
+        analyze(specialize(tdl.parse(f"def f(a):\n    return {text}"), {}, {"a": 1}))
