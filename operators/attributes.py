@@ -7,13 +7,17 @@ with `ast.literal_eval`, never executed.
 from __future__ import annotations
 
 import ast
-import difflib
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import SupportsFloat, SupportsIndex
+
+import numpy as np
 
 from ..errors import OperatorError
+from ..tdl.source import suggestion
 
 MAX_LITERAL = 1000
 LONG_INTEGER = re.compile(r"\b(\d+)L\b")
@@ -44,7 +48,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """One attribute. `optional` admits None. An `ignored` one is accepted and has no effect on results."""
+    """One attribute. `optional` admits None, `least` bounds an integer.
+
+    An `ignored` one is accepted and has no effect on results.
+    """
 
     name: str
     kind: Kind
@@ -53,21 +60,24 @@ class AttributeSpec:
     choices: tuple[str, ...] = ()
     optional: bool = False
     ignored: bool = False
+    least: int | None = None
 
     @property
     def expected(self) -> str:
         text = f"one of {', '.join(self.choices)}" if self.kind is Kind.CHOICE else self.kind.value
+        text += "" if self.least is None else f" of at least {self.least}"
         return f"{text} or None" if self.optional else text
 
 
 class Attributes(Mapping[str, Value]):
     """Checked attributes of one operator, defaults filled in: an immutable, hashable mapping."""
 
-    __slots__ = ("_hash", "_values")
+    __slots__ = ("_hash", "_key", "_values")
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = dict(values)
-        self._hash = hash(tuple((name, type(value), value) for name, value in self._values.items()))
+        self._key = tuple((name, type(value), value) for name, value in self._values.items())
+        self._hash = hash(self._key)
 
     def __getitem__(self, name: str) -> Value:
         return self._values[name]
@@ -82,7 +92,7 @@ class Attributes(Mapping[str, Value]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Attributes) and self._values == other._values
+        return isinstance(other, Attributes) and self._key == other._key
 
     def __repr__(self) -> str:
         return f"Attributes({self._values!r})"
@@ -117,9 +127,7 @@ class Attributes(Mapping[str, Value]):
         return value
 
 
-def check_attributes(
-    operator: str, specs: Sequence[AttributeSpec], values: Mapping[str, object]
-) -> Attributes:
+def check_attributes(owner: str, specs: Sequence[AttributeSpec], values: Mapping[str, object]) -> Attributes:
     """Values by name, converted and completed with defaults.
 
     Names in double underscores, such as MXNet's `__shape__`, describe variables and are skipped. Raises
@@ -134,29 +142,23 @@ def check_attributes(
             continue
         spec = known.get(name)
         if spec is None:
-            raise OperatorError(f"{operator} has no attribute {name!r}{_suggestion(name, known)}")
-        checked[name] = _convert(operator, spec, value)
+            hint = suggestion(name, known) or f"it has {', '.join(known) or 'no attributes'}"
+            raise OperatorError(f"{owner} has no attribute {name!r}; {hint}")
+        checked[name] = _convert(owner, spec, value)
     missing = [spec for spec in specs if spec.required and checked[spec.name] is None]
     if missing:
         listed = ", ".join(f"{spec.name} ({spec.expected})" for spec in missing)
-        raise OperatorError(f"{operator} needs a value for {listed}")
+        raise OperatorError(f"{owner} needs a value for {listed}")
     return Attributes(checked)
 
 
-def _suggestion(name: str, known: Mapping[str, AttributeSpec]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; it has {', '.join(known)}" if known else "; it has no attributes"
-
-
-def _convert(operator: str, spec: AttributeSpec, given: object) -> Value:
+def _convert(owner: str, spec: AttributeSpec, given: object) -> Value:
     value = _literal(given) if isinstance(given, str) else given
     if value is None and spec.optional:
         return None
     converted = _of_kind(spec, value, given)
     if converted is None:
-        raise OperatorError(f"{operator}: attribute {spec.name} is {given!r}, expected {spec.expected}")
+        raise OperatorError(f"{owner}: attribute {spec.name} is {given!r}, expected {spec.expected}")
     return converted
 
 
@@ -178,9 +180,11 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
         case Kind.CHOICE:
             return str(given) if str(given) in spec.choices else None
         case Kind.BOOL:
-            return bool(value) if isinstance(value, bool) or value in (0, 1) else None
+            return bool(value) if isinstance(value, bool | np.bool_) or _integer(value) in (0, 1) else None
         case Kind.INT:
-            return _integer(value)
+            integer = _integer(value)
+            small = integer is not None and spec.least is not None and integer < spec.least
+            return None if small else integer
         case Kind.FLOAT:
             return _number(value)
         case Kind.SHAPE:
@@ -200,23 +204,34 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
 
 
 def _integer(value: object) -> int | None:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        return int(value) if isinstance(value, float) and value.is_integer() else None
-    return int(value.__index__())
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array has the method, whatever it holds
+        return None
 
 
 def _number(value: object) -> int | float | None:
-    integer = _integer(value)
-    if integer is not None and not isinstance(value, float):
-        return integer
-    if isinstance(value, bool) or not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
         return None
-    return float(value.__float__())
+    try:
+        number = float(value)
+    except (TypeError, OverflowError):
+        return None
+    integer = None if isinstance(value, float) else _integer(value)
+    return number if integer is None else integer
 
 
-def integer(name: str, default: int | None = None, *, optional: bool = False) -> AttributeSpec:
+def integer(
+    name: str, default: int | None = None, *, optional: bool = False, least: int | None = None
+) -> AttributeSpec:
     """An integer attribute; required where it has no default and may not be None."""
-    return AttributeSpec(name, Kind.INT, default, default is None and not optional, (), optional)
+    return AttributeSpec(
+        name, Kind.INT, default, default is None and not optional, optional=optional, least=least
+    )
 
 
 def number(name: str, default: float | None = None) -> AttributeSpec:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
 from ..errors import OperatorError
+from ..tdl.source import suggestion
 from .operator import Operator
 
 REFUSED: Mapping[str, str] = MappingProxyType(
@@ -40,8 +40,7 @@ def get(name: str) -> Operator:
     if operator is None and name in REFUSED:
         raise OperatorError(f"{name} is not supported: {REFUSED[name]}")
     if operator is None:
-        close = difflib.get_close_matches(name, _library(), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "see `tofu operators` for the list"
+        hint = suggestion(name, _library(), most=1) or "see `tofu operators` for the list"
         raise OperatorError(f"there is no operator {name!r}; {hint}")
     return operator
 

@@ -92,9 +92,9 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def suggestion(name: str, candidates: Iterable[str]) -> str:
-    """A hint with the names that a misspelt one may stand for, empty where none is near."""
-    near = get_close_matches(name, list(candidates), n=2)
+def suggestion(name: str, candidates: Iterable[str], most: int = 2) -> str:
+    """A hint with the names, no more than `most`, that a misspelt one may stand for; empty where none is."""
+    near = get_close_matches(name, list(candidates), n=most)
     return f"did you mean {' or '.join(repr(str(one)) for one in near)}?" if near else ""
 
 

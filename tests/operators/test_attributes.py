@@ -18,13 +18,17 @@ def test_shapes(text: object, value: tuple[int, ...]) -> None:
     assert check_attributes("op", [shape("kernel")], {"kernel": text})["kernel"] == value
 
 
-@pytest.mark.parametrize(("text", "value"), [("2e-05", 2e-5), ("1", 1), (0.5, 0.5), (np.float32(0.5), 0.5)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2e-05", 2e-5), ("1", 1), (0.5, 0.5), (np.float32(0.5), 0.5), (np.array(0.5), 0.5), (np.array(3), 3)],
+)
 def test_numbers(text: object, value: float) -> None:
     assert check_attributes("op", [number("eps")], {"eps": text})["eps"] == value
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("True", True), ("False", False), ("0", False), (1, True), (False, False)]
+    ("text", "value"),
+    [("True", True), ("False", False), ("0", False), (1, True), (False, False), (np.bool_(True), True)],
 )
 def test_flags(text: object, value: bool) -> None:
     assert check_attributes("op", [flag("on", True)], {"on": text})["on"] is value
@@ -46,7 +50,12 @@ def test_defaults_are_filled_in_and_variables_settings_skipped() -> None:
         (shape("k"), "(3, x)", r"attribute k is '\(3, x\)', expected a tuple of integers"),
         (number("e"), "__import__('os')", "expected a number"),
         (number("e"), "(" * 5000, "expected a number"),
+        (number("e"), 10**400, "expected a number"),
+        (number("e"), np.array([1.0, 2.0]), "expected a number"),
+        (integer("n"), np.array([1, 2]), "expected an integer"),
+        (integer("n", least=1), 0, "attribute n is 0, expected an integer of at least 1"),
         (flag("on", True), "yes", "expected True or False"),
+        (flag("on", True), np.array([1, 2]), "expected True or False"),
     ],
 )
 def test_bad_values_are_named(spec: object, value: object, message: str) -> None:
@@ -78,4 +87,5 @@ def test_equal_attributes_hash_alike_and_types_keep_apart() -> None:
     assert one == other
     assert hash(one) == hash(other)
     assert hash(Attributes({"x": 1})) != hash(Attributes({"x": True}))
+    assert Attributes({"x": 1}) != Attributes({"x": True})
     assert check_attributes("op", specs, one) is one
