@@ -72,6 +72,8 @@ def _crop(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
             f"Crop: shapes {data} and {like} must have 4 dimensions: batch, channel, height, width"
         )
     offset = attributes.shape("offset")
+    if len(offset) != 2:
+        raise OperatorError(f"Crop: offset={offset}; it is (row, column)")
     if attributes.flag("center_crop"):
         offset = ((data[2] - like[2]) // 2, (data[3] - like[3]) // 2)
     if any(
@@ -90,7 +92,7 @@ OPERATORS = (
     Operator(
         name="_slice_assign",
         aliases=("_crop_assign",),
-        definition=ByShape(_slice_assign, of=lambda attributes: ("lhs", "rhs")),
+        definition=ByShape(_slice_assign, of=arguments("lhs", "rhs")),
         argument_names=arguments("lhs", "rhs"),
         specs=ENDS,
         example=Example({"lhs": (3, 5), "rhs": (2, 3)}, {"begin": (0, 1), "end": (2, 4)}),

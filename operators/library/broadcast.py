@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from ..attributes import Attributes, shape
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
-from .arguments import arguments
+from .arguments import arguments, of_data
 from .elementwise import BINARY
 from .texts import axis_in, element, joined, names
 
@@ -57,7 +57,7 @@ def _binary(name: str, body: str) -> ByShape:
         text = text.replace("rhs[*i]", element("rhs", _stretched(rhs, common, variables)))
         return variant(f"def {name}(lhs, rhs):\n    return lambda {joined(variables)}: {text}")
 
-    return ByShape(describe, of=lambda attributes: ("lhs", "rhs"))
+    return ByShape(describe, of=arguments("lhs", "rhs"))
 
 
 def _to_shape(name: str, data: Shape, target: Shape) -> Variant:
@@ -100,7 +100,7 @@ OPERATORS = (
     ),
     Operator(
         name="broadcast_to",
-        definition=ByShape(_broadcast_to, of=lambda attributes: ("data",)),
+        definition=ByShape(_broadcast_to, of_data),
         argument_names=arguments("data"),
         specs=(shape("shape", ()),),
         example=Example({"data": (1, 3)}, {"shape": (4, 3)}),
@@ -108,7 +108,7 @@ OPERATORS = (
     Operator(
         name="broadcast_axis",
         aliases=("broadcast_axes",),
-        definition=ByShape(_broadcast_axis, of=lambda attributes: ("data",)),
+        definition=ByShape(_broadcast_axis, of_data),
         argument_names=arguments("data"),
         specs=(shape("axis", ()), shape("size", ())),
         example=Example({"data": (1, 3)}, {"axis": (0,), "size": (4,)}),

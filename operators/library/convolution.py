@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
+from ...tdl.source import counted
 from .. import kernels
 from ..attributes import Attributes, choice, flag, ignored, integer, shape
 from ..definition import Attachment, ByShape, Constant, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import with_bias
-from .texts import joined, names
+from .texts import check_rank, joined, names
 
 CONVOLUTION = """
 def Convolution(data, weight, *, num_filter, kernel, stride, dilate, padding):
@@ -41,6 +42,16 @@ def per_dimension(operator: str, attributes: Attributes, name: str, default: int
             f"{operator}: {name}={values} has {len(values)} values, kernel={attributes['kernel']} has {count}"
         )
     return values
+
+
+def check_space(operator: str, attributes: Attributes, data: PartialShape) -> None:
+    """Raise ShapeError for data that is not batch, channel and the dimensions of `kernel`."""
+    kernel = attributes.shape("kernel")
+    if data is not None and len(data) != len(kernel) + 2:
+        raise ShapeError(
+            f"{operator}: data has {counted(len(data), 'dimension')} {data}, but kernel={kernel} needs "
+            f"{len(kernel) + 2}: batch, channel and {len(kernel)} of space"
+        )
 
 
 def _constants(attributes: Attributes) -> dict[str, Constant]:
@@ -98,6 +109,7 @@ def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant
         return variant(_text(attributes, "c"), _constants(attributes), _kernels(attributes))
     if filters % groups:
         raise OperatorError(f"Convolution: num_filter={filters} is not a multiple of num_group={groups}")
+    check_rank("Convolution", "weight", len(shapes["weight"]), "filter, channel, ...")
     channels = shapes["weight"][1]
     attached = _kernels(attributes, depthwise=channels == 1 and filters == groups)
     return variant(
@@ -108,16 +120,12 @@ def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant
 def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
     kernel, groups = attributes.shape("kernel"), attributes.integer("num_group")
     data = shapes["data"]
-    channels = None
-    if data is not None:
-        if len(data) != len(kernel) + 2:
-            raise ShapeError(
-                f"Convolution: data has {len(data)} dimensions {data}, but kernel={kernel} needs "
-                f"{len(kernel) + 2}: batch, channel and {len(kernel)} of space"
-            )
-        if data[1] is not None and data[1] % groups:
-            raise ShapeError(f"Convolution: {data[1]} channels are not a multiple of num_group={groups}")
-        channels = None if data[1] is None else data[1] // groups
+    check_space("Convolution", attributes, data)
+    channels = None if data is None else data[1]
+    if channels is not None:
+        if channels % groups:
+            raise ShapeError(f"Convolution: {channels} channels are not a multiple of num_group={groups}")
+        channels //= groups
     return {"weight": (attributes.integer("num_filter"), channels, *kernel)}
 
 
@@ -132,7 +140,7 @@ OPERATORS = (
             shape("dilate", ()),
             shape("pad", ()),
             integer("num_filter"),
-            integer("num_group", 1),
+            integer("num_group", 1, least=1),
             flag("no_bias", False),
             choice("layout", "NCW", "NCHW", "NCDHW", "None", default="None"),
             ignored("workspace"),

@@ -10,8 +10,8 @@ from ..attributes import Attributes, choice, flag, ignored, integer, shape
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
-from .arguments import with_bias
-from .convolution import per_dimension
+from .arguments import of_data, with_bias
+from .convolution import check_space, per_dimension
 from .texts import joined, names
 
 DECONVOLUTION = """
@@ -35,11 +35,7 @@ def deconvolution(name: str, attributes: Attributes, data: Shape, *, biased: boo
     """
     kernel, groups = attributes.shape("kernel"), attributes.integer("num_group")
     filters, rank = attributes.integer("num_filter"), len(kernel)
-    if len(data) != rank + 2:
-        raise ShapeError(
-            f"{name}: data has {len(data)} dimensions {data}, but kernel={kernel} needs {rank + 2}: batch, "
-            f"channel and {rank} of space"
-        )
+    check_space(name, attributes, data)
     if filters % groups or data[1] % groups:
         raise OperatorError(
             f"{name}: num_filter={filters} and the {data[1]} channels of data must be multiples of "
@@ -101,7 +97,8 @@ def _deconvolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Varia
 def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
     kernel, groups = attributes.shape("kernel"), attributes.integer("num_group")
     data = shapes["data"]
-    channels = data[1] if data is not None and len(data) == len(kernel) + 2 else None
+    check_space("Deconvolution", attributes, data)
+    channels = None if data is None else data[1]
     hints: dict[str, PartialShape] = {
         "weight": (channels, attributes.integer("num_filter") // groups, *kernel)
     }
@@ -113,7 +110,7 @@ def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mappin
 OPERATORS = (
     Operator(
         name="Deconvolution",
-        definition=ByShape(_deconvolution, lambda attributes: ("data",)),
+        definition=ByShape(_deconvolution, of_data),
         argument_names=with_bias("data", "weight"),
         specs=(
             shape("kernel"),
@@ -123,7 +120,7 @@ OPERATORS = (
             shape("adj", ()),
             shape("target_shape", ()),
             integer("num_filter"),
-            integer("num_group", 1),
+            integer("num_group", 1, least=1),
             flag("no_bias", True),
             choice("layout", "NCW", "NCHW", "NCDHW", "None", default="None"),
             ignored("workspace"),

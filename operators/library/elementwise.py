@@ -238,7 +238,7 @@ ADD_N = Operator(
     aliases=("ElementWiseSum",),
     definition=Fixed(_add_n),
     argument_names=numbered("num_args", "arg"),
-    specs=(integer("num_args"),),
+    specs=(integer("num_args", least=1),),
     count_attribute="num_args",
     example=Example({"arg0": SMALL, "arg1": SMALL, "arg2": SMALL}, {"num_args": 3}),
 )

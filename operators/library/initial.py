@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, isfinite
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
@@ -47,11 +47,13 @@ def _arange(attributes: Attributes) -> Variant:
     if stop is None:
         start, stop = 0.0, start
     assert isinstance(stop, int | float)
-    if step == 0 or repeat < 1:
-        raise OperatorError(f"_arange: step={step}, repeat={repeat}; step may not be 0, repeat not below 1")
-    count = ceil((stop - start) / step) * repeat
-    if count < 1:
-        raise ShapeError(f"_arange: start={start}, stop={stop}, step={step} gives no elements")
+    if step == 0:
+        raise OperatorError("_arange: step may not be 0")
+    steps = (stop - start) / step
+    if not isfinite(steps) or steps <= 0:
+        number = "no" if steps <= 0 else "no finite number of"
+        raise ShapeError(f"_arange: start={start}, stop={stop}, step={step} gives {number} elements")
+    count = ceil(steps) * repeat
     return variant(
         "def _arange(*, count, start, step, repeat):\n"
         "    return lambda i=count: start + step * (i // repeat)",
@@ -83,7 +85,7 @@ OPERATORS = (
             number("start"),
             optional_number("stop"),
             number("step", 1.0),
-            integer("repeat", 1),
+            integer("repeat", 1, least=1),
             ignored("ctx"),
             ignored("dtype"),
         ),

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from ...analyzer.region import Shape
-from ...errors import ShapeError
 from ..attributes import Attributes, flag, integer, number
 from ..definition import ByRank, ByShape, Variant, described, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
-from .arguments import arguments, with_bias
+from .arguments import arguments, of_data, with_bias
 from .reshape import reshaped
-from .texts import joined, names
+from .texts import check_rank, joined, names
+
+LAYOUT = "batch, features, ..."
 
 FULLY_CONNECTED = """
 def FullyConnected(data, weight, *, num_hidden):
@@ -28,38 +29,22 @@ def FullyConnected(data, weight, bias, *, num_hidden):
 
 
 def _fully_connected(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    rank = len(shapes["data"])
-    biased = not attributes.flag("no_bias")
-    if rank == 2:
+    data, biased = shapes["data"], not attributes.flag("no_bias")
+    check_rank("FullyConnected", "data", len(data), LAYOUT)
+    if len(data) == 2:
         return described(FULLY_CONNECTED_BIAS if biased else FULLY_CONNECTED, attributes)
+    read, outer, lines = "data", joined(names("n", len(data) - 1)), []
     if attributes.flag("flatten"):
-        return _flattening(attributes, shapes["data"], biased)
-    outer = joined(names("n", rank - 1))
-    product = (
-        f"lambda {outer}, h={attributes.integer('num_hidden')}: "
-        f"Sum(lambda k: data[{outer}, k] * weight[h, k])"
-    )
-    if not biased:
-        return variant(f"def FullyConnected(data, weight):\n    return {product}")
-    return variant(
-        f"def FullyConnected(data, weight, bias):\n"
-        f"    product = {product}\n"
-        f"    return lambda {outer}, h: product[{outer}, h] + bias[h]"
-    )
-
-
-def _flattening(attributes: Attributes, data: Shape, biased: bool) -> Variant:
+        read, outer = "flat", "n"
+        lines.append(f"flat = {reshaped('data', data, (data[0], prod(data[1:])))}")
     hidden = attributes.integer("num_hidden")
-    flat = reshaped("data", data, (data[0], prod(data[1:])))
-    product = f"lambda n, h={hidden}: Sum(lambda k: flat[n, k] * weight[h, k])"
-    if not biased:
-        return variant(f"def FullyConnected(data, weight):\n    flat = {flat}\n    return {product}")
-    return variant(
-        f"def FullyConnected(data, weight, bias):\n"
-        f"    flat = {flat}\n"
-        f"    product = {product}\n"
-        f"    return lambda n, h: product[n, h] + bias[h]"
-    )
+    product = f"lambda {outer}, h={hidden}: Sum(lambda k: {read}[{outer}, k] * weight[h, k])"
+    if biased:
+        lines += [f"product = {product}", f"return lambda {outer}, h: product[{outer}, h] + bias[h]"]
+    else:
+        lines.append(f"return {product}")
+    tensors = "data, weight, bias" if biased else "data, weight"
+    return variant(f"def FullyConnected({tensors}):\n" + "\n".join(f"    {line}" for line in lines))
 
 
 def _fully_connected_hints(
@@ -72,8 +57,7 @@ def _fully_connected_hints(
         hints["bias"] = (hidden,)
     if data is None:
         return hints
-    if len(data) < 2:
-        raise ShapeError(f"FullyConnected: data has shape {data}, at least 2 dimensions are needed")
+    check_rank("FullyConnected", "data", len(data), LAYOUT)
     inner = data[1:] if attributes.flag("flatten") else data[-1:]
     if None not in inner:
         hints["weight"] = (hidden, prod(extent for extent in inner if extent is not None))
@@ -135,7 +119,7 @@ TRANSPOSES = (flag("transpose_a", False), flag("transpose_b", False))
 OPERATORS = (
     Operator(
         name="FullyConnected",
-        definition=ByShape(_fully_connected, of=lambda attributes: ("data",)),
+        definition=ByShape(_fully_connected, of_data),
         argument_names=with_bias("data", "weight"),
         specs=(integer("num_hidden"), flag("no_bias", False), flag("flatten", True)),
         hints=_fully_connected_hints,

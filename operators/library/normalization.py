@@ -15,7 +15,7 @@ from ..definition import ByRank, Definition, Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import axis_in, joined, names, product_of_extents
+from .texts import axis_in, check_rank, joined, names, product_of_extents
 
 BATCH_STATISTICS = """
 def BatchNorm(data, {parameters}, *, eps):
@@ -57,7 +57,7 @@ def _filled(template: str, attributes: Attributes, rank: int, moving: str = "") 
 
     With `output_mean_var` the mean and one over the deviation are outputs, too, as in MXNet.
     """
-    axis = attributes.integer("axis") % rank
+    axis = axis_in("BatchNorm", attributes.integer("axis"), rank)
     variables = ["c" if d == axis else v for d, v in enumerate(names("i", rank))]
     others = [variable for variable in variables if variable != "c"]
     fixed, several = attributes.flag("fix_gamma"), attributes.flag("output_mean_var")
@@ -107,7 +107,7 @@ def _updates(attributes: Attributes) -> Mapping[str, Definition]:
 
 
 def _per_channel(
-    *tensors: str,
+    operator: str, *tensors: str
 ) -> Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]]:
     """Each of these tensors has one element for every channel of data."""
 
@@ -115,13 +115,14 @@ def _per_channel(
         data = shapes["data"]
         if data is None:
             return {}
-        axis = attributes.integer("axis") % len(data) if "axis" in attributes else 1
-        return dict.fromkeys(tensors, (data[axis],))
+        axis = attributes.integer("axis") if "axis" in attributes else 1
+        return dict.fromkeys(tensors, (data[axis_in(operator, axis, len(data))],))
 
     return hints
 
 
 def _instance_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    check_rank("InstanceNorm", "data", ranks["data"], "batch, channel, ...")
     space = names("i", ranks["data"] - 2)
     inner, count = joined(space), product_of_extents("data", range(2, ranks["data"]))
     return variant(
@@ -158,9 +159,10 @@ def _response(attributes: Attributes) -> Variant:
 
 
 def _l2_normalization(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+    check_rank("L2Normalization", "data", ranks["data"], "batch, ...")
     inner = [*names("i", ranks["data"])]
     mode = attributes.text("mode")
-    kept = {"instance": inner[:1], "channel": [inner[0], *inner[2:]], "spatial": inner[:2]}[mode]
+    kept = {"instance": inner[:1], "channel": inner[:1] + inner[2:], "spatial": inner[:2]}[mode]
     summed = joined([variable for variable in inner if variable not in kept])
     return variant(
         "def L2Normalization(data, *, eps):\n"
@@ -192,7 +194,7 @@ OPERATORS = (
         ),
         gradient_definition=_batch_norm_gradient,
         update_definitions=_updates,
-        hints=_per_channel("gamma", "beta", "moving_mean", "moving_var"),
+        hints=_per_channel("BatchNorm", "gamma", "beta", "moving_mean", "moving_var"),
         example=Example(
             {"data": (2, 3, 4, 4), **CHANNELS, "moving_mean": (3,), "moving_var": (3,)}, {"fix_gamma": False}
         ),
@@ -202,7 +204,7 @@ OPERATORS = (
         definition=ByRank(_instance_norm),
         argument_names=arguments("data", "gamma", "beta"),
         specs=(number("eps", 0.001),),
-        hints=_per_channel("gamma", "beta"),
+        hints=_per_channel("InstanceNorm", "gamma", "beta"),
         example=Example({"data": (2, 3, 4), **CHANNELS}),
     ),
     Operator(
@@ -210,14 +212,14 @@ OPERATORS = (
         definition=ByRank(_layer_norm),
         argument_names=arguments("data", "gamma", "beta"),
         specs=(integer("axis", -1), number("eps", 1e-5)),
-        hints=_per_channel("gamma", "beta"),
+        hints=_per_channel("LayerNorm", "gamma", "beta"),
         example=Example({"data": (2, 4, 3), **CHANNELS}),
     ),
     Operator(
         name="LRN",
         definition=Fixed(_response),
         argument_names=arguments("data"),
-        specs=(number("alpha", 1e-4), number("beta", 0.75), number("knorm", 2.0), integer("nsize")),
+        specs=(number("alpha", 1e-4), number("beta", 0.75), number("knorm", 2.0), integer("nsize", least=1)),
         example=Example({"data": (2, 5, 3)}, {"nsize": 3, "alpha": 0.5}),
     ),
     Operator(

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import prod
 
 from ...analyzer.region import Shape
-from ...errors import ShapeError
 from ..attributes import Attributes, choice, flag, ignored, shape
 from ..definition import ByShape, Constant, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .convolution import per_dimension
+from .convolution import check_space, per_dimension
 from .texts import flat_index, joined, names, product_of_extents
 
 
@@ -151,12 +150,8 @@ def _first_of_all(data: Shape) -> Variant:
 
 
 def _check_rank(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
-    data, kernel = shapes["data"], attributes.shape("kernel")
-    if data is not None and not attributes.flag("global_pool") and len(data) != len(kernel) + 2:
-        raise ShapeError(
-            f"Pooling: data has {len(data)} dimensions {data}, but kernel={kernel} needs {len(kernel) + 2}: "
-            f"batch, channel and {len(kernel)} of space"
-        )
+    if not attributes.flag("global_pool"):
+        check_space("Pooling", attributes, shapes["data"])
     return {}
 
 

@@ -12,7 +12,7 @@ from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .dropout import position
 from .elementwise import GELU
-from .texts import joined, names
+from .texts import check_rank, joined, names
 
 CONTINUED = {
     "leaky": "slope * data[*i]",
@@ -78,6 +78,7 @@ def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mappin
     data = shapes["data"]
     if data is None or attributes.text("act_type") != "prelu" or shapes["gamma"] == (1,):
         return {}
+    check_rank("LeakyReLU", "data", len(data), "batch, channel, ...")
     return {"gamma": (data[1],)}
 
 

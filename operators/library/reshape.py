@@ -11,7 +11,7 @@ from ..attributes import Attributes, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, of_data
-from .texts import axis_in, element, flat_index, joined, names, unflattened
+from .texts import axis_in, check_rank, element, flat_index, joined, names, unflattened
 
 
 def reshaped(tensor: str, before: Shape, after: Shape) -> str:
@@ -138,6 +138,7 @@ def _reshape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 def _flatten(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data = shapes["data"]
+    check_rank("Flatten", "data", len(data), "batch, ...")
     flat = reshaped("data", data, (data[0], prod(data[1:])))
     return variant(f"def Flatten(data):\n    return {flat}")
 

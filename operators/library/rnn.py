@@ -16,7 +16,10 @@ from ..attributes import Attributes, choice, flag, integer, number
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
+from .arguments import arguments
+from .texts import check_rank
 
+LAYOUT = "time, batch, features"
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
@@ -152,7 +155,10 @@ def _rnn(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """Outputs: the last layer after every step, and if asked for all cells' last states."""
     if attributes.number("p") != 0:
         raise OperatorError("RNN: p is not supported; use one RNN for each layer and Dropout between them")
+    check_rank("RNN", "data", len(shapes["data"]), LAYOUT)
     steps, batch, inputs = shapes["data"]
+    if not steps:
+        raise ShapeError(f"RNN: data of shape {shapes['data']} has no time steps")
     network = _network(attributes, inputs)
     if shapes["parameters"] != (network.parameters,):
         raise ShapeError(
@@ -192,8 +198,7 @@ def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mappin
     data = shapes["data"]
     if data is None:
         return {}
-    if len(data) != 3:
-        raise ShapeError(f"RNN: data has shape {data}; it is time, batch, features")
+    check_rank("RNN", "data", len(data), LAYOUT)
     cells = attributes.integer("num_layers") * (2 if attributes.flag("bidirectional") else 1)
     states: PartialShape = (cells, data[1], attributes.integer("state_size"))
     hints: dict[str, PartialShape] = dict.fromkeys(_arguments(attributes)[2:], states)
@@ -205,12 +210,12 @@ def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mappin
 OPERATORS = (
     Operator(
         name="RNN",
-        definition=ByShape(_rnn, of=lambda attributes: ("data", "parameters")),
+        definition=ByShape(_rnn, of=arguments("data", "parameters")),
         argument_names=_arguments,
         output_count=_output_count,
         specs=(
-            integer("state_size"),
-            integer("num_layers"),
+            integer("state_size", least=1),
+            integer("num_layers", least=1),
             flag("bidirectional", False),
             choice("mode", *GATES),
             number("p", 0.0),

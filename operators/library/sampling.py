@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...analyzer.region import Shape
-from ...errors import OperatorError, ShapeError
+from ...errors import OperatorError
 from ..attributes import Attributes, choice, ignored, shape
 from ..definition import ByShape, Fixed, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments, of_data
+from .texts import check_rank
 
+IMAGES = "batch, channel, height, width"
 AFFINE = (
     "lambda n, d=2, y={height}, x={width}: {matrix}[n, 3 * d] * (2 * x / ({width} - 1) - 1) "
     "+ {matrix}[n, 3 * d + 1] * (2 * y / ({height} - 1) - 1) + {matrix}[n, 3 * d + 2]"
@@ -57,16 +59,18 @@ def _grid_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> M
     if data is None:
         return {}
     if attributes.text("transform_type") == "affine":
+        check_rank("GridGenerator", "data", len(data), "batch, 6")
         return {"data": (data[0], 6)}
+    check_rank("GridGenerator", "data", len(data), "batch, 2, height, width")
     return {"data": (data[0], 2, *data[2:])}
 
 
 def _transformer(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data, target = shapes["data"], attributes.shape("target_shape")
-    if len(data) != 4:
-        raise ShapeError(f"SpatialTransformer: data has shape {data}; it is batch, channel, height, width")
-    wanted = tuple(t or extent for t, extent in zip(target, data[2:], strict=True))
-    grid = _affine("SpatialTransformer", "loc", wanted)
+    check_rank("SpatialTransformer", "data", len(data), IMAGES)
+    if len(target) == 2:
+        target = tuple(t or extent for t, extent in zip(target, data[2:], strict=True))
+    grid = _affine("SpatialTransformer", "loc", target)
     return variant(f"def SpatialTransformer(data, loc):\n    grid = {grid}{SAMPLE.format(grid='grid')}")
 
 
@@ -74,7 +78,10 @@ def _transformer_hints(
     attributes: Attributes, shapes: Mapping[str, PartialShape]
 ) -> Mapping[str, PartialShape]:
     data = shapes["data"]
-    return {} if data is None else {"loc": (data[0], 6)}
+    if data is None:
+        return {}
+    check_rank("SpatialTransformer", "data", len(data), IMAGES)
+    return {"loc": (data[0], 6)}
 
 
 OPERATORS = (

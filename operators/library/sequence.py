@@ -6,6 +6,7 @@ Data is `[time, batch, ...]`, or for the first two `[batch, time, ...]` with axi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError
@@ -13,6 +14,7 @@ from ..attributes import Attributes, flag, integer, number
 from ..definition import Fixed, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
+from .texts import check_rank
 
 LAST = "lambda n, *i: data[{0}, *i]"
 MASK = "lambda {0}, *i: where(t < sequence_length[n], data[{0}, *i], value)"
@@ -26,23 +28,27 @@ def _arguments(attributes: Attributes) -> tuple[str, ...]:
     return ("data", "sequence_length") if attributes.flag("use_sequence_length") else ("data",)
 
 
-def _hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
+def _hints(
+    operator: str, attributes: Attributes, shapes: Mapping[str, PartialShape]
+) -> Mapping[str, PartialShape]:
     data = shapes["data"]
     if data is None or not attributes.flag("use_sequence_length"):
         return {}
-    return {"sequence_length": (data[1 - _time(attributes)],)}
+    time = _time(operator, attributes)
+    check_rank(operator, "data", len(data), "batch, time, ..." if time else "time, batch, ...")
+    return {"sequence_length": (data[1 - time],)}
 
 
-def _time(attributes: Attributes) -> int:
+def _time(operator: str, attributes: Attributes) -> int:
     """The dimension of time. Raises OperatorError for any but the first two."""
     axis = attributes.integer("axis") if "axis" in attributes else 0
     if axis not in (0, 1):
-        raise OperatorError(f"axis={axis} is not supported; sequences lie along dimension 0 or 1")
+        raise OperatorError(f"{operator}: axis={axis} is not supported; sequences lie along dimension 0 or 1")
     return axis
 
 
 def _last(attributes: Attributes) -> Variant:
-    time = _time(attributes)
+    time = _time("SequenceLast", attributes)
     lengths = attributes.flag("use_sequence_length")
     end = "sequence_length[n] - 1" if lengths else f"data.shape[{time}] - 1"
     tensors = "data, sequence_length" if lengths else "data"
@@ -53,9 +59,9 @@ def _last(attributes: Attributes) -> Variant:
 def _mask(attributes: Attributes) -> Variant:
     if not attributes.flag("use_sequence_length"):
         return variant("def SequenceMask(data):\n    return lambda *i: data[*i]")
+    place = "n, t" if _time("SequenceMask", attributes) == 1 else "t, n"
     return variant(
-        "def SequenceMask(data, sequence_length, *, value):\n"
-        f"    return {MASK.format('n, t' if _time(attributes) == 1 else 't, n')}",
+        f"def SequenceMask(data, sequence_length, *, value):\n    return {MASK.format(place)}",
         {"value": attributes.number("value")},
     )
 
@@ -90,7 +96,7 @@ OPERATORS = (
         definition=Fixed(_last),
         argument_names=_arguments,
         specs=(LENGTHS, TIME),
-        hints=_hints,
+        hints=partial(_hints, "SequenceLast"),
         example=EXAMPLE,
     ),
     Operator(
@@ -98,7 +104,7 @@ OPERATORS = (
         definition=Fixed(_mask),
         argument_names=_arguments,
         specs=(LENGTHS, number("value", 0.0), TIME),
-        hints=_hints,
+        hints=partial(_hints, "SequenceMask"),
         example=EXAMPLE,
     ),
     Operator(
@@ -107,7 +113,7 @@ OPERATORS = (
         argument_names=_arguments,
         specs=(LENGTHS,),
         gradient_definition=_reverse_back,
-        hints=_hints,
+        hints=partial(_hints, "SequenceReverse"),
         example=EXAMPLE,
     ),
 )

@@ -188,7 +188,7 @@ def _filled(name: str, value: int) -> ByRank:
     return ByRank(describe)
 
 
-COUNT = integer("num_args")
+COUNT = integer("num_args", least=1)
 ENDS = (bounds("begin"), bounds("end"), bounds("step", Bounds()))
 PAIR = {"arg0": (2, 3), "arg1": (2, 3)}
 
@@ -245,7 +245,7 @@ OPERATORS = (
         aliases=("split",),
         definition=ByShape(_slice_channel, of_data),
         argument_names=arguments("data"),
-        specs=(integer("num_outputs"), integer("axis", 1), flag("squeeze_axis", False)),
+        specs=(integer("num_outputs", least=1), integer("axis", 1), flag("squeeze_axis", False)),
         output_count=lambda attributes: attributes.integer("num_outputs"),
         example=Example({"data": (2, 6)}, {"num_outputs": 3}),
     ),

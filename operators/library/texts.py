@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ...errors import ShapeError
+from ...tdl.source import counted
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:
@@ -50,8 +51,16 @@ def product_of_extents(tensor: str, axes: Sequence[int]) -> str:
     return " * ".join(f"{tensor}.shape[{axis}]" for axis in axes) or "1"
 
 
+def check_rank(operator: str, tensor: str, rank: int, layout: str) -> None:
+    """Raise ShapeError for a tensor whose dimensions are not `layout`: `batch, ...` is one or more."""
+    named = layout.removesuffix(", ...")
+    least = named.count(", ") + 1
+    if rank < least or (rank > least and named == layout):
+        raise ShapeError(f"{operator}: {tensor} has {counted(rank, 'dimension')}; it is {layout}")
+
+
 def axis_in(operator: str, axis: int, rank: int) -> int:
     """`axis` counted from the front. Raises ShapeError where there is no such dimension."""
     if not -rank <= axis < rank:
-        raise ShapeError(f"{operator}: axis {axis} does not exist, there are {rank} dimensions")
+        raise ShapeError(f"{operator}: there is no axis {axis} in {counted(rank, 'dimension')}")
     return axis % rank

@@ -35,8 +35,6 @@ def _tile(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 def _repeat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """Without an axis the result is flat."""
     data, repeats = shapes["data"], attributes.integer("repeats")
-    if repeats < 1:
-        raise OperatorError(f"repeat: repeats={repeats}, every element must be repeated at least once")
     if attributes["axis"] is None:
         indices = unflattened(f"i // {repeats}", data)
         return variant(
@@ -129,7 +127,7 @@ OPERATORS = (
         name="repeat",
         definition=ByShape(_repeat, of_data),
         argument_names=arguments("data"),
-        specs=(integer("repeats"), integer("axis", optional=True)),
+        specs=(integer("repeats", least=1), integer("axis", optional=True)),
         example=Example({"data": (2, 3)}, {"repeats": 2, "axis": 1}),
     ),
     Operator(

@@ -12,7 +12,7 @@ from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import numbered
 from .deconvolution import deconvolution
-from .texts import joined
+from .texts import check_rank, joined
 
 
 def _arguments(attributes: Attributes) -> tuple[str, ...]:
@@ -49,13 +49,15 @@ def _interpolation(attributes: Attributes) -> Attributes:
 def _nearest(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """Every input is enlarged to `scale` times the first one's size; then channels are joined or added."""
     inputs = numbered("num_args", "arg")(attributes)
+    for name in inputs:
+        check_rank("UpSampling", name, len(shapes[name]), "batch, channel, height, width")
     first = shapes[inputs[0]]
     height, width = (attributes.integer("scale") * extent for extent in first[2:])
     joins = attributes.text("multi_input_mode") == "concat"
     terms, start = [], 0
     for name in inputs:
         data = shapes[name]
-        if len(data) != 4 or data[0] != first[0] or height % data[2] or width % data[3]:
+        if data[0] != first[0] or 0 in data[2:] or height % data[2] or width % data[3]:
             raise ShapeError(
                 f"UpSampling: {name} has shape {data}; it needs batch {first[0]}, and height and width that "
                 f"divide {height} and {width}"
@@ -90,11 +92,11 @@ OPERATORS = (
         ),
         argument_names=_arguments,
         specs=(
-            integer("scale"),
+            integer("scale", least=1),
             integer("num_filter", 0),
             choice("sample_type", "bilinear", "nearest"),
             choice("multi_input_mode", "concat", "sum", default="concat"),
-            integer("num_args", 1),
+            integer("num_args", 1, least=1),
             ignored("workspace"),
         ),
         count_attribute="num_args",
