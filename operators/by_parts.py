@@ -45,17 +45,17 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Step:
                 f"'{description.name}' calls opaque function '{name}', of which nothing is known: pass "
                 f"opaque={{'{name}': function}} to compute, or attach a kernel to the operator"
             )
-    parts = _Parts(call, functions).steps()
-    steps: list[Step] = [] if description.opaques else list(parts)
+    steps: list[Step] = [] if description.opaques else list(_Parts(call, functions).steps())
 
     def run() -> None:
-        if steps:
-            for step in steps:
-                step()
-            return
-        for step in parts:
+        for step in steps:
             step()
-            steps.append(step)
+        if not steps:
+            made = []
+            for step in _Parts(call, functions).steps():
+                step()
+                made.append(step)
+            steps.extend(made)
 
     return run
 

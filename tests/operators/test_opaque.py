@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import tofu
+from tofu.operators.kernel import KernelCall
 
 Array = npt.NDArray[Any]
 
@@ -111,6 +112,28 @@ def test_function_that_raises_is_named() -> None:
             match=r"the opaque function 'Cholesky' raises LinAlgError for \(3, 3\)",
         ):
             run({"batch_mat": np.zeros((2, 3, 3))})
+
+
+def test_a_kernel_runs_again_after_its_function_failed() -> None:
+    failures = iter((True, False, False))
+
+    def flaky(matrix: Array) -> Array:
+        if next(failures, False):
+            raise RuntimeError("try again")
+        return matrix * 2
+
+    text = "def f(m):\n    g = Opaque()\n    return lambda b, i: g(m[b + 0, :])[i] + g(m[1 - b, :])[i]"
+    bound: Any = tofu.parse(text, opaque={"g": flaky}).bind({"m": (2, 3)})
+    data, out = np.arange(6.0).reshape(2, 3), np.empty((2, 3))
+    run = bound.prepare(
+        KernelCall(bound, {"b": (0, 2), "i": (0, 3)}, {"m": data}, {"m": ((0, 2), (0, 3))}, (out,))
+    )
+    with pytest.raises(tofu.DataError, match="try again"):
+        run()
+    for _ in range(2):
+        out[...] = np.nan
+        run()
+        np.testing.assert_array_equal(out, 2 * data + 2 * data[::-1])
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 3), (2, 0, 0)])
