@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
+
+import numpy as np
 
 from ..tdl import ast
+from ..tdl.arithmetic import ARITHMETIC
 from ..tdl.functions import FUNCTIONS
 from ..tdl.traverse import Node, transform
 
-ARITHMETIC: dict[str, Callable[[float, float], float]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 CONDITIONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
 MAX_BITS = 62
-"""Larger integers are not computed: `10 ** 10 ** 10` must cost nothing."""
+"""Larger integers are not written out."""
 
 
 def fold(node: Node) -> Node:
@@ -110,21 +96,11 @@ def _known_condition(node: ast.Binary, other: ast.Expression, decisive: bool) ->
 
 
 def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Expression:
-    """The result of two numbers; the node itself where there is none, or none of reasonable size."""
-    if node.operator in ("and", "or"):
-        both = (bool(left), bool(right))
-        return ast.Number(int(all(both) if node.operator == "and" else any(both)), node.span)
-    if node.operator == "**" and isinstance(left, int) and abs(right) * left.bit_length() > MAX_BITS:
-        return node
-    try:
+    """The result of two numbers; the node itself where that is not finite or too large."""
+    with np.errstate(all="ignore"):
         value = ARITHMETIC[node.operator](left, right)
-    except (ArithmeticError, ValueError):
-        return node
-    if isinstance(value, bool):
-        return ast.Number(int(value), node.span)
-    if isinstance(value, int):
-        return ast.Number(value, node.span) if value.bit_length() <= MAX_BITS else node
-    return ast.Number(value, node.span) if isinstance(value, float) and math.isfinite(value) else node
+    fits = value.bit_length() <= MAX_BITS if isinstance(value, int) else math.isfinite(value)
+    return ast.Number(value, node.span) if fits else node
 
 
 def _is(node: ast.Expression, value: int) -> bool:

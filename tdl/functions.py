@@ -63,7 +63,7 @@ def _lgamma(x: float) -> float:
 
 
 def _digamma(x: float) -> float:
-    """By reflection, recurrence up to 6 and the asymptotic series; relative error about 1e-14."""
+    """By reflection, recurrence up to 10 and the asymptotic series; relative error about 1e-14."""
     if x <= 0:
         if x == math.floor(x):
             return math.nan

@@ -6,8 +6,8 @@ tensor holds integers). Conditions do not short-circuit, as in a kernel that com
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from itertools import product
 from typing import Any, assert_never
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError, OperatorError, ShapeError
+from .arithmetic import ARITHMETIC, COMBINE, Operation, Scalar, call
 from .ast import (
     AnyReducer,
     Attribute,
@@ -38,16 +39,11 @@ from .ast import (
     Unary,
     Variable,
 )
-from .functions import FUNCTIONS
 from .opaque import call_opaque
 
 Array = npt.NDArray[Any]
-Scalar = int | float
 Interval = tuple[int, int]
 Position = dict[str, int]
-
-MAX_BITS = 1024
-"""Powers of integers are exact up to this size: `9 ** 99 ** 99` must cost nothing."""
 
 
 def interpret(
@@ -146,9 +142,9 @@ class _Run:
             case Unary(operator=operator, operand=operand):
                 return -self.value(operand, at) if operator == "-" else int(not self.value(operand, at))
             case Binary(operator=operator, left=left, right=right):
-                return _BINARY[operator](self.value(left, at), self.value(right, at))
+                return ARITHMETIC[operator](self.value(left, at), self.value(right, at))
             case Call(function=function, arguments=arguments):
-                return _call(function, [self.value(argument, at) for argument in arguments])
+                return call(function, [self.value(argument, at) for argument in arguments])
             case Reduce(reducer=reducer, variables=variables, body=body):
                 return self.reduce(
                     reducer, [self.value(body, inner) for inner in self.positions(variables, at)]
@@ -161,25 +157,32 @@ class _Run:
                 assert_never(node)
 
     def reduce(self, reducer: AnyReducer, values: list[Scalar]) -> Scalar:
-        """The values combined in order; the neutral element for none, where there is one."""
-        if isinstance(reducer, CustomReducer):
-            return self.reduce_by(reducer, values)
-        if not values and reducer in (Reducer.MAX, Reducer.MIN):
-            raise ShapeError(f"'{self.operator}' takes {reducer} over an empty range, which has no value")
-        combine = _REDUCERS[reducer]
-        result: Scalar = 1 if reducer is Reducer.PROD else 0
-        for position, value in enumerate(values):
-            result = combine(result, value) if position else value
-        return result
+        """The values combined in order; the identity for none, where there is one."""
+        if values:
+            return reduce(self.combiner(reducer), values)
+        match reducer:
+            case CustomReducer(identity=identity):
+                return identity
+            case Reducer.SUM:
+                return 0
+            case Reducer.PROD:
+                return 1
+            case Reducer.MAX | Reducer.MIN:
+                raise ShapeError(f"'{self.operator}' takes {reducer} over an empty range, which has no value")
+            case _:
+                assert_never(reducer)
 
-    def reduce_by(self, reducer: CustomReducer, values: list[Scalar]) -> Scalar:
-        """The values combined in order by a custom reducer; its identity for none."""
-        result: Scalar = reducer.identity
-        for position, value in enumerate(values):
+    def combiner(self, reducer: AnyReducer) -> Operation:
+        """How a reducer combines two values."""
+        if isinstance(reducer, Reducer):
+            return COMBINE[reducer]
+
+        def combine(left: Scalar, right: Scalar) -> Scalar:
             # At a position that holds the reducer's two variables, which are numbers of any kind.
-            pair: Any = {reducer.left: result, reducer.right: value}
-            result = self.value(reducer.body, pair) if position else value
-        return result
+            pair: Any = {reducer.left: left, reducer.right: right}
+            return self.value(reducer.body, pair)
+
+        return combine
 
     def array(self, tensor: str) -> Array:
         """A tensor's elements."""
@@ -258,77 +261,3 @@ def _inside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 def _scalar(value: Any) -> Scalar:
     item: Scalar = value.item()
     return int(item) if isinstance(item, bool) else item
-
-
-def _call(function: str, arguments: list[Scalar]) -> Scalar:
-    entry = FUNCTIONS[function]
-    if entry.integer and all(isinstance(argument, int) for argument in arguments):
-        try:
-            return int(entry.implementation(*arguments))
-        except OverflowError:
-            raise DataError(f"{function} is given an integer that does not fit 64 bits") from None
-    return float(entry.implementation(*map(_float, arguments)))
-
-
-def _float(value: Scalar) -> float:
-    """The nearest float; infinite for an integer beyond all of them."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value > 0 or -1)
-
-
-def _exact(
-    integers: Callable[[int, int], int], floats: Callable[[float, float], Any]
-) -> Callable[[Scalar, Scalar], Scalar]:
-    """Exact for two integers (of which the second is not 0); NumPy's arithmetic otherwise."""
-
-    def operate(a: Scalar, b: Scalar) -> Scalar:
-        if isinstance(a, int) and isinstance(b, int) and b != 0:
-            return integers(a, b)
-        return float(floats(_float(a), _float(b)))
-
-    return operate
-
-
-def _power(a: Scalar, b: Scalar) -> Scalar:
-    if isinstance(a, int) and isinstance(b, int) and b >= 0 and a.bit_length() * b <= MAX_BITS:
-        return int(a**b)
-    return float(np.float_power(_float(a), _float(b)))
-
-
-def _propagating(choose: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
-    """A choice between two values that NaN wins, as in NumPy."""
-
-    def operate(a: Scalar, b: Scalar) -> Scalar:
-        if a != a or b != b:
-            return float("nan")
-        return choose(a, b)
-
-    return operate
-
-
-_BINARY: Mapping[str, Callable[[Scalar, Scalar], Scalar]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: float(np.divide(_float(a), _float(b))),
-    "//": _exact(lambda a, b: a // b, np.floor_divide),
-    "%": _exact(lambda a, b: a % b, np.mod),
-    "**": _power,
-    "<": lambda a, b: int(a < b),
-    "<=": lambda a, b: int(a <= b),
-    ">": lambda a, b: int(a > b),
-    ">=": lambda a, b: int(a >= b),
-    "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-    "and": lambda a, b: int(bool(a) and bool(b)),
-    "or": lambda a, b: int(bool(a) or bool(b)),
-}
-
-_REDUCERS: Mapping[Reducer, Callable[[Scalar, Scalar], Scalar]] = {
-    Reducer.SUM: _BINARY["+"],
-    Reducer.PROD: _BINARY["*"],
-    Reducer.MAX: _propagating(max),
-    Reducer.MIN: _propagating(min),
-}

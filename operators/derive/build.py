@@ -122,10 +122,7 @@ class Builder:
         """What a function gives where its arguments decide it without computing."""
         values = [argument.value for argument in arguments if isinstance(argument, Constant)]
         if len(values) == len(arguments):
-            try:
-                return self.constant(fold(function, values))
-            except ArithmeticError:
-                return None
+            return self.constant(fold(function, values))
         match function, arguments:
             case "where", (Constant(value=condition), x, y):
                 return x if condition else y

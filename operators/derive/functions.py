@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator as python
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -11,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...errors import OperatorError
+from ...tdl.arithmetic import ARITHMETIC, as_float, call
 from ...tdl.ast import Reducer
 from ...tdl.functions import FUNCTIONS
 from ..kernel import Array
@@ -107,42 +107,20 @@ def loop(function: str) -> Loop:
 
 
 def fold(function: str, values: Sequence[Scalar]) -> Scalar:
-    """A function of constants, as the interpreter gives it: integers stay exact."""
+    """A function of constants, as the interpreter gives it; an integer beyond 64 bits as a float."""
     match function, values:
         case "where", (condition, x, y):
             return x if condition else y
         case "not", (value,):
             return not value
-        case "and", (a, b):
-            return bool(a) and bool(b)
-        case "or", (a, b):
-            return bool(a) or bool(b)
-        case "/", (a, b):
-            return float(np.divide(a, b))
-        case "**", (int(a), int(b)) if b < 0:
-            return float(a) ** b
-    if (exact := _EXACT.get(function)) is not None:
-        return exact(*values)
-    result = np.empty((), np.float64)
-    loop(function).run(*(np.float64(value) for value in values), out=result)
-    return float(result)
-
-
-_EXACT: dict[str, Callable[..., Scalar]] = {
-    "+": python.add,
-    "-": python.sub,
-    "*": python.mul,
-    "//": python.floordiv,
-    "%": python.mod,
-    "**": python.pow,
-    "<": python.lt,
-    "<=": python.le,
-    ">": python.gt,
-    ">=": python.ge,
-    "==": python.eq,
-    "!=": python.ne,
-    "negative": python.neg,
-    "abs": abs,
-    "maximum": max,
-    "minimum": min,
-}
+        case "negative", (value,):
+            return -value
+        case "logaddexp", (x, y):
+            return float(np.logaddexp(x, y))
+    with np.errstate(all="ignore"):
+        if function not in ARITHMETIC:
+            return call(function, values)
+        result = ARITHMETIC[function](*values)
+    if loop(function).kind in (Kind.COMPARISON, Kind.LOGICAL):
+        return bool(result)
+    return result if isinstance(result, int) and result.bit_length() < 64 else as_float(result)

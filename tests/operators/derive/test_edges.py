@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tofu
 from tofu import tdl
 from tofu.errors import DataError, OperatorError
 from tofu.operators.derive import derive
@@ -66,6 +67,16 @@ def test_values_not_chosen_do_not_leak() -> None:
     with np.errstate(all="ignore"):
         derive(call("def f(a):\n    return lambda i: where(a[i] > 0, log(a[i]), -0.5)", {"a": a}, (out,)))()
     np.testing.assert_array_equal(out, np.array([-0.5, -0.5, np.log(np.float32(4))], np.float32))
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["10 ** 10 ** 10", "10 ** 250 * 10 ** 250", "10 ** 20 // 10 ** 19", "2 ** -1", "7 % -4"],
+)
+def test_constants_of_any_size_are_what_the_interpreter_gives(number: str) -> None:
+    bound = tofu.parse(f"def f(a):\n    return lambda i: a[i] * ({number}) + a[i]").bind({"a": (2,)})
+    arrays = {"a": np.array([1.0, -2.0])}
+    np.testing.assert_array_equal(bound.compute(arrays), bound.interpret(arrays))
 
 
 def test_an_index_from_data_outside_its_tensor_is_an_error() -> None:

@@ -1,0 +1,101 @@
+"""What operators, functions and reducers give for numbers: exact for integers, as NumPy's for floats."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError
+from .ast import Reducer
+from .functions import FUNCTIONS
+
+Scalar = int | float
+Operation = Callable[[Scalar, Scalar], Scalar]
+
+MAX_BITS = 1024
+"""Powers of integers are exact up to this size: `9 ** 99 ** 99` must cost nothing."""
+
+
+def call(function: str, arguments: Sequence[Scalar]) -> Scalar:
+    """A scalar function of numbers. Raises DataError for an integer that does not fit 64 bits."""
+    entry = FUNCTIONS[function]
+    if entry.integer and all(isinstance(argument, int) for argument in arguments):
+        try:
+            return int(entry.implementation(*arguments))
+        except OverflowError:
+            raise DataError(f"{function} is given an integer that does not fit 64 bits") from None
+    return float(entry.implementation(*map(as_float, arguments)))
+
+
+def as_float(value: Scalar) -> float:
+    """The nearest float; infinite for an integer beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value > 0 or -1)
+
+
+def _exact(integers: Callable[[int, int], int], floats: Callable[[float, float], Any]) -> Operation:
+    """Exact for two integers, unless it divides by zero; a float otherwise."""
+
+    def operate(a: Scalar, b: Scalar) -> Scalar:
+        if isinstance(a, int) and isinstance(b, int):
+            try:
+                return integers(a, b)
+            except ZeroDivisionError:
+                pass
+        return float(floats(as_float(a), as_float(b)))
+
+    return operate
+
+
+def _power(a: Scalar, b: Scalar) -> Scalar:
+    if isinstance(a, int) and isinstance(b, int) and b >= 0 and a.bit_length() * b <= MAX_BITS:
+        return int(a**b)
+    return float(np.float_power(as_float(a), as_float(b)))
+
+
+def _propagating(choose: Operation) -> Operation:
+    """A choice between two values that NaN wins, as in NumPy."""
+
+    def operate(a: Scalar, b: Scalar) -> Scalar:
+        return math.nan if a != a or b != b else choose(a, b)
+
+    return operate
+
+
+ARITHMETIC: Mapping[str, Operation] = MappingProxyType(
+    {
+        "+": _exact(operator.add, operator.add),
+        "-": _exact(operator.sub, operator.sub),
+        "*": _exact(operator.mul, operator.mul),
+        "/": lambda a, b: float(np.divide(as_float(a), as_float(b))),
+        "//": _exact(operator.floordiv, np.floor_divide),
+        "%": _exact(operator.mod, np.mod),
+        "**": _power,
+        "<": lambda a, b: int(a < b),
+        "<=": lambda a, b: int(a <= b),
+        ">": lambda a, b: int(a > b),
+        ">=": lambda a, b: int(a >= b),
+        "==": lambda a, b: int(a == b),
+        "!=": lambda a, b: int(a != b),
+        "and": lambda a, b: int(bool(a) and bool(b)),
+        "or": lambda a, b: int(bool(a) or bool(b)),
+    }
+)
+"""The language's binary operators; truth values are 1 and 0."""
+
+COMBINE: Mapping[Reducer, Operation] = MappingProxyType(
+    {
+        Reducer.SUM: ARITHMETIC["+"],
+        Reducer.PROD: ARITHMETIC["*"],
+        Reducer.MAX: _propagating(max),
+        Reducer.MIN: _propagating(min),
+    }
+)
+"""How reducers combine two values."""
