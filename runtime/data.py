@@ -104,7 +104,7 @@ class ArrayIterator:
     def _checksum(self) -> int:
         rows = np.linspace(0, self.samples - 1, min(self.samples, CHECKED_SAMPLES)).astype(int)
         return reduce(
-            lambda checksum, array: crc32(np.ascontiguousarray(array[rows]), checksum),
+            lambda checksum, array: crc32(array[rows].tobytes(), checksum),
             [*self.data.values(), *self.label.values()],
             0,
         )
