@@ -44,11 +44,10 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS:
-            import difflib
+            from ..tdl.source import suggestion
 
-            close = difflib.get_close_matches(args[0], COMMANDS, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(COMMANDS)}."
-            ctx.fail(f"no command {args[0]!r}{hint}")
+            hint = suggestion(args[0], COMMANDS, most=1) or f"there are {', '.join(COMMANDS)}."
+            ctx.fail(f"no command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

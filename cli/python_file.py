@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import sys
 import traceback
 from pathlib import Path
 
+from ..dataflow.naming import suggestion
 from ..errors import TofuError
 
 
@@ -36,9 +36,8 @@ def read(path: Path, name: str) -> object:
         sys.path.remove(str(path.parent))
     found = vars(module)
     if name not in found:
-        close = difflib.get_close_matches(name, found, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise TofuError(f"{path} defines no {name!r}{hint}")
+        own = [each for each in found if not each.startswith("_")]
+        raise TofuError(f"{path} defines no {name!r}{suggestion(name, own)}")
     return found[name]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from ..errors import TofuError
 from ..models import Model, datasets, fitting
 from ..models.files import Dataset
 from ..runtime.metrics import get_metric
+from ..tdl.source import suggestion
 from . import target
 
 TEXT_STEPS = 32
@@ -125,8 +125,7 @@ def _unknown(name: str) -> str:
     """What to say of a name that is no recipe, where no data are named."""
     if name in models.names() or target.is_file(name):
         return f"{name} comes without data: name a file or folder with --data"
-    close = difflib.get_close_matches(name, RECIPES, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"{', '.join(RECIPES)} bring data."
+    hint = suggestion(name, RECIPES, most=1) or f"{', '.join(RECIPES)} bring data."
     return f"there is nothing to train called {name!r}; {hint} Other models are trained with --data PATH"
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import ClassVar
 
+from ..tdl import source
 from .scope import Scope
 
 
@@ -59,8 +59,8 @@ LISTED = 9
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` for an unknown name, a short list of what there is otherwise."""
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    near = source.suggestion(name, known, most=1)
+    if near:
+        return f"; {near}"
     listed = ", ".join(known[:LISTED]) + (", ..." if len(known) > LISTED else "")
     return f"; there are: {listed}" if known else ""
