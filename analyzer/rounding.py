@@ -38,7 +38,7 @@ from ..tdl.ast import (
     Unary,
     Variable,
 )
-from ..tdl.functions import FUNCTIONS
+from ..tdl.functions import BINARY_UFUNCS, FUNCTIONS
 from .bound import Bound
 
 Floats = npt.NDArray[np.float64]
@@ -192,12 +192,12 @@ class _Run:
             case "**" if not b.error.any():
                 return self.power(a, b.value)
             case "<" | "<=" | ">" | ">=" | "==" | "!=":
-                truth = _COMPARE[operator](a.value, b.value)
+                truth = BINARY_UFUNCS[operator](a.value, b.value)
                 margin = a.error + b.error
                 return self.condition(truth, np.abs(a.value - b.value) <= margin, margin)
             case "and" | "or":
-                combine = np.logical_and if operator == "and" else np.logical_or
-                return Bounded(combine(a.value, b.value).astype(np.float64), np.maximum(a.error, b.error))
+                truth = BINARY_UFUNCS[operator](a.value, b.value)
+                return Bounded(truth.astype(np.float64), np.maximum(a.error, b.error))
             case _:
                 raise OperatorError(
                     f"'{self.name}': no error bound is known for {operator!r} of rounded values"
@@ -226,8 +226,7 @@ class _Run:
             pick = np.maximum if function == "maximum" else np.minimum
             return Bounded(pick(a.value, b.value), np.maximum(a.error, b.error))
         if function == "uniform":
-            value = np.asarray(FUNCTIONS[function].implementation(*(x.value for x in arguments)))
-            return Bounded(value, np.zeros_like(value))
+            return Bounded.exact(FUNCTIONS[function].implementation(*(x.value for x in arguments)))
         (x,) = arguments
         match function:
             case "square":
@@ -268,16 +267,6 @@ class _Run:
                 return self.rounded(value, spread, count)
             case _:
                 assert_never(reducer)
-
-
-_COMPARE: Mapping[str, Any] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-}
 
 
 def _whole(value: Floats) -> npt.NDArray[np.bool_]:

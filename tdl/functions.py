@@ -1,6 +1,6 @@
-"""The scalar functions of the language, as data.
+"""The scalar functions and binary operators of the language, as data.
 
-Each has its arity, its NumPy implementation (applied element by element to arrays or scalars) and its
+A function has its arity, its NumPy implementation (applied element by element to arrays or scalars) and its
 partial derivatives as expressions in the arguments `x`, `y`, `z` and the function's own value `f`.
 NumPy lacks `gamma`, `gammaln`, `digamma` and `erf`: the standard library or a series gives them, per element.
 """
@@ -186,3 +186,23 @@ FUNCTIONS: Mapping[str, ScalarFunction] = MappingProxyType({function.name: funct
 CONSTANTS: Mapping[str, int | float] = MappingProxyType(
     {"inf": math.inf, "pi": math.pi, "True": 1, "False": 0}
 )
+BINARY_UFUNCS: Mapping[str, np.ufunc] = MappingProxyType(
+    {
+        "+": np.add,
+        "-": np.subtract,
+        "*": np.multiply,
+        "/": np.divide,
+        "//": np.floor_divide,
+        "%": np.remainder,
+        "**": np.power,
+        "<": np.less,
+        "<=": np.less_equal,
+        ">": np.greater,
+        ">=": np.greater_equal,
+        "==": np.equal,
+        "!=": np.not_equal,
+        "and": np.logical_and,
+        "or": np.logical_or,
+    }
+)
+"""How NumPy computes each binary operator."""

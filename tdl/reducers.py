@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
+from types import MappingProxyType
 from typing import Any, assert_never
 
 import numpy as np
@@ -26,13 +27,23 @@ from .ast import (
     Unary,
     Variable,
 )
-from .functions import FUNCTIONS
+from .functions import BINARY_UFUNCS, FUNCTIONS
 from .printer import format_expression
 from .source import Diagnostic
 from .traverse import walk
 
 Array = npt.NDArray[Any]
 Combine = Callable[[Array, Array, Array], object]
+
+UFUNCS: Mapping[Reducer, np.ufunc] = MappingProxyType(
+    {
+        Reducer.SUM: np.add,
+        Reducer.MAX: np.maximum,
+        Reducer.MIN: np.minimum,
+        Reducer.PROD: np.multiply,
+    }
+)
+"""How NumPy combines the values of each reducer."""
 
 TOLERANCE = 1e-6
 _TRIED = (0.0, 1.0)
@@ -41,7 +52,7 @@ _TRIED = (0.0, 1.0)
 def combiner(reducer: AnyReducer) -> Combine:
     """A function that combines two arrays element by element into the third, which may be one of them."""
     if isinstance(reducer, Reducer):
-        ufunc = _UFUNCS[reducer]
+        ufunc = UFUNCS[reducer]
         return lambda left, right, out: ufunc(left, right, out=out)
 
     def combine(left: Array, right: Array, out: Array) -> None:
@@ -118,7 +129,7 @@ def _value(node: Expression, at: dict[str, Array], dtype: np.dtype[Any]) -> Any:
             value = _value(operand, at, dtype)
             return np.negative(value) if operator == "-" else np.logical_not(value).astype(dtype)
         case Binary(operator=operator, left=left, right=right):
-            value = _BINARY[operator](_value(left, at, dtype), _value(right, at, dtype))
+            value = BINARY_UFUNCS[operator](_value(left, at, dtype), _value(right, at, dtype))
             return value.astype(dtype) if value.dtype == np.bool_ else value
         case Call(function=function, arguments=arguments):
             values = (_value(argument, at, dtype) for argument in arguments)
@@ -141,29 +152,3 @@ def _named(node: object) -> str:
             return f"the tensor '{tensor}'"
         case _:
             return "pad"
-
-
-_UFUNCS: dict[Reducer, np.ufunc] = {
-    Reducer.SUM: np.add,
-    Reducer.MAX: np.maximum,
-    Reducer.MIN: np.minimum,
-    Reducer.PROD: np.multiply,
-}
-
-_BINARY: dict[str, np.ufunc] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "//": np.floor_divide,
-    "%": np.remainder,
-    "**": np.power,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-}

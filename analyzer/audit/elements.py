@@ -6,7 +6,7 @@ and shares nothing with the symbolic analysis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import prod
 from typing import Any
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...errors import ShapeError
 from ...tdl import FUNCTIONS, ast, children
+from ...tdl.functions import BINARY_UFUNCS
 from ..bound import Bound
 from ..region import Boxes, Shape
 from ..staged import StagedBound
@@ -178,27 +179,8 @@ def values(
         case ast.Unary(operator, operand):
             return np.asarray(-of(operand) if operator == "-" else np.logical_not(of(operand)))
         case ast.Binary(operator, left, right):
-            return np.asarray(_BINARY[operator](of(left), of(right)))
+            return np.asarray(BINARY_UFUNCS[operator](of(left), of(right)))
         case ast.Call(function, arguments):
             return np.asarray(FUNCTIONS[function].implementation(*map(of, arguments)))
         case _:
             raise ShapeError(f"an index made of {type(node).__name__} cannot be run through")
-
-
-_BINARY: Mapping[str, Callable[[Array, Array], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.true_divide,
-    "//": np.floor_divide,
-    "%": np.mod,
-    "**": np.power,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-}

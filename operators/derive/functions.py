@@ -74,10 +74,6 @@ LOOPS = MappingProxyType(
 ROUNDING = frozenset({"floor", "ceil", "trunc", "round"})
 """Functions that leave integers as they are."""
 
-REDUCERS = MappingProxyType(
-    {Reducer.SUM: np.add, Reducer.MAX: np.maximum, Reducer.MIN: np.minimum, Reducer.PROD: np.multiply}
-)
-
 
 def identity(reducer: Reducer) -> Scalar:
     """What an empty reduction gives."""

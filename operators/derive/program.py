@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analyzer.region import Interval
+from ...tdl.reducers import UFUNCS
 from ..kernel import Array, KernelCall
 from .access import Access, gather, open_access
 from .affine import Affine
 from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contractions
-from .functions import REDUCERS, ROUNDING, Kind, identity, loop
+from .functions import ROUNDING, Kind, identity, loop
 from .index_values import frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from .select import select, spread_bits
@@ -280,7 +281,7 @@ class Program:
                 assert isinstance(part, Value)
                 total = part
             else:
-                self.steps.add(REDUCERS[node.reducer], (total, part), total, inplace=True)
+                self.steps.add(UFUNCS[node.reducer], (total, part), total, inplace=True)
         if total is None:
             total = self.fresh(sorted(node.free), ranges, self.number)
             self.steps.add(_copy, (identity(node.reducer),), total, inplace=False)
@@ -292,7 +293,7 @@ class Program:
         for name in (*node.free, *node.variables):
             shape[self.axes[name]] = length({**ranges, **block}[name])
         axes = tuple(self.axes[name] for name in node.variables)
-        reduce = partial(REDUCERS[node.reducer].reduce, axis=axes, keepdims=True, dtype=dtype)
+        reduce = partial(UFUNCS[node.reducer].reduce, axis=axes, keepdims=True, dtype=dtype)
         if not isinstance(body, Value) or body.shape != tuple(shape):
             reduce = partial(_reduce_repeated, reduce, tuple(shape))
         return self.steps.add(reduce, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
