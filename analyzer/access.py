@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..tdl import ast
-from ..tdl.traverse import Node, children
-from .affine import Affine, Index, normal_form, reads_elements, variable_occurrences, variables_of
+from ..tdl.traverse import Node, children, reads_elements, walk
+from .affine import Affine, Index, normal_form, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _access(
 ) -> Access:
     repeated: list[str | None] = []
     for index in element.indices:
-        names = list(variable_occurrences(index))
+        names = [node.name for node in walk(index) if isinstance(node, ast.Variable)]
         repeated.append(next((name for name in names if names.count(name) > 1), None))
     indices = tuple(normal_form(description, index) for index in element.indices)
     return Access(element.tensor, indices, padded, enclosing, tuple(repeated), element.span)

@@ -15,7 +15,7 @@ from typing import Never, assert_never
 import sympy
 
 from ..tdl import ast
-from ..tdl.traverse import walk
+from ..tdl.traverse import reads_elements
 from .places import error_at
 
 
@@ -116,16 +116,6 @@ def constant(description: ast.Description, expression: ast.Expression) -> sympy.
     if form.terms:
         raise error_at(description, expression.span, "an extent is made of integers and extents of tensors")
     return form.constant
-
-
-def reads_elements(index: ast.Index) -> bool:
-    """Whether an index's value depends on tensor elements."""
-    return any(isinstance(node, ast.Element | ast.OpaqueElement) for node in walk(index))
-
-
-def variable_occurrences(index: ast.Index) -> Iterator[str]:
-    """Index variables as written, one for every occurrence."""
-    return (node.name for node in walk(index) if isinstance(node, ast.Variable))
 
 
 def variables_of(form: Affine) -> Iterator[str]:

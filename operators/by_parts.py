@@ -18,7 +18,7 @@ from ..analyzer.region import Interval, Region, Shape
 from ..errors import DataError, OperatorError
 from ..tdl import ast, combiner
 from ..tdl.opaque import call_opaque
-from ..tdl.traverse import children, custom_reducers, rebuild, transform, walk
+from ..tdl.traverse import children, custom_reducers, rebuild, transform, variable_names, walk
 from .derive import derive
 from .kernel import Array, KernelCall
 
@@ -223,7 +223,7 @@ class _Parts:
 
     def free(self, *nodes: ast.Index) -> tuple[str, ...]:
         """Variables that nodes use and do not bind, in the order of the bound operator."""
-        used = {part.name for node in nodes for part in walk(node) if isinstance(part, ast.Variable)}
+        used = set().union(*map(variable_names, nodes))
         bound = {part.name for node in nodes for part in walk(node) if isinstance(part, ast.Binder)}
         return tuple(name for name in self.call.bound.variables if name in used - bound)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..analyzer.affine import reads_elements
 from ..tdl import ast
-from ..tdl.traverse import walk
+from ..tdl.traverse import reads_elements, variable_names
 
 Factors = tuple[str, str]
 
@@ -26,7 +25,7 @@ def contraction(description: ast.Description) -> Factors | None:
     if first is None or second is None:
         return None
     summed = {binder.name for binder in body.variables}
-    own, other = _variables(first), _variables(second)
+    own, other = variable_names(first), variable_names(second)
     alone = own ^ other
     if not own & other & summed or alone & summed or not alone:
         return None
@@ -55,7 +54,3 @@ def _factor(factor: ast.Expression) -> ast.Element | None:
             return _factor(chosen)
         case _:
             return None
-
-
-def _variables(element: ast.Element) -> set[str]:
-    return {part.name for part in walk(element) if isinstance(part, ast.Variable)}

@@ -16,7 +16,7 @@ from ..tdl import ast
 from ..tdl.traverse import walk
 
 Known = Callable[[ast.Expression], int | None]
-_PLAIN = Ranges({}, lambda polynomial: polynomial)
+_PLAIN = Ranges({})
 
 
 @dataclass(frozen=True, slots=True)

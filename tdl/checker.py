@@ -36,7 +36,7 @@ from .functions import CONSTANTS, FUNCTIONS
 from .indices import check_index, check_whole
 from .reducers import check_promise, check_reducer_body
 from .source import Diagnostic, counted, suggestion
-from .traverse import walk
+from .traverse import variable_names, walk
 from .usage import Usage
 
 Scope = Mapping[str, Binder]
@@ -370,9 +370,7 @@ class _Checker:
             for binder in walk(value)
             if isinstance(binder, Binder) and binder.extent is not None
         }
-        indexing = {
-            inner.name for index in node.indices for inner in walk(index) if isinstance(inner, Variable)
-        }
+        indexing = set().union(*map(variable_names, node.indices))
         if not indexing <= stated:
             self.complain(
                 f"the result of '{node.function}' is indexed with "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from .ast import Call, Expression, Variable
+from .ast import Call, Expression
 from .functions import FUNCTIONS
 from .parser import parse_expression
-from .traverse import Node, transform
+from .traverse import substitute
 
 
 def derivative(call: Call, argument: int) -> Expression | None:
@@ -18,12 +18,7 @@ def derivative(call: Call, argument: int) -> Expression | None:
     text = FUNCTIONS[call.function].derivatives[argument]
     if not text:
         return None
-    replacements: dict[str, Expression] = dict(zip("xyz", call.arguments, strict=False)) | {"f": call}
-
-    def substitute(node: Node) -> Node:
-        return replacements[node.name] if isinstance(node, Variable) else node
-
-    return transform(_pattern(text), substitute)
+    return substitute(_pattern(text), dict(zip("xyz", call.arguments, strict=False)) | {"f": call})
 
 
 @cache

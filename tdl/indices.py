@@ -24,13 +24,13 @@ from .ast import (
 from .functions import FUNCTIONS
 from .printer import format_expression
 from .source import Diagnostic
-from .traverse import walk
+from .traverse import reads_elements, variable_names
 
 
 def check_index(index: Expression) -> list[Diagnostic]:
     """Complaints about one index of a tensor's element."""
     complaints = check_whole(index, "an index")
-    if not complaints and not any(isinstance(node, Element | OpaqueElement) for node in walk(index)):
+    if not complaints and not reads_elements(index):
         _check_affine(index, complaints)
     return complaints
 
@@ -84,7 +84,7 @@ def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
                 complaints.append(_not_affine(node, "divide by constants only"))
             return _check_affine(left, complaints)
         case _:
-            if any(isinstance(inner, Variable) for inner in walk(node)):
+            if variable_names(node):
                 complaints.append(_not_affine(node, "use +, -, and *, //, % by constants"))
                 return True
             return False

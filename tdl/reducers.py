@@ -30,7 +30,7 @@ from .ast import (
 from .functions import BINARY_UFUNCS, FUNCTIONS
 from .printer import format_expression
 from .source import Diagnostic
-from .traverse import walk
+from .traverse import variable_names, walk
 
 Array = npt.NDArray[Any]
 Combine = Callable[[Array, Array, Array], object]
@@ -80,7 +80,7 @@ def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
 
     Finding nothing proves nothing: that the law holds is the user's promise.
     """
-    used = {node.name for node in walk(reducer.body) if isinstance(node, Variable)}
+    used = variable_names(reducer.body)
     unused = [name for name in (reducer.left, reducer.right) if name not in used]
     if unused:
         message = f"the reducer '{reducer.name}' does not use '{unused[0]}'"

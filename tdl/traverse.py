@@ -5,7 +5,7 @@ Walks are iterative, so that no tree, however deep, meets Python's recursion lim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
 
@@ -18,6 +18,7 @@ from .ast import (
     CustomReducer,
     Description,
     Element,
+    Expression,
     Extent,
     FullSlice,
     Lambda,
@@ -100,6 +101,16 @@ def custom_reducers(node: Node) -> tuple[CustomReducer, ...]:
     return tuple(dict.fromkeys(reducer for reducer in used if isinstance(reducer, CustomReducer)))
 
 
+def variable_names(node: Node) -> set[str]:
+    """The index variables that a tree mentions."""
+    return {part.name for part in walk(node) if isinstance(part, Variable)}
+
+
+def reads_elements(node: Node) -> bool:
+    """Whether a value depends on tensor elements."""
+    return any(isinstance(part, Element | OpaqueElement) for part in walk(node))
+
+
 def rebuild(node: AnyNode, parts: tuple[Node, ...]) -> AnyNode:
     """The node with other children, given in the order of `children`; itself where nothing changed."""
     old = children(node)
@@ -165,6 +176,15 @@ def transform(node: AnyNode, substitute: Callable[[Node], Node]) -> AnyNode:
             pending.append((current, True))
             pending.extend((child, False) for child in below)
     return cast(AnyNode, done[id(node)])
+
+
+def substitute(node: AnyNode, values: Mapping[str, Expression]) -> AnyNode:
+    """The tree with expressions in place of the variables that they are listed under."""
+
+    def replacement(part: Node) -> Node:
+        return values.get(part.name, part) if isinstance(part, Variable) else part
+
+    return transform(node, replacement)
 
 
 def levels(node: Node) -> Iterator[tuple[Node, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from ...tdl.ast import Binary, Call, Expression, Number, Unary
 
@@ -106,10 +107,7 @@ def _conjuncts(condition: Expression) -> Iterable[Expression]:
 
 def conjunction(conditions: tuple[Expression, ...]) -> Expression:
     """`a and b and ...`; at least one condition."""
-    first, *rest = conditions
-    for condition in rest:
-        first = Binary("and", first, condition)
-    return first
+    return reduce(partial(Binary, "and"), conditions)
 
 
 def negation(condition: Expression) -> Expression:

@@ -20,11 +20,11 @@ from ...tdl.ast import (
     Pad,
     Variable,
 )
-from ...tdl.traverse import Node, transform, walk
+from ...tdl.traverse import Node, substitute, transform, variable_names, walk
 from .algebra import ZERO, Product, choose, conjunction, product
 from .derivative import no_adjoint
 from .extents import Extents
-from .inversion import Inversion, in_range, invert, substitute
+from .inversion import Inversion, in_range, invert
 from .polynomial import Polynomial, Ranges, expression
 from .sites import Site, origin
 
@@ -109,7 +109,7 @@ class _Body:
     def _refuse_calls(self, factor: Expression, escaping: frozenset[str]) -> None:
         """A call of an opaque function cannot be padded. Raises OperatorError where it would have to be."""
         for node in walk(factor):
-            if isinstance(node, OpaqueElement) and _names(node) & escaping:
+            if isinstance(node, OpaqueElement) and variable_names(node) & escaping:
                 reason = f"'{node.function}' would be called, or its result be read, out of range"
                 raise no_adjoint(self.description, node.span, reason)
 
@@ -177,7 +177,7 @@ class _Body:
         indices: list[Index] = []
         doubtful = False
         for axis, index in enumerate(element.indices):
-            names = _names(index)
+            names = variable_names(index)
             if not isinstance(index, Expression) or not names & self.found.values.keys():
                 indices.append(index)
                 continue
@@ -187,10 +187,6 @@ class _Body:
             doubtful |= bool(names & escaping) and bool(in_range(value, limit, ranges))
         solved = replace(element, indices=tuple(indices))
         return Pad(solved, ZERO) if doubtful else solved
-
-
-def _names(node: Node) -> set[str]:
-    return {part.name for part in walk(node) if isinstance(part, Variable)}
 
 
 def _may_blow_up(node: Expression) -> bool:

@@ -146,9 +146,9 @@ def _limits(
 
     Nothing where the variable does not simply add to an index, so that its limits cannot be told.
     """
-    plain = Ranges({}, lambda polynomial: polynomial)
+    plain = Ranges({})
     sizes = {name: plain.polynomial(extent) for name, extent in known.items()}
-    ranges = Ranges(sizes, lambda polynomial: polynomial)
+    ranges = Ranges(sizes)
     limits: list[Polynomial | None] = []
     for index, extent in _unpadded(description):
         if Variable(variable) not in walk(index):

@@ -16,17 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ...tdl.ast import Binary, Binder, Element, Expression, Number, Variable
-from ...tdl.traverse import Node, transform, walk
+from ...tdl.traverse import substitute, walk
 from .polynomial import Polynomial, Ranges, expression
-
-
-def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:
-    """The expression with other expressions in place of variables."""
-
-    def replacement(part: Node) -> Node:
-        return values.get(part.name, part) if isinstance(part, Variable) else part
-
-    return transform(node, replacement)
 
 
 @dataclass(slots=True)
@@ -41,7 +32,7 @@ class Inversion:
     solved_by: dict[str, int] = field(default_factory=dict)
     guards: list[Binary] = field(default_factory=list)
     fresh: list[Binder] = field(default_factory=list)
-    ranges: Ranges = field(default_factory=lambda: Ranges({}, lambda polynomial: polynomial))
+    ranges: Ranges = field(default_factory=lambda: Ranges({}))
 
 
 def invert(
@@ -60,7 +51,8 @@ def invert(
     for axis, (index, position) in enumerate(zip(indices, positions, strict=True)):
         solver.equations[axis] = ranges.polynomial(index) - Polynomial.atom(Variable(position))
     while solver.equations:
-        _ = solver.solve_best() or solver.open_quotient() or solver.open_remainder() or solver.compare()
+        if not (solver.solve_best() or solver.open_quotient() or solver.open_remainder()):
+            solver.compare()
     solver.settle_single()
     solver.found.ranges = solver.ranges
     return solver.found
@@ -217,13 +209,12 @@ class _Solver:
         self.ranges = Ranges({**self.ranges.extents, name: extent}, self.ranges.canonical)
         return Polynomial.atom(Variable(name))
 
-    def compare(self) -> bool:
+    def compare(self) -> None:
         """Give up on one equation and keep it as a guard."""
         axis = next(iter(self.equations))
         equation = self.equations.pop(axis)
         if equation.terms:
             self.found.guards.append(comparison("==", equation))
-        return True
 
 
 _MIRRORED = {"==": "==", ">=": "<=", "<": ">"}

@@ -123,12 +123,16 @@ _ZERO = Polynomial.integer(0)
 _ONE = Polynomial.integer(1)
 
 
+def _as_it_is(polynomial: Polynomial) -> Polynomial:
+    return polynomial
+
+
 @dataclass(frozen=True, slots=True)
 class Ranges:
     """What is known about sizes: extents of variables, and which extents are equal (`canonical`)."""
 
     extents: Mapping[str, Polynomial]
-    canonical: Canonical
+    canonical: Canonical = _as_it_is
 
     def nonnegative(self, polynomial: Polynomial) -> bool:
         """Whether the polynomial is provably >= 0 for all sizes; False where that is not known."""

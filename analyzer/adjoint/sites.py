@@ -23,10 +23,9 @@ from ...tdl.ast import (
     Reducer,
     Variable,
 )
-from ...tdl.traverse import Node, children, transform, walk
+from ...tdl.traverse import Node, children, substitute, transform, walk
 from .algebra import ONE, ZERO, choose, conjunction, multiply, negation
 from .derivative import no_adjoint, partial
-from .inversion import substitute
 
 
 def origin(name: str) -> str:

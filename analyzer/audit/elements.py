@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ...errors import ShapeError
 from ...tdl import FUNCTIONS, ast, children
 from ...tdl.functions import BINARY_UFUNCS
+from ...tdl.traverse import variable_names
 from ..bound import Bound
 from ..region import Boxes, Shape
 from ..staged import StagedBound
@@ -96,7 +97,7 @@ def _grid(
     operator: str,
 ) -> dict[str, Array]:
     """Values of the variables that an element's indices mention, broadcasting against each other."""
-    mentioned = _variables(element)
+    mentioned = variable_names(element)
     free = [name for name in dict.fromkeys((*outer, *inner)) if name in mentioned]
     columns: dict[str, Array] = {}
     if only is not None:
@@ -112,17 +113,6 @@ def _grid(
     at = {name: np.arange(*intervals[name]).reshape([-1 if n == name else 1 for n in free]) for name in free}
     at |= {name: column.reshape(-1, *[1] * len(free)) for name, column in columns.items()}
     return at
-
-
-def _variables(node: Any) -> set[str]:
-    names: set[str] = set()
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, ast.Variable):
-            names.add(current.name)
-        pending.extend(children(current))
-    return names
 
 
 def _mark(

@@ -6,6 +6,7 @@ Every symbol is a parameter, index variables included; sets of parameter values 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import islpy as isl
@@ -67,18 +68,15 @@ class Terms:
             return self(numerator).scale_down_val(divisor).floor()
         match expression.func:
             case sympy.Add:
-                return _chain(self._parts(expression), lambda a, b: a.add(b))
+                return reduce(isl.PwAff.add, map(self, expression.args))
             case sympy.Max:
-                return _chain(self._parts(expression), lambda a, b: a.max(b))
+                return reduce(isl.PwAff.max, map(self, expression.args))
             case sympy.Min:
-                return _chain(self._parts(expression), lambda a, b: a.min(b))
+                return reduce(isl.PwAff.min, map(self, expression.args))
             case sympy.Mul:
                 return self._product(expression.args)
             case _:
                 raise InexpressibleError(f"the expression {expression}")
-
-    def _parts(self, expression: sympy.Expr) -> list[Piecewise]:
-        return [self(part) for part in expression.args]
 
     def _parameter(self, symbol: sympy.Symbol) -> Piecewise:
         name = self._names.setdefault(symbol, f"p{len(self._names)}")
@@ -117,10 +115,3 @@ class Terms:
             if position >= 0:
                 parts.append(f"{symbol} = {point.get_coordinate_val(isl.dim_type.param, position)}")
         return ", ".join(parts)
-
-
-def _chain(parts: list[Piecewise], combine: Any) -> Piecewise:
-    first, *others = parts
-    for other in others:
-        first = combine(first, other)
-    return first

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import assert_never
 
-from ...analyzer.affine import reads_elements
 from ...errors import OperatorError
 from ...tdl import ast
 from ...tdl.printer import format_expression
-from ...tdl.traverse import walk
+from ...tdl.traverse import reads_elements, walk
 from .functions import spelling
 from .indices import index_text
 from .parameters import INSTANCE, Gather, Parameters

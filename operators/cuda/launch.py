@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ...analyzer.affine import reads_elements
 from ...analyzer.region import Interval
 from ...tdl import ast
-from ...tdl.traverse import walk
+from ...tdl.traverse import reads_elements, walk
 from ..kernel import Array, KernelCall
 from .entries import BLOCK_THREADS, Entry
 from .indices import INT32, magnitude

@@ -13,10 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...analyzer.affine import reads_elements
 from ...errors import OperatorError
 from ...tdl import ast
-from ...tdl.traverse import Node, children, walk
+from ...tdl.traverse import Node, children, reads_elements, walk
 from .datatypes import DataType, computed_in, data_type
 
 INSTANCE = "p"
