@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Never, assert_never
+from typing import assert_never
 
 import sympy
 
@@ -70,6 +70,9 @@ class Affine:
         terms = tuple((c, atom) for atom, c in coefficients.items() if c != 0)
         return Affine(self.constant + other.constant, terms)
 
+    def __neg__(self) -> Affine:
+        return self.scale(sympy.S.NegativeOne)
+
     def scale(self, factor: sympy.Expr) -> Affine:
         if factor == 0:
             return Affine(sympy.S.Zero)
@@ -110,11 +113,15 @@ def normal_form(description: ast.Description, index: ast.Index) -> Index:
     return _affine(description, index)
 
 
-def constant(description: ast.Description, expression: ast.Expression) -> sympy.Expr:
-    """An extent stated by a binder: integers and extents of tensors. Raises DescriptionError."""
+def constant(
+    description: ast.Description,
+    expression: ast.Expression,
+    otherwise: str = "an extent is made of integers and extents of tensors",
+) -> sympy.Expr:
+    """An expression of integers and extents of tensors. Raises DescriptionError, saying `otherwise`."""
     form = _affine(description, expression)
     if form.terms:
-        raise error_at(description, expression.span, "an extent is made of integers and extents of tensors")
+        raise error_at(description, expression.span, otherwise)
     return form.constant
 
 
@@ -130,80 +137,87 @@ def variables_of(form: Affine) -> Iterator[str]:
                 assert_never(atom)
 
 
-def _affine(description: ast.Description, index: ast.Index) -> Affine:
-    def fail(node: ast.Index, reason: str) -> Never:
+def _affine(description: ast.Description, node: ast.Index) -> Affine:
+    def form(part: ast.Index) -> Affine:
+        return _affine(description, part)
+
+    def number(part: ast.Expression) -> sympy.Expr:
+        reason = "an index is affine: here only a constant may stand, not an index variable"
+        return constant(description, part, reason)
+
+    match node:
+        case ast.Number(int(value)):
+            return Affine(sympy.Integer(value))
+        case ast.Variable(name):
+            return Affine.variable(name)
+        case ast.Extent(tensor, axis):
+            return Affine(extent_symbol(tensor, axis))
+        case ast.Unary("-", operand):
+            return -form(operand)
+        case ast.Binary("+", left, right):
+            return form(left) + form(right)
+        case ast.Binary("-", left, right):
+            return form(left) + -form(right)
+        case ast.Binary("*", left, right):
+            return _product(description, node, form(left), form(right))
+        case ast.Binary("//", left, right):
+            return _quotient(form(left), _divisor(description, right, number(right)))
+        case ast.Binary("%", left, right):
+            return _remainder(form(left), _divisor(description, right, number(right)))
+        case ast.Binary("**", left, ast.Number(int(power))) if power >= 0:
+            return Affine(number(left) ** power)
+        case ast.Call("maximum" | "minimum" as name, (left, right)):
+            choose = sympy.Max if name == "maximum" else sympy.Min
+            return Affine(choose(number(left), number(right), evaluate=False))
+        case _:
+            raise error_at(description, node.span, _why_not_affine(node))
+
+
+def _why_not_affine(node: ast.Index) -> str:
+    match node:
+        case ast.Number(value):
+            return f"an index is an integer, found {value!r}"
+        case ast.Binary("/", _, _):
+            return "an index is an integer: use // for a floor quotient"
+        case _:
+            return "an index is affine: sums, differences, products and floor quotients by constants"
+
+
+def _product(description: ast.Description, node: ast.Binary, left: Affine, right: Affine) -> Affine:
+    if left.terms and right.terms:
+        reason = "an index is affine: a product of index variables is not; multiply by a constant"
         raise error_at(description, node.span, reason)
+    return right.scale(left.constant) if not left.terms else left.scale(right.constant)
 
-    def convert(node: ast.Index) -> Affine:
-        match node:
-            case ast.Number(value):
-                if not isinstance(value, int):
-                    fail(node, f"an index is an integer, found {value!r}")
-                return Affine(sympy.Integer(value))
-            case ast.Variable(name):
-                return Affine.variable(name)
-            case ast.Extent(tensor, axis):
-                return Affine(extent_symbol(tensor, axis))
-            case ast.Unary("-", operand):
-                return convert(operand).scale(sympy.S.NegativeOne)
-            case ast.Binary("+", left, right):
-                return convert(left) + convert(right)
-            case ast.Binary("-", left, right):
-                return convert(left) + convert(right).scale(sympy.S.NegativeOne)
-            case ast.Binary("*", left, right):
-                return product(node, convert(left), convert(right))
-            case ast.Binary("//", left, right):
-                return quotient(convert(left), divisor_of(right))
-            case ast.Binary("%", left, right):
-                return remainder(convert(left), divisor_of(right))
-            case ast.Binary("**", left, ast.Number(int(power))) if power >= 0:
-                return Affine(constant_of(left) ** power)
-            case ast.Call("maximum" | "minimum" as name, (left, right)):
-                choose = sympy.Max if name == "maximum" else sympy.Min
-                return Affine(choose(constant_of(left), constant_of(right), evaluate=False))
-            case ast.Binary("/", _, _):
-                fail(node, "an index is an integer: use // for a floor quotient")
-            case _:
-                fail(node, "an index is affine: sums, differences, products and floor quotients by constants")
 
-    def product(node: ast.Binary, left: Affine, right: Affine) -> Affine:
-        if left.terms and right.terms:
-            fail(node, "an index is affine: a product of index variables is not; multiply by a constant")
-        return right.scale(left.constant) if not left.terms else left.scale(right.constant)
+def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
+    """The divisor, if its sign is certain."""
+    if divisor == 0:
+        raise error_at(description, node.span, "division by zero")
+    if not divisor.is_nonnegative and not divisor.is_nonpositive:
+        reason = "the sign of this divisor depends on shapes: use a number or a product of extents"
+        raise error_at(description, node.span, reason)
+    return divisor
 
-    def constant_of(node: ast.Expression) -> sympy.Expr:
-        form = convert(node)
-        if form.terms:
-            fail(node, "an index is affine: here only a constant may stand, not an index variable")
-        return form.constant
 
-    def divisor_of(node: ast.Expression) -> sympy.Expr:
-        divisor = constant_of(node)
-        if divisor == 0:
-            fail(node, "division by zero")
-        if not divisor.is_nonnegative and not divisor.is_nonpositive:
-            fail(node, "the sign of this divisor depends on shapes: use a number or a product of extents")
-        return divisor
+def _quotient(value: Affine, divisor: sympy.Expr) -> Affine:
+    if divisor.is_nonpositive:
+        return _quotient(-value, -divisor)
+    if divisor == 1:
+        return value
+    if not value.terms:
+        return Affine(floor_quotient(value.constant, divisor))
+    return Affine(sympy.S.Zero, ((sympy.S.One, Quotient(value, divisor)),))
 
-    def quotient(value: Affine, divisor: sympy.Expr) -> Affine:
-        if divisor.is_nonpositive:
-            return quotient(value.scale(sympy.S.NegativeOne), -divisor)
-        if divisor == 1:
-            return value
-        if not value.terms:
-            return Affine(floor_quotient(value.constant, divisor))
-        return Affine(sympy.S.Zero, ((sympy.S.One, Quotient(value, divisor)),))
 
-    def remainder(value: Affine, divisor: sympy.Expr) -> Affine:
-        if divisor.is_nonpositive:
-            return remainder(value.scale(sympy.S.NegativeOne), -divisor).scale(sympy.S.NegativeOne)
-        if divisor == 1:
-            return Affine(sympy.S.Zero)
-        if not value.terms:
-            return Affine(value.constant - divisor * floor_quotient(value.constant, divisor))
-        return Affine(sympy.S.Zero, ((sympy.S.One, Remainder(value, divisor)),))
-
-    return convert(index)
+def _remainder(value: Affine, divisor: sympy.Expr) -> Affine:
+    if divisor.is_nonpositive:
+        return -_remainder(-value, -divisor)
+    if divisor == 1:
+        return Affine(sympy.S.Zero)
+    if not value.terms:
+        return Affine(value.constant - divisor * floor_quotient(value.constant, divisor))
+    return Affine(sympy.S.Zero, ((sympy.S.One, Remainder(value, divisor)),))
 
 
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
