@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from math import prod
+from typing import assert_never
 
 import numpy as np
 import sympy
 
 from .affine import Affine, IndexVariable, Quotient, Remainder, extent_symbol, floor_quotient, variables_of
-from .evaluate import compile_integers
-from .intervals import Interval, bounds
+from .evaluate import Program, compile_integers
+from .intervals import Interval, bounds, value_symbol
 from .region import Interval as Range
 from .region import Shape
 
@@ -22,22 +25,28 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
     Exact where the index has at most 2**22 combinations of values, else its symbolic bounds. No variable
     may have extent 0.
     """
-    variables = list(dict.fromkeys(variables_of(form)))
-    symbols = {name: sympy.Symbol(f"{name}.value", integer=True) for name in variables}
+    variables = tuple(dict.fromkeys(variables_of(form)))
     axes = [(tensor, axis) for tensor, shape in shapes.items() for axis in range(len(shape))]
     constants = [shapes[tensor][axis] for tensor, axis in axes]
-    trailing = [extent_symbol(tensor, axis) for tensor, axis in axes]
-    trials = 1
-    for name in variables:
-        trials *= extents[name]
+    trailing = tuple(extent_symbol(tensor, axis) for tensor, axis in axes)
+    trials = prod(extents[name] for name in variables)
     if trials > MAX_TRIALS:
         interval = bounds(form, lambda name: Interval(sympy.S.Zero, sympy.Integer(extents[name] - 1)))
         first, last = compile_integers(interval, trailing).integers(constants)
         return first, last + 1
-    program = compile_integers([expression(form, symbols)], [*symbols.values(), *trailing])
+    program = values_of((form,), variables, trailing)
     grid = np.indices(tuple(extents[name] for name in variables)).reshape(len(variables), trials).T
     values = program.bind(len(variables), constants)(grid)
     return int(values.min()), int(values.max()) + 1
+
+
+@cache
+def values_of(
+    forms: tuple[Affine, ...], variables: tuple[str, ...], symbols: tuple[sympy.Symbol, ...]
+) -> Program:
+    """Indices in values of their variables, which lead, and the extents that `symbols` are."""
+    values = {name: value_symbol(name) for name in variables}
+    return compile_integers([expression(form, values) for form in forms], [*values.values(), *symbols])
 
 
 def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
@@ -52,4 +61,6 @@ def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
             case Remainder(value, divisor):
                 inner = expression(value, symbols)
                 parts.append(coefficient * (inner - divisor * floor_quotient(inner, divisor)))
+            case _:
+                assert_never(atom)
     return sympy.Add(*parts)

@@ -39,6 +39,12 @@ def upper_symbol(variable: str) -> sympy.Symbol:
     return sympy.Symbol(f"{variable}.upper", integer=True)
 
 
+@cache
+def value_symbol(variable: str) -> sympy.Symbol:
+    """One value of an index variable."""
+    return sympy.Symbol(f"{variable}.value", integer=True)
+
+
 def box_ends(variable: str) -> Interval:
     """Ends of a variable in a box of the iteration space."""
     return Interval(lower_symbol(variable), upper_symbol(variable) - 1)

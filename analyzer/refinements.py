@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import sympy
 
 from .access import Access
 from .affine import Affine, IndexVariable, Quotient, Remainder, variables_of
 from .edges import Edge
-from .evaluate import Program, compile_integers
-from .inside import expression
+from .inside import values_of
 from .trials import Trial
 
 Number = Callable[[sympy.Expr], int]
@@ -84,14 +82,8 @@ def _refined(
         yield Edge(columns[0], positions, factors)
         return
     names = tuple(dict.fromkeys(name for form in forms for name in variables_of(form)))
-    program = _program(forms, names, symbols)
+    program = values_of(forms, names, symbols)
     yield Trial(columns, tuple(places[name] for name in names), program.bind(len(names), extents), always)
-
-
-@cache
-def _program(forms: tuple[Affine, ...], names: tuple[str, ...], symbols: tuple[sympy.Symbol, ...]) -> Program:
-    values = {name: sympy.Symbol(f"{name}.value", integer=True) for name in names}
-    return compile_integers([expression(form, values) for form in forms], [*values.values(), *symbols])
 
 
 def _groups(access: Access) -> list[list[int]]:

@@ -17,7 +17,6 @@ from .affine import (
     Quotient,
     Remainder,
     WholeDimension,
-    extent_symbol,
     variables_of,
 )
 from .region import Region
@@ -154,5 +153,5 @@ def _region(bound: Bound, access: Access) -> Region:
 
 def _number(constant: sympy.Expr, bound: Bound) -> int:
     """A constant expression for the shapes that are bound."""
-    extents = dict(zip(bound.analysis.axes, bound.analysis.extents_of(bound.shapes), strict=True))
-    return int(constant.subs({extent_symbol(*axis): extent for axis, extent in extents.items()}))
+    extents = bound.analysis.extents_of(bound.shapes)
+    return int(constant.subs(dict(zip(bound.analysis.symbols, extents, strict=True))))

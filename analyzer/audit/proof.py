@@ -19,7 +19,7 @@ from ..access import Access
 from ..affine import Affine, DataDependent, extent_symbol, variables_of
 from ..analysis import Analysis
 from ..inside import expression
-from ..intervals import bounds, lower_symbol, upper_symbol
+from ..intervals import bounds, lower_symbol, upper_symbol, value_symbol
 from ..strategies import Split
 from .finding import Grade, worst
 from .quasi_affine import InexpressibleError, Piecewise, Terms, Values
@@ -252,9 +252,3 @@ def _variables(access: Access, axes: Sequence[int]) -> list[str]:
 def place_symbol(axis: int) -> sympy.Symbol:
     """A place along an axis of a tensor."""
     return sympy.Symbol(f"place.{axis}", integer=True)
-
-
-@cache
-def value_symbol(variable: str) -> sympy.Symbol:
-    """One value of an index variable."""
-    return sympy.Symbol(f"{variable}.value", integer=True)
