@@ -6,7 +6,7 @@ attribute values or shapes (such as reading outside a tensor) is checked when th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from .ast import (
@@ -32,6 +32,7 @@ from .ast import (
     Unary,
     Variable,
 )
+from .extents import misread_results, unknown_extents
 from .functions import CONSTANTS, FUNCTIONS
 from .indices import check_index, check_whole
 from .reducers import check_promise, check_reducer_body
@@ -147,27 +148,12 @@ class _Checker:
         if len(self.complaints) == before:
             self.complaints += check_promise(reducer)
 
-    def check_lambdas(self, lambdas: Iterable[Lambda]) -> None:
+    def check_lambdas(self, lambdas: Sequence[Lambda]) -> None:
         """Lambdas that share their variables: one stage, or all outputs."""
-        binders: list[Binder] = []
-        indexing: set[str] = set()
         for value in lambdas:
             self.visit(value.body, self.bind(value.variables, {}))
-            for node in walk(value):
-                if isinstance(node, Binder):
-                    binders.append(node)
-                elif isinstance(node, Element | OpaqueElement):
-                    indexing |= {inner.name for inner in walk(node) if isinstance(inner, Variable | Star)}
-                    if isinstance(node, OpaqueElement):
-                        self.check_opaque_rank(node, lambdas)
-        stated = {binder.name for binder in binders if binder.extent is not None}
-        for binder in {binder.name: binder for binder in reversed(binders)}.values():
-            if binder.name not in indexing | stated:
-                hint = "index a tensor with it"
-                if not binder.star:
-                    hint = f"state it: lambda {binder.name}=..., or index a tensor with it"
-                message = f"the extent of '{binder.name}' cannot be inferred"
-                self.missing.append(Diagnostic(message, binder.span, hint))
+        self.complaints += misread_results(lambdas)
+        self.missing += unknown_extents(lambdas)
 
     def bind(self, variables: tuple[Binder, ...], outer: Scope) -> Scope:
         """The scope inside a lambda."""
@@ -218,10 +204,8 @@ class _Checker:
             if not isinstance(node, Variable):
                 return
         self.complaints += check_whole(extent, "an extent")
-        bound = {node.name: Binder(node.name) for node in walk(extent) if isinstance(node, Variable)}
-        self.visit(
-            extent, {variable: binder for variable, binder in bound.items() if variable not in self.kinds}
-        )
+        complained = variable_names(extent) - self.kinds.keys()
+        self.visit(extent, {variable: Binder(variable) for variable in complained})
 
     def visit(self, node: Expression, scope: Scope) -> None:
         """Check a value and everything below it."""
@@ -296,7 +280,9 @@ class _Checker:
                     f"stage '{name}' is read {when}", span, "a stage reads only those above it"
                 )
             case str() as kind:
-                self.complain_unknown(f"'{name}' is not a tensor but an {kind}", span, "index a tensor")
+                article = "an" if kind[0] in "ao" else "a"
+                message = f"'{name}' is not a tensor but {article} {kind}"
+                self.complain_unknown(message, span, "index a tensor")
             case None if name == self.description.name:
                 self.complain(
                     f"operator '{name}' reads its own result", span, "a description cannot be recursive"
@@ -356,26 +342,3 @@ class _Checker:
             )
         for argument in node.arguments:
             self.visit(argument, scope)
-
-    def check_opaque_rank(self, node: OpaqueElement, lambdas: Iterable[Lambda]) -> None:
-        """A result has the rank of its first argument's slice, unless its indices' extents are stated."""
-        if not node.arguments or any(isinstance(index, Star) for index in node.indices):
-            return
-        slices = sum(isinstance(index, FullSlice) for index in node.arguments[0].indices)
-        if slices == len(node.indices):
-            return
-        stated = {
-            binder.name
-            for value in lambdas
-            for binder in walk(value)
-            if isinstance(binder, Binder) and binder.extent is not None
-        }
-        indexing = set().union(*map(variable_names, node.indices))
-        if not indexing <= stated:
-            self.complain(
-                f"the result of '{node.function}' is indexed with "
-                f"{counted(len(node.indices), 'index', 'indices')}, but its first argument is a slice with "
-                f"{counted(slices, 'dimension')}",
-                node.span,
-                "where the result has another rank than the slice, state extents: lambda i=...:",
-            )

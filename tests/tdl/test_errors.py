@@ -163,6 +163,7 @@ REDUCERS = {
     "without a name": HEAD + "lambda i: a[i] + Reducer(lambda p, q: p + q, 0)",
     "not given a lambda": FOLD.replace("lambda k: x[i, k]", "x[i, i]") % "lambda a, b: a + b, 0",
     "not called": FOLD.replace("+ n", "+ n + Fold") % "lambda a, b: a + b, 0",
+    "indexed": FOLD.replace("+ n", "+ n + Fold[i]") % "lambda a, b: a + b, 0",
     "misspelt": FOLD.replace("i: Fold", "i: Flod") % "lambda a, b: a + b, 0",
     "misspelt, of the language": HEAD + "lambda i: max(lambda k: a[i, k])",
     "unknown, nothing near": HEAD + "lambda i: Qqq(lambda k: a[i, k])",
