@@ -1,6 +1,6 @@
 """The Tensor Description Language: text to a checked syntax tree, and back."""
 
-from .decorator import op_location, op_source
+from .decorator import op_location
 from .derivatives import derivative
 from .functions import CONSTANTS, FUNCTIONS, ScalarFunction
 from .interpreter import interpret
@@ -35,7 +35,6 @@ __all__ = [
     "interpret",
     "levels",
     "op_location",
-    "op_source",
     "pad",
     "parse",
     "parse_expression",

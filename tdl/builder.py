@@ -303,17 +303,15 @@ class Builder:
         return ast.Pad(element, value, span)
 
     def _opaque_call(self, name: str, arguments: tuple[Part, ...], span: Span) -> Part:
+        hint = "write a tensor with its indices, such as data[b, :, :]"
+        if not arguments:
+            self._complain(f"'{name}' is given no slice", span, hint)
         slices: list[ast.Element] = []
         for argument in arguments:
             if isinstance(argument, ast.Element):
                 slices.append(argument)
             else:
-                hint = "write a tensor with its indices, such as data[b, :, :]"
                 self._complain(f"'{name}' expects slices of tensors", argument.span, hint)
-        if not arguments:
-            self._complain(
-                f"'{name}' is given no slice", span, "write a tensor with its indices, such as data[b, :, :]"
-            )
         return OpaqueCall(name, tuple(slices), span)
 
     def _subscript(self, base: Part, parts: tuple[Part, ...], span: Span) -> Part:

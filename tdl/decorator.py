@@ -11,17 +11,12 @@ from typing import Any
 from ..errors import DescriptionError
 
 
-def op_source(function: Callable[..., Any]) -> str:
-    """The source of a Python function, dedented, without its decorators.
+def op_location(function: Callable[..., Any]) -> tuple[str, str, int]:
+    """The source of a Python function, dedented, without its decorators; its file; the line of its `def`.
 
     Raises `DescriptionError` where Python does not keep the source (functions made by `exec` or typed at
     a prompt) or where it is not one plain `def`.
     """
-    return op_location(function)[0]
-
-
-def op_location(function: Callable[..., Any]) -> tuple[str, str, int]:
-    """The source of a function as `op_source` gives it, its file, and the line its `def` stands on."""
     name = getattr(function, "__qualname__", repr(function))
     if not inspect.isfunction(function):
         raise DescriptionError(f"'{name}' is not a function; decorate a def or pass text to tofu.parse")

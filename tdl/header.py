@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 from .ast import AttributeParameter, Span, TensorParameter
@@ -108,34 +107,26 @@ def read_parameters(
 def _read_default(name: str, part: ParseTree | Token, diagnostics: list[Diagnostic]) -> Default:
     assert is_tree(part)
     if part.data == "constants":
-        return tuple(_read_constants(name, part.children, diagnostics))
-    return next(_read_constants(name, [part], diagnostics))
+        return tuple(_read_constant(name, constant, diagnostics) for constant in part.children)
+    return _read_constant(name, part, diagnostics)
 
 
-def _read_constants(
-    name: str, parts: Iterable[ParseTree | Token], diagnostics: list[Diagnostic]
-) -> Iterator[Scalar]:
-    for part in parts:
+def _read_constant(name: str, outer: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scalar:
+    """A constant's value; 0 after a complaint. `True` is a truth value, `-True` and `(True)` are numbers."""
+    sign, part = 1, outer
+    assert is_tree(part)
+    while part.data in ("negative", "constant_group"):
+        sign = -sign if part.data == "negative" else sign
+        part = part.children[0]
         assert is_tree(part)
-        sign = 1
-        outer = part
-        while part.data in ("negative", "constant_group"):
-            sign = -sign if part.data == "negative" else sign
-            inner = part.children[0]
-            assert is_tree(inner)
-            part = inner
-        token = part.children[0]
-        if part.data == "number":
-            yield sign * read_number(token, diagnostics)
-        elif token in CONSTANTS:
-            value = CONSTANTS[str(token)]
-            yield token == "True" if token in ("True", "False") and part is outer else sign * value
-        else:
-            diagnostics.append(
-                Diagnostic(
-                    f"'{token}' cannot be the default of '{name}'",
-                    span_of(part),
-                    "a default is a number, True, False or a tuple of numbers",
-                )
-            )
-            yield 0
+    token = part.children[0]
+    if part.data == "number":
+        return sign * read_number(token, diagnostics)
+    if token in ("True", "False") and part is outer:
+        return bool(token == "True")
+    if token in CONSTANTS:
+        return sign * CONSTANTS[str(token)]
+    message = f"'{token}' cannot be the default of '{name}'"
+    hint = "a default is a number, True, False or a tuple of numbers"
+    diagnostics.append(Diagnostic(message, span_of(part), hint))
+    return 0

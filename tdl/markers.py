@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from ..errors import DescriptionError
 
@@ -19,9 +19,6 @@ class Marker:
         return f"tofu.{self.name}"
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
         raise DescriptionError(
             f"{self!r} only has a meaning inside a description; put it in a function under @tofu.op"
         )

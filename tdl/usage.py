@@ -142,14 +142,10 @@ def _check_attribute(attribute: AttributeParameter, uses: list[Attribute]) -> li
     """An attribute is a number or a tuple, not both; its default says which, else its first use."""
     if not uses:
         return []
-    is_tuple = (
-        isinstance(attribute.default, tuple) if attribute.default is not None else uses[0].index is not None
-    )
-    why = (
-        f"its default is {attribute.default}"
-        if attribute.default is not None
-        else "it is used otherwise above"
-    )
+    if attribute.default is None:
+        is_tuple, why = uses[0].index is not None, "it is used otherwise above"
+    else:
+        is_tuple, why = isinstance(attribute.default, tuple), f"its default is {attribute.default}"
     if is_tuple:
         message = f"attribute '{attribute.name}' is a tuple ({why}) and must be indexed"
         hint = f"write {attribute.name}[0] for its first value"

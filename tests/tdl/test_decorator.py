@@ -11,7 +11,7 @@ import pytest
 
 from tofu import tdl
 from tofu.errors import DescriptionError
-from tofu.tdl import Opaque, Sum, op_location, op_source
+from tofu.tdl import Opaque, Sum, op_location
 
 
 def mark(*_: Any) -> Callable[[Any], Any]:
@@ -31,7 +31,7 @@ def conv1d(data, filters):  # type: ignore[no-untyped-def]
 
 
 def test_decorators_go_and_the_text_parses() -> None:
-    source = op_source(conv1d)
+    source = op_location(conv1d)[0]
     assert source.startswith("def conv1d(data, filters):")
     expected = (
         "def conv1d(d, f): return lambda b, co, x: Sum(lambda ci, dx: d[b, ci, x + dx] * f[ci, co, dx])"
@@ -46,8 +46,8 @@ def test_functions_inside_functions_are_dedented() -> None:
         C = Opaque()
         return lambda b, i: C(m[b, :])[i] * n
 
-    assert op_source(inner).startswith("def inner(m, *, n=1):")
-    assert tdl.parse(op_source(inner)).opaques == ("C",)
+    assert op_location(inner)[0].startswith("def inner(m, *, n=1):")
+    assert tdl.parse(op_location(inner)[0]).opaques == ("C",)
 
 
 def test_errors_name_the_line_of_the_file() -> None:
@@ -67,7 +67,7 @@ def test_the_function_is_never_called() -> None:
         raise RuntimeError
 
     with pytest.raises(DescriptionError, match="found 'RuntimeError'"):
-        tdl.parse(op_source(boom))
+        tdl.parse(op_location(boom)[0])
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_the_function_is_never_called() -> None:
 )
 def test_what_is_no_def_is_refused(function: Any, message: str) -> None:
     with pytest.raises(DescriptionError, match=message):
-        op_source(function)
+        op_location(function)
 
 
 def test_functions_without_source_are_refused() -> None:
     namespace: dict[str, Any] = {}
     exec("def f(a): return lambda i: a[i]", namespace)
     with pytest.raises(DescriptionError, match=r"the source of 'f' is not available.*tofu\.parse"):
-        op_source(namespace["f"])
+        op_location(namespace["f"])
 
 
 def test_words_of_the_language_are_not_called() -> None:
