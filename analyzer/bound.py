@@ -52,6 +52,11 @@ class Bound(Shown):
         shapes = ", ".join(f"{name}={shape}" for name, shape in self.shapes.items())
         return f"<{self.description.name} bound to {shapes}>"
 
+    @property
+    def stage_bounds(self) -> tuple[Bound, ...]:
+        """The bound stages in execution order: this one alone."""
+        return (self,)
+
     @cached_property
     def full_box(self) -> Boxes:
         """The whole iteration space, `[variable, 2]`."""

@@ -18,7 +18,7 @@ from . import region
 from .analysis import analyze
 from .bound import Array, Bound
 from .evaluate import Integers
-from .region import Boxes
+from .region import Boxes, Shape
 from .shapes import checked_shapes
 from .stages import split_stages
 from .strategies import Kind, Refusal
@@ -47,27 +47,29 @@ class StagedBound(Shown):
         self.description = description
         self.shapes = checked_shapes(description, {}, shapes)
         known = dict(self.shapes)
-        parts = []
-        names = (*(stage.name for stage in description.stages), None)
-        for name, part in zip(names, split_stages(description), strict=True):
-            bound = analyze(part).bind({tensor: known[tensor] for tensor in part.tensor_names})
-            parts.append(bound)
-            if name is not None:
-                known[name] = bound.output_shapes[0]
-        self.last = parts.pop()
-        self.stages = dict(zip((stage.name for stage in description.stages), parts, strict=True))
+        *parts, last = split_stages(description)
+        self.stages: dict[str, Bound] = {}
+        for stage, part in zip(description.stages, parts, strict=True):
+            bound = self.stages[stage.name] = _bound(part, known)
+            (known[stage.name],) = bound.output_shapes
+        self.last = _bound(last, known)
         self.variables = self.last.variables
         self.output_shapes = self.last.output_shapes
         self.extents = dict(self.last.extents)
-        for bound in parts:
+        for bound in self.stages.values():
             self.extents = self.extents | {n: e for n, e in bound.extents.items() if n not in self.extents}
-        self.elementwise = all(bound.elementwise for bound in (*parts, self.last))
-        read = {tensor for bound in (*parts, self.last) for tensor in bound.reads}
+        self.elementwise = all(bound.elementwise for bound in self.stage_bounds)
+        read = {tensor for bound in self.stage_bounds for tensor in bound.reads}
         self.reads = frozenset(read & self.shapes.keys())
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}={shape}" for name, shape in self.shapes.items())
         return f"<{self.description.name} bound to {shapes}, {len(self.stages) + 1} stages>"
+
+    @property
+    def stage_bounds(self) -> tuple[Bound, ...]:
+        """The bound stages in execution order."""
+        return (*self.stages.values(), self.last)
 
     @property
     def full_box(self) -> Boxes:
@@ -117,13 +119,13 @@ class StagedBound(Shown):
     @property
     def flops(self) -> int | None:
         """Floating-point operations of all stages; None where an opaque function hides some."""
-        counts = [bound.flops for bound in (*self.stages.values(), self.last)]
+        counts = [bound.flops for bound in self.stage_bounds]
         return None if None in counts else sum(count for count in counts if count is not None)
 
     @property
     def bytes_touched(self) -> int:
         """Bytes of what all stages read and produce, in float32."""
-        return sum(bound.bytes_touched for bound in (*self.stages.values(), self.last))
+        return sum(bound.bytes_touched for bound in self.stage_bounds)
 
     def flops_of(self, boxes: Boxes) -> Integers | None:
         """Floating-point operations of boxes `[n, variable, 2]` and all they need of other stages: `[n]`."""
@@ -143,7 +145,7 @@ class StagedBound(Shown):
     @cached_property
     def looseness(self) -> tuple[Looseness, ...]:
         """Tensors of which a stage's region holds elements that it does not read, with the reason."""
-        return tuple(loose for bound in (*self.stages.values(), self.last) for loose in bound.looseness)
+        return tuple(loose for bound in self.stage_bounds for loose in bound.looseness)
 
     @cached_property
     def tight(self) -> bool:
@@ -152,7 +154,7 @@ class StagedBound(Shown):
         for name, bound in self.stages.items():
             if name in needed and not np.array_equal(needed[name][0], region.whole(bound.output_shapes[0])):
                 return False
-        for bound in (*self.stages.values(), self.last):
+        for bound in self.stage_bounds:
             for tensor, boxes in bound.input_regions(bound.full_box[None]).items():
                 if tensor in bound.reads and not np.array_equal(boxes, needed.get(tensor, boxes)):
                     return False
@@ -185,6 +187,11 @@ class StagedBound(Shown):
             if name in needed:
                 yield bound, _producing(bound, needed[name])
         yield self.last, boxes
+
+
+def _bound(part: Description, known: Mapping[str, Shape]) -> Bound:
+    """A stage for the shapes of the tensors that it takes."""
+    return analyze(part).bind({tensor: known[tensor] for tensor in part.tensor_names})
 
 
 def _producing(bound: Bound, regions: Boxes) -> Boxes:

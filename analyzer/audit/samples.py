@@ -12,7 +12,6 @@ import numpy as np
 
 from ...errors import DataError, OperatorError, ShapeError
 from ...tdl import ast, walk
-from ..bound import Bound
 from ..region import Shape
 from .elements import Array, Subject
 
@@ -143,8 +142,7 @@ def other_indices(array: Array, valid: Array) -> Array:
 def index_limits(subject: Subject) -> dict[str, int]:
     """Tensors whose elements are used in indices, and the smallest extent of a dimension that they index."""
     limits: dict[str, int] = {}
-    parts = [subject] if isinstance(subject, Bound) else [*subject.stages.values(), subject.last]
-    for part in parts:
+    for part in subject.stage_bounds:
         for element in walk(part.description):
             if not isinstance(element, ast.Element):
                 continue

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from ...errors import TofuError
 from ..affine import extent_symbol
-from ..bound import Bound
 from ..region import Shape
 from .elements import Subject
 
@@ -54,8 +53,7 @@ def tried(bind: Bind, shapes: Shapes, fails: Callable[[Subject], Found | None]) 
 def groups(subject: Subject) -> list[Group]:
     """Axes of the tensors that must have one extent, since one index variable runs along all of them."""
     of_variable: dict[str, set[Axis]] = {}
-    parts = [subject] if isinstance(subject, Bound) else [*subject.stages.values(), subject.last]
-    for part in parts:
+    for part in subject.stage_bounds:
         symbols = {extent_symbol(*axis): axis for axis in part.analysis.axes}
         for source in part.analysis.extents.sources:
             if source.extent in symbols and symbols[source.extent][0] in subject.shapes:

@@ -60,19 +60,24 @@ class Case:
         """Numbers of workers that a strategy can be tried with."""
         return [count for count in self.workers if count <= strategy.bound.extents[strategy.variable]]
 
-    def failure(self, variable: str, kind: str, test: Test) -> Counterexample | None:
-        """The smallest counterexample of a test over all worker counts, for one strategy."""
+    def failing(self, strategy: Strategy, test: Test) -> Callable[[Subject], Counterexample | None]:
+        """A test of one strategy over all worker counts, for any shapes."""
 
         def fails(subject: Subject) -> Counterexample | None:
             given = self.sample(subject)
-            for strategy in self.select(subject):
-                if (strategy.variable, strategy.kind) == (variable, kind):
-                    for workers in self.counts(strategy):
-                        found = test(subject, strategy, workers, given)
+            for other in self.select(subject):
+                if (other.variable, other.kind) == (strategy.variable, strategy.kind):
+                    for workers in self.counts(other):
+                        found = test(subject, other, workers, given)
                         if found is not None:
                             return found
             return None
 
+        return fails
+
+    def failure(self, strategy: Strategy, test: Test) -> Counterexample | None:
+        """The smallest counterexample of a test of one strategy over all worker counts."""
+        fails = self.failing(strategy, test)
         found = fails(self.subject)
         return None if found is None else smallest(self.subject, self.bind, fails, found)
 
@@ -86,28 +91,30 @@ def audit_strategies(case: Case) -> Iterator[Finding]:
 
 
 def _regions(case: Case, strategy: Strategy) -> Finding:
-    def finding(verdict: Verdict, reason: str, counterexample: Counterexample | None = None) -> Finding:
-        return Finding(case.name, Check.REGIONS, verdict, reason, strategy.variable, found, counterexample)
+    def finding(
+        verdict: Verdict, reason: str, grades: Mapping[str, Grade], failure: Counterexample | None = None
+    ) -> Finding:
+        return Finding(case.name, Check.REGIONS, verdict, reason, strategy.variable, grades, failure)
 
-    found: dict[str, Grade] = {}
-    failure = case.failure(strategy.variable, strategy.kind, trial.missed_element)
-    if failure is not None:
-        return finding(Verdict.REFUTED, "regions must hold every element read", failure)
+    missed = case.failure(strategy, trial.missed_element)
+    if missed is not None:
+        return finding(Verdict.REFUTED, "regions must hold every element read", {}, missed)
     proofs, why_not = _proofs(strategy)
+    proven = {tensor: proof.grade for tensor, proof in proofs.items()}
     unsound = next((proof for proof in proofs.values() if proof.missed), None)
-    found = {tensor: proof.grade for tensor, proof in proofs.items()}
     if unsound is not None:
-        return finding(Verdict.REFUTED, "isl found a box", Counterexample(unsound.missed))
-    counts = case.counts(strategy)
-    tried_grades = _tried_grades(case, strategy)
-    found = {tensor: worst([found.get(tensor, grade), grade]) for tensor, grade in tried_grades.items()}
-    listed = ", ".join(map(str, counts))
+        return finding(Verdict.REFUTED, "isl found a box", proven, Counterexample(unsound.missed))
+    grades = {
+        tensor: worst([proven.get(tensor, grade), grade])
+        for tensor, grade in _tried_grades(case, strategy).items()
+    }
     if not why_not:
-        return finding(Verdict.PROVEN, "isl, for all shapes and boxes")
-    failure = _neighbouring(case, strategy)
-    if failure is not None:
-        return finding(Verdict.REFUTED, "regions must hold every element read", failure)
-    return finding(Verdict.TRIED, f"run through for {listed} workers; {why_not}")
+        return finding(Verdict.PROVEN, "isl, for all shapes and boxes", grades)
+    missed = _missed_nearby(case, strategy)
+    if missed is not None:
+        return finding(Verdict.REFUTED, "regions must hold every element read", grades, missed)
+    counts = ", ".join(map(str, case.counts(strategy)))
+    return finding(Verdict.TRIED, f"run through for {counts} workers; {why_not}", grades)
 
 
 def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
@@ -115,18 +122,9 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
     return {tensor: worst(entry[tensor] for entry in seen) for tensor in sorted(case.subject.reads)}
 
 
-def _neighbouring(case: Case, strategy: Strategy) -> Counterexample | None:
+def _missed_nearby(case: Case, strategy: Strategy) -> Counterexample | None:
     """A failure for shapes near the given ones, where nothing is proven."""
-
-    def fails(subject: Subject) -> Counterexample | None:
-        given = case.sample(subject)
-        for other in case.select(subject):
-            if (other.variable, other.kind) == (strategy.variable, strategy.kind):
-                for workers in case.counts(other):
-                    if (found := trial.missed_element(subject, other, workers, given)) is not None:
-                        return found
-        return None
-
+    fails = case.failing(strategy, trial.missed_element)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)
 
@@ -146,10 +144,10 @@ def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
         reasons = [answer.reason for answer in answers.values() if not isinstance(answer, Proof)]
         return proofs, "; ".join(dict.fromkeys(reasons))
 
-    if isinstance(bound, Bound):
-        return of(bound)
-    assert isinstance(bound, StagedBound)
-    answers = [of(part) for part in (*bound.stages.values(), bound.last)]
+    assert isinstance(bound, Bound | StagedBound)
+    answers = [of(part) for part in bound.stage_bounds]
+    if len(answers) == 1:
+        return answers[0]
     unsound = [proof for proofs, _ in answers for proof in proofs.values() if proof.missed]
     reasons = "; ".join(dict.fromkeys(reason for _, reason in answers if reason))
     return ({"a stage": unsound[0]} if unsound else {}), reasons
@@ -170,9 +168,7 @@ def from_analysis(strategy: Strategy) -> bool:
 
 def _offset(case: Case, strategy: Strategy) -> Iterator[Finding]:
     """A variable used as a value: a kernel must know where its box starts."""
-    description = case.subject.description
-    bodies = case.subject.last.description if isinstance(case.subject, StagedBound) else description
-    if not used_as_value(bodies, strategy.variable):
+    if not used_as_value(case.subject.stage_bounds[-1].description, strategy.variable):
         return
     reason = f"'{strategy.variable}' is used as a value"
     if strategy.needs_offset:
@@ -192,7 +188,7 @@ def _combination(case: Case, strategy: Strategy) -> Finding:
 
     opaque = bool(case.subject.description.opaques)
     law = _law(case.subject, strategy) if from_analysis(strategy) else None
-    failure = case.failure(strategy.variable, strategy.kind, test)
+    failure = case.failure(strategy, test)
     if failure is not None:
         return Finding(case.name, check, Verdict.REFUTED, reason, strategy.variable, {}, failure)
     if law is not None:
@@ -206,7 +202,7 @@ def _combination(case: Case, strategy: Strategy) -> Finding:
 
 
 def _law(subject: Subject, strategy: Strategy) -> str | None:
-    last = subject.last.description if isinstance(subject, StagedBound) else subject.description
+    last = subject.stage_bounds[-1].description
     if strategy.kind == "concat":
         return concat_law(last, strategy.variable)
     if strategy.reducer is None:

@@ -38,7 +38,7 @@ def missed_element(
             if len(missed):
                 place = tuple(missed[0].tolist())
                 return Counterexample(
-                    f"reads {_element(tensor, place)} outside of its region",
+                    f"reads {element(tensor, place)} outside of its region",
                     subject.shapes,
                     workers,
                     worker,
@@ -90,7 +90,7 @@ def wrong_cover(subject: Subject, strategy: Strategy, workers: int) -> Counterex
         wrong = np.argwhere(count != wanted)
         if len(wrong):
             place = tuple(wrong[0].tolist())
-            message = f"{_element(f'output {output}', place)} is produced by {count[place]} workers"
+            message = f"{element(f'output {output}', place)} is produced by {count[place]} workers"
             return Counterexample(message, subject.shapes, workers, place=place)
     return None
 
@@ -152,7 +152,7 @@ def difference(
         if len(wrong):
             place = tuple(wrong[0].tolist())
             return Counterexample(
-                f"{_element(f'output {output}', place)} is wrong",
+                f"{element(f'output {output}', place)} is wrong",
                 subject.shapes,
                 workers,
                 place=place,
@@ -216,5 +216,6 @@ def _slices(region: Region) -> tuple[slice, ...]:
     return tuple(slice(lower, upper) for lower, upper in region)
 
 
-def _element(tensor: str, place: tuple[int, ...]) -> str:
+def element(tensor: str, place: tuple[int, ...]) -> str:
+    """How an element is written."""
     return f"{tensor}[{', '.join(map(str, place)) or '()'}]"

@@ -21,7 +21,7 @@ from ...analyzer.audit.finding import Check, Counterexample, Finding, Verdict
 from ...analyzer.audit.samples import Sample, poisons
 from ...analyzer.audit.shrink import smallest
 from ...analyzer.audit.strategies import OPAQUE, Case
-from ...analyzer.audit.trial import combine, difference
+from ...analyzer.audit.trial import combine, difference, element
 from ...analyzer.region import Boxes, to_region
 from ...analyzer.strategy import Strategy
 from ..kernel import Array
@@ -104,6 +104,8 @@ class KernelAudit:
         self, subject: Subject, strategy: Strategy, workers: int, given: Sample
     ) -> Counterexample | None:
         """Where parts that workers compute differ from what the kernel computes as a whole."""
+        if self.runner.unfit(subject, strategy, workers):
+            return None
         try:
             clean = self.runner.run(subject, self.runner.everything(subject), given.tensors)
         except KernelError:
@@ -146,22 +148,9 @@ class KernelAudit:
         return Finding(self.case.name, check, Verdict.REFUTED, _CLAIMS[check], counterexample=found)
 
     def _replay(self, strategy: Strategy) -> Finding:
-        def fails(subject: Subject) -> Counterexample | None:
-            given = self.case.sample(subject)
-            for other in self.case.select(subject):
-                if (other.variable, other.kind) != (strategy.variable, strategy.kind):
-                    continue
-                for workers in self.case.counts(other):
-                    if not self.runner.unfit(subject, other, workers):
-                        found = self.replay(subject, other, workers, given)
-                        if found is not None:
-                            return found
-            return None
-
         case, counts = self.case, self.case.counts(strategy)
-        failure = fails(case.subject)
+        failure = case.failure(strategy, self.replay)
         if failure is not None:
-            failure = smallest(case.subject, case.bind, fails, failure)
             reason = _CLAIMS[Check.REPLAY]
             return Finding(case.name, Check.REPLAY, Verdict.REFUTED, reason, strategy.variable, {}, failure)
         unfit = {workers: self.runner.unfit(case.subject, strategy, workers) for workers in counts}
@@ -179,12 +168,8 @@ class KernelAudit:
         masks = elements_read(subject, box, given.tensors)
         places = tuple(to_region(boxes[0]) for boxes in subject.output_regions(box[None]))
         for poison in _rounds(subject, given):
-            tensors = {
-                name: np.where(masks[name], array, poison[name](array))
-                for name, array in given.tensors.items()
-            }
             try:
-                spoilt = self.runner.run(subject, everything, tensors, poison)
+                spoilt = self.runner.run(subject, everything, _spoilt(given, masks, poison), poison)
             except KernelError as error:
                 return Counterexample(f"with NaN outside of the footprint the kernel {error}", subject.shapes)
             for output, place in enumerate(places):
@@ -192,9 +177,9 @@ class KernelAudit:
                 before, after = clean.outputs[output], spoilt.outputs[output]
                 if before.shape == after.shape and not _same(before[here], after[here]):
                     at = tuple(lower for lower, _ in place)
-                    element = f"output {output}[{', '.join(map(str, at)) or '()'}]"
+                    where = element(f"output {output}", at)
                     return Counterexample(
-                        f"{element} depends on {_culprit(masks)}, which the description does not read for it",
+                        f"{where} depends on {_culprit(masks)}, which the description does not read for it",
                         subject.shapes,
                         place=at,
                         expected=float(before[at]) if before.ndim == len(at) else None,
@@ -215,12 +200,8 @@ class KernelAudit:
         if clean.trespass:
             return Counterexample(f"the kernel {clean.trespass}", subject.shapes, workers, worker)
         for poison in _rounds(subject, given):
-            tensors = {
-                name: np.where(masks[name], array, poison[name](array))
-                for name, array in given.tensors.items()
-            }
             try:
-                spoilt = self.runner.run(subject, share, tensors, poison)
+                spoilt = self.runner.run(subject, share, _spoilt(given, masks, poison), poison)
             except KernelError as error:
                 message = f"with NaN outside of the footprint the kernel {error}"
                 return Counterexample(message, subject.shapes, workers, worker)
@@ -243,7 +224,7 @@ _CLAIMS = {
 
 def _points(subject: Subject) -> Iterator[Boxes]:
     """Boxes of one output element: the first, the last, and two that lie on no diagonal."""
-    outputs = {name for output in _last_outputs(subject) for name in output}
+    outputs = {binder.name for output in subject.description.outputs for binder in output.variables}
     if any(not extent for extent in subject.extents.values()):
         return
     seen = set()
@@ -260,16 +241,16 @@ def _points(subject: Subject) -> Iterator[Boxes]:
             yield box
 
 
-def _last_outputs(subject: Subject) -> Iterator[tuple[str, ...]]:
-    for output in subject.description.outputs:
-        yield tuple(binder.name for binder in output.variables)
-
-
 def _rounds(subject: Subject, given: Sample) -> Iterator[Mapping[str, Poison]]:
     """Poisons for all tensors, one of its own for each, several times."""
     choices = {tensor: list(poisons(tensor, given)) for tensor in subject.shapes}
     for row in zip_longest(*choices.values()):
         yield {tensor: poison or choices[tensor][0] for tensor, poison in zip(choices, row, strict=True)}
+
+
+def _spoilt(given: Sample, masks: Mapping[str, Array], poison: Mapping[str, Poison]) -> dict[str, Array]:
+    """The tensors with poison outside of the masks."""
+    return {name: np.where(masks[name], array, poison[name](array)) for name, array in given.tensors.items()}
 
 
 def _culprit(masks: Mapping[str, Array]) -> str:

@@ -9,6 +9,7 @@ from typing import cast
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
 from ..operator import Operator
+from ..shape_solver import is_complete
 from ..stage import Stage
 
 Shapes = Mapping[str, Shape]
@@ -33,7 +34,7 @@ def complete_shapes(
     if unknown:
         raise ShapeError(f"{operator.name} has no tensor {unknown[0]!r}; it takes {', '.join(names)}")
     inferred = operator.infer(attributes, {name: given.get(name) for name in (*names, *given)})
-    missing = [name for name in names if inferred.get(name) is None or None in (inferred[name] or ())]
+    missing = [name for name in names if not is_complete(inferred.get(name))]
     if missing:
         raise ShapeError(
             f"{operator.name}: the shape of {missing[0]} does not follow from the others; give it in shapes"
