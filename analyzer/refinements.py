@@ -15,6 +15,7 @@ import sympy
 from .access import Access
 from .affine import Affine, IndexVariable, Quotient, Remainder, variables_of
 from .edges import Edge
+from .grouping import linked
 from .inside import values_of
 from .trials import Trial
 
@@ -88,16 +89,9 @@ def _refined(
 
 def _groups(access: Access) -> list[list[int]]:
     """Dimensions that move together: those of a padded access that share variables, else each for itself."""
-    groups: list[tuple[set[str], list[int]]] = []
-    for axis, index in enumerate(access.indices):
-        names = set(variables_of(index)) if isinstance(index, Affine) else set()
-        if not names:
-            continue
-        joined = [group for group in groups if access.padded and group[0] & names]
-        groups = [group for group in groups if group not in joined]
-        axes = [axis for _, others in joined for axis in others]
-        groups.append((names.union(*(group[0] for group in joined)), [*axes, axis]))
-    return [axes for _, axes in groups]
+    forms = {axis: index for axis, index in enumerate(access.indices) if isinstance(index, Affine)}
+    moving = {axis: names for axis, form in forms.items() if (names := set(variables_of(form)))}
+    return linked(moving) if access.padded else [[axis] for axis in moving]
 
 
 def _gap(form: Affine, number: Number) -> int:

@@ -30,7 +30,8 @@ from ...tdl.ast import (
     Star,
     TensorParameter,
 )
-from ...tdl.traverse import walk
+from ...tdl.parser import MAX_DEPTH
+from ...tdl.traverse import levels, walk
 from .algebra import ZERO, add
 from .contribution import Contribution, contribution, position
 from .extents import Extents, forward_extents
@@ -124,6 +125,11 @@ def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> De
     opaques = tuple(
         dict.fromkeys(node.function for node in walk(gradient) if isinstance(node, OpaqueElement))
     )
+    if max(level for _, level in levels(gradient)) > MAX_DEPTH:
+        raise OperatorError(
+            f"{name} cannot be derived: it is nested more than {MAX_DEPTH} levels deep; name parts of the "
+            f"operator as stages of their own: part = lambda ...: ..."
+        )
     text = format(Description(name, tensors, (), opaques, (), (gradient,)))
     try:
         return parse(text, origin=name)

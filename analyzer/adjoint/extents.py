@@ -19,6 +19,7 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.traverse import Node, children, walk
+from ..grouping import linked
 from .polynomial import Polynomial, Ranges, expression
 
 
@@ -43,16 +44,17 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """Extents by variable: those `stated` by a binder, and the `dimensions` that the others fill.
+    """Extents by variable: those that are `known`, of which some are `stated` by a binder.
 
-    `produced` are the head gradients' dimensions that output variables index.
+    `produced` are the head gradients' dimensions that output variables index. `names` has, for dimensions
+    that one variable makes equal, the one that stands for them all.
     """
 
     description: Description
     produced: Mapping[str, tuple[Extent, ...]]
     known: Mapping[str, Expression]
     stated: frozenset[str]
-    dimensions: Mapping[str, tuple[Extent, ...]]
+    names: Mapping[Extent, Extent]
 
     def expression(self, variable: str, heads: Container[str] = ()) -> Expression:
         """An extent, as a dimension of one of `heads` if possible.
@@ -81,19 +83,13 @@ class Extents:
 
     def canonical(self, polynomial: Polynomial) -> Polynomial:
         """The polynomial with one name for each set of dimensions that one variable makes equal."""
-        names = {extent: group[0] for group in self._groups() for extent in group}
-        return Polynomial.of(
-            (tuple(sorted((names.get(a, a) if isinstance(a, Extent) else a for a in monomial), key=repr)), c)
-            for monomial, c in polynomial.terms.items()
-        )
 
-    def _groups(self) -> list[list[Extent]]:
-        groups: list[list[Extent]] = []
-        for extents in self.dimensions.values():
-            touching = [group for group in groups if not set(group).isdisjoint(extents)]
-            merged = list(dict.fromkeys([extent for group in touching for extent in group] + list(extents)))
-            groups = [group for group in groups if group not in touching] + [merged]
-        return groups
+        def named(atom: Expression) -> Expression:
+            return self.names.get(atom, atom) if isinstance(atom, Extent) else atom
+
+        return Polynomial.of(
+            (tuple(sorted(map(named, monomial), key=repr)), c) for monomial, c in polynomial.terms.items()
+        )
 
 
 def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents:
@@ -124,13 +120,16 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
             break
         variable = next((name for name in solvable if all(limits[name])), solvable[0])
         known[variable] = _smallest([limit for limit in limits[variable] if limit is not None])
-    return Extents(
-        description,
-        produced,
-        known,
-        frozenset(stated),
-        {v: tuple(e) for v, e in dimensions.items()},
-    )
+    return Extents(description, produced, known, frozenset(stated), _names(dimensions))
+
+
+def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Extent]:
+    """For every dimension that a variable fills the first of those that are equal to it."""
+    names: dict[Extent, Extent] = {}
+    for variables in linked({variable: set(extents) for variable, extents in dimensions.items()}):
+        equal = [extent for variable in variables for extent in dimensions[variable]]
+        names |= dict.fromkeys(equal, equal[0])
+    return names
 
 
 def _binders(description: Description) -> Iterator[Binder]:

@@ -8,7 +8,7 @@ never split are whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,6 +18,7 @@ import sympy
 from ..access import Access
 from ..affine import Affine, DataDependent, extent_symbol, variables_of
 from ..analysis import Analysis
+from ..grouping import linked
 from ..inside import expression
 from ..intervals import bounds, lower_symbol, upper_symbol, value_symbol
 from ..strategies import Split
@@ -227,19 +228,10 @@ def _meets(
     return bool(first.is_subset(read)) and bool(last.is_subset(read))
 
 
-def _components(access: Access) -> Iterator[list[int]]:
+def _components(access: Access) -> list[list[int]]:
     """Axes of an access in groups that share no variable: what is read is the product of the groups."""
-    groups: list[tuple[list[int], set[str]]] = []
-    for axis in range(len(access.indices)):
-        axes, names = [axis], set(_variables(access, [axis]))
-        apart = []
-        for other, mine in groups:
-            if mine & names:
-                axes, names = other + axes, mine | names
-            else:
-                apart.append((other, mine))
-        groups = [*apart, (axes, names)]
-    yield from (sorted(axes) for axes, _ in groups)
+    moving = {axis: set(_variables(access, [axis])) for axis in range(len(access.indices))}
+    return [sorted(axes) for axes in linked(moving)]
 
 
 def _variables(access: Access, axes: Sequence[int]) -> list[str]:

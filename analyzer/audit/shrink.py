@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ...errors import TofuError
 from ..affine import extent_symbol
+from ..grouping import linked
 from ..region import Shape
 from .elements import Subject
 
@@ -58,10 +59,10 @@ def groups(subject: Subject) -> list[Group]:
         for source in part.analysis.extents.sources:
             if source.extent in symbols and symbols[source.extent][0] in subject.shapes:
                 of_variable.setdefault(source.variable, set()).add(symbols[source.extent])
-    merged: list[Group] = []
-    for axes in map(frozenset, of_variable.values()):
-        apart = [group for group in merged if not group & axes]
-        merged = [*apart, axes.union(*(group for group in merged if group & axes))]
+    merged = [
+        frozenset(axis for variable in variables for axis in of_variable[variable])
+        for variables in linked(of_variable)
+    ]
     known = frozenset(axis for group in merged for axis in group)
     alone = (
         frozenset([(tensor, axis)]) for tensor, shape in subject.shapes.items() for axis in range(len(shape))

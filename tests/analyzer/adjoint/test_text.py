@@ -239,6 +239,14 @@ def test_a_gradient_too_deep_to_be_a_description_is_refused() -> None:
         adjoint(parse(text), "t")
 
 
+def test_a_sum_of_too_many_terms_is_refused() -> None:
+    terms = [f"t[i + {shift}]" for shift in range(360)]
+    while len(terms) > 1:  # balanced, so that only the gradient's sum is deep
+        terms = [f"({' + '.join(terms[first : first + 4])})" for first in range(0, len(terms), 4)]
+    with pytest.raises(OperatorError, match="wide_grad_t cannot be derived: it is nested more than 128"):
+        adjoint(parse(f"def wide(t):\n    return lambda i=5: {terms[0]}"), "t")
+
+
 def test_an_output_variable_that_may_stop_short_keeps_its_extent() -> None:
     (part,) = adjoint(
         parse("def dense(a, w):\n    return lambda n, h=3: Sum(lambda k: a[n, k] * w[h, k])"), "a"
