@@ -12,6 +12,7 @@ import numpy as np
 from ...analyzer.region import Interval
 from ..kernel import Array, KernelCall, view_of
 from .layout import CallLayout, layout_of, template_call
+from .outputs import write_outputs
 from .pieces import Piece, pieces
 from .program import Program
 from .recipe import Recipe, recipe
@@ -64,7 +65,7 @@ def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
     )
     program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
     program.contract()
-    program.write_outputs()
+    write_outputs(program)
     return recipe(program.steps, templates)
 
 

@@ -13,11 +13,11 @@ from ...analyzer.region import Region
 from ...errors import DataError
 from ..borders import borders
 from ..kernel import Array, KernelCall, view_of
-from .affine import Affine
+from .affine import Affine, Ranges
 from .blocks import volume
 from .ir import Constant, Load, Scalar
 from .steps import Steps, fixed
-from .views import Ranges, check_inside, strided
+from .views import check_inside, strided
 
 Mask = npt.NDArray[np.bool_]
 

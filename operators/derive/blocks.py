@@ -7,9 +7,8 @@ from itertools import product
 from math import prod
 
 from ...analyzer.region import Interval
+from .affine import Ranges
 from .ir import Lowered, Names, Node, Reduction, walk
-
-Ranges = Mapping[str, Interval]
 
 BLOCK_ELEMENTS = 1 << 17
 """Elements of one temporary: a few of them in single precision fit in a core's cache, and calls are few."""

@@ -16,10 +16,11 @@ import numpy as np
 
 from ...tdl.ast import Reducer
 from ..kernel import Array
-from .blocks import Ranges, blocks, length, volume
+from .affine import Ranges
+from .blocks import blocks, length, volume
 from .ir import Apply, Node, Reduction, walk
 from .matrices import as_matrix, packed, spread, transposed
-from .steps import Value, fixed, register
+from .steps import Value, copy, fixed, register
 from .views import narrow
 
 if TYPE_CHECKING:
@@ -167,16 +168,12 @@ def _multiply(program: Program, a: Value, b: Value, chunk: Value, groups: _Axes,
     if add:
         steps.add(np.add, (chunk, values), chunk, inplace=True)
     else:
-        steps.add(_copy, (values,), chunk, inplace=False)
+        steps.add(copy, (values,), chunk, inplace=False)
 
 
 def _direct(chunk: Value, groups: _Axes, program: Program) -> Value | None:
     """The result's memory as a matrix a product can be written to."""
     return as_matrix(chunk, groups.batch, groups.rows, groups.columns, program.number)
-
-
-def _copy(source: Array, out: Array) -> None:
-    np.copyto(out, source, casting="same_kind")
 
 
 def _clear(out: Array) -> None:

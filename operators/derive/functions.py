@@ -14,8 +14,7 @@ from ...tdl.arithmetic import ARITHMETIC, as_float, call
 from ...tdl.ast import Reducer
 from ...tdl.functions import FUNCTIONS
 from ..kernel import Array
-
-Scalar = int | float | bool
+from .ir import Scalar
 
 
 class Kind(Enum):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
-from ..kernel import Array
-from .steps import DType, Steps, Value, register
+from .steps import DType, Steps, Value, copy, register
 
 Axes = Sequence[int]
 
@@ -47,7 +44,7 @@ def packed(steps: Steps, value: Value, batch: Axes, rows: Axes, columns: Axes, d
     for length in reversed(contiguous):
         strides.append(step)
         step *= length
-    steps.add(_copy, (source,), matrix.viewed(tuple(contiguous), tuple(reversed(strides))), inplace=False)
+    steps.add(copy, (source,), matrix.viewed(tuple(contiguous), tuple(reversed(strides))), inplace=False)
     return matrix
 
 
@@ -88,7 +85,3 @@ def _finest(value: Value, axes: Axes) -> float:
         (abs(value.strides[axis]) for axis in axes if value.shape[axis] > 1 and value.strides[axis]),
         default=float("inf"),
     )
-
-
-def _copy(source: Array, out: Array) -> None:
-    np.copyto(out, source, casting="same_kind")

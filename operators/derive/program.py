@@ -6,38 +6,32 @@ depend on it, so everything broadcasts. A node's value for given ranges of its v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 
-from ...analyzer.region import Interval
 from ...tdl.reducers import UFUNCS
 from ..kernel import Array, KernelCall
 from .access import Access, gather, open_access
-from .affine import Affine
+from .affine import Affine, Ranges
 from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contractions
 from .functions import ROUNDING, Kind, identity, loop
-from .index_values import frozen, index_values, iota
+from .index_values import BOOL, Integers, frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from .select import select, spread_bits
-from .steps import DType, Operand, Register, Step, Steps, Value, fixed, register
+from .steps import DType, Operand, Steps, Value, convert, fixed, register
 from .views import axes_view, narrow
 
-BOOL = np.dtype(np.bool_)
 INTEGER = np.dtype(np.int64)
 KEPT_ELEMENTS = 4096
 """Values of at most so many elements are kept from block to block instead of computed again."""
 
 FOLDED_ELEMENTS = 1 << 20
 """Expressions of index variables alone become arrays at preparation up to this size."""
-
-Ranges = Mapping[str, Interval]
-Integers = npt.NDArray[np.int64]
 
 
 class Program:
@@ -102,8 +96,6 @@ class Program:
             return array
         return self.access(node).view if isinstance(node, Load) else None
 
-    # -- values -------------------------------------------------------------------------------------
-
     def value(self, node: Node, ranges: Ranges) -> Operand:
         """The node's value for the given ranges of its free variables, computing it where it is new."""
         if isinstance(node, Constant):
@@ -135,18 +127,18 @@ class Program:
             return value
         if isinstance(value.home, np.ndarray) and not value.home.flags.writeable:
             return fixed(frozen(value.home.astype(dtype)))
-        return self.steps.add(_copy, (value,), register(value.shape, dtype, self.order), inplace=False)
+        return self.steps.add(convert, (value,), register(value.shape, dtype, self.order), inplace=False)
 
     def _compute(self, node: Node, ranges: Ranges) -> Operand:
         if (array := self.given.get(node)) is not None:
             return fixed(narrow(array, self.axes, ranges, self.box))
-        if not node.loads and not isinstance(node, Reduction) and self._foldable(node):
+        if not node.loads and self._foldable(node):
             return fixed(frozen(index_values(node, self.axes, ranges)))
         match node:
             case Constant(value=value):
                 return value
-            case Iota(variable=variable):
-                return fixed(frozen(index_values(Iota(variable, node.free), self.axes, ranges)))
+            case Iota():
+                return fixed(frozen(index_values(node, self.axes, ranges)))
             case Load():
                 return self._load(node, ranges)
             case Apply():
@@ -161,8 +153,6 @@ class Program:
             isinstance(inner, Reduction) for inner in walk(node)
         )
 
-    # -- loads --------------------------------------------------------------------------------------
-
     def access(self, node: Load) -> Access:
         if (access := self.accesses.get(node)) is None:
             access = self.accesses[node] = open_access(node, self.call, self.axes, self.box, self.steps)
@@ -173,7 +163,7 @@ class Program:
         if access.view is not None:
             return fixed(narrow(access.view, self.axes, ranges, self.box))
         indices = [
-            self._index(index, ranges) if not isinstance(index, Affine) else self._affine(index, ranges)
+            self._affine(index, ranges) if isinstance(index, Affine) else self.value(index, ranges)
             for index in node.indices
         ]
         padding = None if node.padding is None else self.value(node.padding, ranges)
@@ -187,11 +177,6 @@ class Program:
         for name, coefficient in index.coefficients:
             values = values + coefficient * iota(name, self.axes, ranges)
         return fixed(frozen(values))
-
-    def _index(self, node: Node, ranges: Ranges) -> Operand:
-        return self.value(node, ranges)
-
-    # -- functions ----------------------------------------------------------------------------------
 
     def _apply(self, node: Apply, ranges: Ranges) -> Operand:
         operands = [self.value(argument, ranges) for argument in node.arguments]
@@ -207,7 +192,8 @@ class Program:
             case Kind.COMPARISON:
                 dtype, result = self._common(operands), BOOL
             case Kind.LOGICAL:
-                return self.steps.add(entry.run, operands, self.fresh(names, ranges, BOOL), entry.ufunc)
+                out = self.fresh(names, ranges, BOOL)
+                return self.steps.add(entry.run, operands, out, inplace=entry.ufunc)
             case _:
                 assert_never(entry.kind)
         if node.function in ROUNDING and dtype == INTEGER:
@@ -215,7 +201,7 @@ class Program:
         if node.function == "**":
             return self._power(node, operands, dtype, ranges)
         numbers = [self._number(operand, dtype) for operand in operands]
-        return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), entry.ufunc)
+        return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), inplace=entry.ufunc)
 
     def _choose(self, operands: list[Operand], names: Sequence[str], ranges: Ranges) -> Operand:
         """The second operand where the first holds, else the third, without a branch per element."""
@@ -249,7 +235,7 @@ class Program:
         if not (isinstance(exponent, int) and exponent >= 0):
             dtype = self.number
         numbers = (self._number(base, dtype), self._number(exponent, dtype))
-        return self.steps.add(np.power, numbers, self.fresh(names, ranges, dtype), True)
+        return self.steps.add(np.power, numbers, self.fresh(names, ranges, dtype), inplace=True)
 
     def _common(self, operands: Sequence[Operand]) -> DType:
         """The type numbers are computed in: integer where all are, else the kernel's floating type."""
@@ -263,8 +249,6 @@ class Program:
         if isinstance(operand, Value):
             return operand if operand.dtype.kind == dtype.kind else self.cast(operand, dtype)
         return int(operand) if dtype == INTEGER else float(operand)
-
-    # -- reductions ---------------------------------------------------------------------------------
 
     def _reduce(self, node: Reduction, ranges: Ranges) -> Value:
         inner = {name: self.box[name] for name in node.variables}
@@ -284,7 +268,7 @@ class Program:
                 self.steps.add(UFUNCS[node.reducer], (total, part), total, inplace=True)
         if total is None:
             total = self.fresh(sorted(node.free), ranges, self.number)
-            self.steps.add(_copy, (identity(node.reducer),), total, inplace=False)
+            self.steps.add(convert, (identity(node.reducer),), total, inplace=False)
         return total
 
     def _reduced(self, node: Reduction, body: Operand, block: Ranges, ranges: Ranges, dtype: DType) -> Value:
@@ -297,51 +281,6 @@ class Program:
         if not isinstance(body, Value) or body.shape != tuple(shape):
             reduce = partial(_reduce_repeated, reduce, tuple(shape))
         return self.steps.add(reduce, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
-
-    # -- outputs ------------------------------------------------------------------------------------
-
-    def write_outputs(self) -> None:
-        """All outputs over the whole box. Outputs with the same variables share blocks."""
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for number, output in enumerate(self.lowered.outputs):
-            if self.given.get(output.value) is self.views[number]:
-                continue
-            groups.setdefault(tuple(sorted(output.variables)), []).append(number)
-        outer = [self.lowered.variables[axis] for axis in self.order]
-        for names, numbers in groups.items():
-            ordered = [name for name in outer if name in names]
-            for ranges in blocks(ordered, self.box, self.lengths):
-                self.memo.clear()
-                self.masks.clear()
-                self._write_block(numbers, ranges)
-
-    def _write_block(self, numbers: list[int], ranges: Ranges) -> None:
-        start = len(self.steps.items)
-        results = []
-        for number in numbers:
-            value = self.value(self.lowered.outputs[number].value, ranges)
-            results.append((number, value, len(self.steps.items) - 1))
-        for number, result, step in results:
-            target = narrow(self.views[number], self.axes, ranges, self.box)
-            if step < start or not self._redirect(number, target, result, step):
-                self.steps.add(_copy, (result,), fixed(target), inplace=False)
-
-    def _redirect(self, number: int, target: Array, result: Operand, step: int) -> bool:
-        """Let the step that computes a result write it to the output; False where a copy is needed."""
-        if not isinstance(result, Value) or not isinstance(result.home, Register):
-            return False
-        home, writer = result.home, self.steps.items[step]
-        if writer.out.home is not home or home.target is not None:
-            return False
-        if result.shape != target.shape or result.dtype != target.dtype:
-            return False
-        if self.aliased[number]:
-            later = self.steps.items[step + 1 if writer.inplace else step :]
-            if home.writes > 1 or any(_reads(other, target) for other in later):
-                return False
-        home.target = target
-        home.exclusive = not self.aliased[number]
-        return True
 
     def _memory_order(self) -> tuple[int, ...]:
         """Axes of temporaries, slowest first: as the largest tensor of the kernel lies in memory."""
@@ -361,24 +300,10 @@ class Program:
         return (*absent, *sorted(present, key=lambda axis: -strides[axis]))
 
 
-def _reads(step: Step, target: Array) -> bool:
-    return any(
-        isinstance(argument, Value)
-        and isinstance(argument.home, np.ndarray)
-        and argument.home.flags.writeable
-        and np.may_share_memory(argument.home, target)
-        for argument in step.arguments
-    )
-
-
 def _floating_type(call: KernelCall) -> DType:
     types = [array.dtype for array in call.inputs.values() if array.dtype.kind == "f"]
     types = types or [array.dtype for array in call.outputs if array.dtype.kind == "f"]
     return np.result_type(*types) if types else np.dtype(np.float64)
-
-
-def _copy(source: Operand, out: Array) -> None:
-    np.copyto(out, source, casting="unsafe")  # type: ignore[arg-type]
 
 
 def _reduce_repeated(reduce: Callable[..., object], shape: tuple[int, ...], body: Array, out: Array) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 from ...analyzer.region import Shape
 from ..kernel import Array, view_of
 from ..workspace import aligned
+from .ir import Scalar
 from .layout import address_of, bounds
-from .steps import DType, Operand, Register, Scalar, Steps, Value, assign_memory
+from .steps import DType, Operand, Register, Steps, Value, assign_memory
 
 SCRATCH = -1
 

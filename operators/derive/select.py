@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..kernel import Array
-
-Scalar = int | float | bool
+from .ir import Scalar
 
 
 def spread_bits(condition: Array, out: Array) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 from ...analyzer.region import Shape
 from ..kernel import Array
 from ..workspace import aligned
+from .ir import Scalar
 
-Scalar = int | float | bool
 DType = np.dtype[np.generic]
 Span = tuple[int, int]
 """First byte in the kernel's scratch, and number of bytes."""
@@ -84,6 +84,16 @@ def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -
     return Value(shape, tuple(strides), dtype, Register(step))
 
 
+def copy(source: Array, out: Array) -> None:
+    """The step that moves values of one kind."""
+    np.copyto(out, source, casting="same_kind")
+
+
+def convert(source: Array | Scalar, out: Array) -> None:
+    """The step that moves values of any kind."""
+    np.copyto(out, source, casting="unsafe")
+
+
 @dataclass(slots=True, eq=False)
 class Steps:
     """A kernel being written. `scratch` are temporaries that live for the whole run."""
@@ -98,7 +108,7 @@ class Steps:
         return array
 
     def add(
-        self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, inplace: bool
+        self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, *, inplace: bool
     ) -> Value:
         self.items.append(Step(run, tuple(arguments), out, inplace))
         if isinstance(out.home, Register):

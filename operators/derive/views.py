@@ -9,9 +9,7 @@ import numpy as np
 from ...analyzer.region import Interval
 from ...errors import OperatorError
 from ..kernel import Array, view_of
-from .affine import Affine
-
-Ranges = Mapping[str, Interval]
+from .affine import Affine, Ranges
 
 
 def strided(
