@@ -63,6 +63,13 @@ def split(box: Boxes, axes: Sequence[int | None], factors: Sequence[int]) -> Box
     return boxes
 
 
+def even_cuts(interval: Interval, size: int) -> list[Interval]:
+    """Intervals of about the same length, at most `size`, that make up one."""
+    first, total = interval[0], max(interval[1] - interval[0], 0)
+    count = -(-total // size)
+    return [(first + total * part // count, first + total * (part + 1) // count) for part in range(count)]
+
+
 def hull(a: Boxes, b: Boxes) -> Boxes:
     """The smallest boxes that contain two bulks of boxes, pair by pair; empty boxes do not count."""
     far = np.iinfo(np.int64).max

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ..analyzer.shapes import checked_shapes
 from ..errors import ShapeError
 from .by_parts import Functions, compute_by_parts, has_parts
 from .derive import derive
-from .kernel import Array, KernelCall, view_of
+from .kernel import Array, KernelCall, Run, view_of
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -29,11 +29,11 @@ class BoundOperator(Bound):
         super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
         self.stage = stage
 
-    def prepare(self, call: KernelCall) -> Callable[[], None]:
+    def prepare(self, call: KernelCall) -> Run:
         """The function that computes one box of this operator, called once per iteration."""
         return self._prepare(call, {})
 
-    def _prepare(self, call: KernelCall, opaque: Functions) -> Callable[[], None]:
+    def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
         if not any(output.size for output in call.outputs):
             return _nothing
         if self.stage.kernel is not None:

@@ -20,11 +20,10 @@ from ..tdl import ast, combiner
 from ..tdl.opaque import call_opaque
 from ..tdl.traverse import children, custom_reducers, rebuild, transform, variable_names, walk
 from .derive import derive
-from .kernel import Array, KernelCall
+from .kernel import Array, KernelCall, Run
 
-Step = Callable[[], None]
 Functions = Mapping[str, Callable[..., Any]]
-Resolving = Generator[Step, None, Any]
+Resolving = Generator[Run, None, Any]
 
 
 def has_parts(description: ast.Description) -> bool:
@@ -32,7 +31,7 @@ def has_parts(description: ast.Description) -> bool:
     return bool(description.opaques or custom_reducers(description))
 
 
-def compute_by_parts(call: KernelCall, functions: Functions) -> Step:
+def compute_by_parts(call: KernelCall, functions: Functions) -> Run:
     """The function that computes one box; `functions` are those behind `Opaque()`, on NumPy arrays.
 
     Raises OperatorError for an opaque function that is not given; when run, ShapeError or DataError for a
@@ -45,7 +44,7 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Step:
                 f"'{description.name}' calls opaque function '{name}', of which nothing is known: pass "
                 f"opaque={{'{name}': function}} to compute, or attach a kernel to the operator"
             )
-    steps: list[Step] = [] if description.opaques else list(_Parts(call, functions).steps())
+    steps: list[Run] = [] if description.opaques else list(_Parts(call, functions).steps())
 
     def run() -> None:
         for step in steps:
@@ -182,12 +181,12 @@ class _Parts:
             raise DataError(f"{self.name}: {value} is used as an index; an index is a whole number")
         return int(value)
 
-    def evaluate(self, body: ast.Expression, names: Sequence[str], target: Array) -> Step:
+    def evaluate(self, body: ast.Expression, names: Sequence[str], target: Array) -> Run:
         """The step that computes an expression at all values of the variables within the box."""
         binders = tuple(ast.Binder(name) for name in names)
         return self.derived([ast.Lambda(binders, body)], (target,))
 
-    def derived(self, outputs: Sequence[ast.Lambda], targets: tuple[Array, ...]) -> Step:
+    def derived(self, outputs: Sequence[ast.Lambda], targets: tuple[Array, ...]) -> Run:
         """The derived kernel for these outputs, over the call's box."""
         from .stage import derived
 

@@ -8,7 +8,7 @@ Preparation happens once per plan, the returned function runs every iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from .workspace import Array, Workspace
 if TYPE_CHECKING:
     from .bound import BoundOperator
 
-__all__ = ["Array", "Kernel", "KernelCall", "view_of"]
+__all__ = ["Array", "Kernel", "KernelCall", "Run", "in_turn", "view_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,22 @@ class KernelCall:
     workspace: Workspace = field(default_factory=Workspace)
 
 
-Kernel = Callable[[KernelCall], Callable[[], None]]
+Run = Callable[[], None]
+"""What a prepared kernel does every iteration."""
+
+Kernel = Callable[[KernelCall], Run]
+
+
+def in_turn(runs: Sequence[Run]) -> Run:
+    """One function that runs all, one after the other."""
+    if len(runs) == 1:
+        return runs[0]
+
+    def run() -> None:
+        for each in runs:
+            each()
+
+    return run
 
 
 def view_of(array: Array, place: Iterable[slice]) -> Array:

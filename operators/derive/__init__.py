@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analyzer.region import Interval
-from ..kernel import Array, KernelCall, view_of
+from ..kernel import Array, KernelCall, Run, in_turn, view_of
 from .layout import CallLayout, layout_of, template_call
 from .outputs import write_outputs
 from .pieces import Piece, pieces
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["derive"]
 
 
-def derive(call: KernelCall) -> Callable[[], None]:
+def derive(call: KernelCall) -> Run:
     """The function that computes one box of the call's operator from its description.
 
     Raises `OperatorError` for opaque functions and for inputs that do not cover what the box reads.
@@ -36,15 +35,7 @@ def derive(call: KernelCall) -> Callable[[], None]:
     for each in recipes:
         if each.constants:
             call.workspace.keep(each.constants)
-    runs = [each.bind(arrays, scratch) for each in recipes]
-    if len(runs) == 1:
-        return runs[0]
-
-    def run() -> None:
-        for part in runs:
-            part()
-
-    return run
+    return in_turn([each.bind(arrays, scratch) for each in recipes])
 
 
 NO_SCRATCH: Array = np.empty(0, np.uint8)

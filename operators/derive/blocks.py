@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from ...analyzer.region import Interval
+from ...analyzer.region import Interval, even_cuts
 from .affine import Ranges
 from .ir import Lowered, Names, Node, Reduction, walk
 
@@ -59,11 +59,5 @@ def blocks(
     variables: Sequence[str], ranges: Ranges, lengths: Mapping[str, int]
 ) -> Iterator[dict[str, Interval]]:
     """The blocks of the variables' ranges, even in size, the last variable fastest."""
-    for intervals in product(*(_cuts(ranges[name], lengths[name]) for name in variables)):
+    for intervals in product(*(even_cuts(ranges[name], lengths[name]) for name in variables)):
         yield dict(zip(variables, intervals, strict=True))
-
-
-def _cuts(interval: Interval, size: int) -> list[Interval]:
-    first, total = interval[0], length(interval)
-    count = -(-total // size)
-    return [(first + total * part // count, first + total * (part + 1) // count) for part in range(count)]

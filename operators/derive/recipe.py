@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...analyzer.region import Shape
-from ..kernel import Array, view_of
+from ..kernel import Array, Run, in_turn, view_of
 from ..workspace import aligned
 from .ir import Scalar
 from .layout import address_of, bounds
@@ -43,7 +43,7 @@ class Recipe:
     constants: tuple[Array, ...]
     """Arrays among the operands, which every kernel of this recipe reads and none writes."""
 
-    def bind(self, arrays: Sequence[Array], scratch: Array) -> Callable[[], None]:
+    def bind(self, arrays: Sequence[Array], scratch: Array) -> Run:
         """The function that runs the steps on a call's arrays, in the order of the layout."""
         memories = [*(_memory(array) for array in arrays), (scratch, 0)]
         operands: list[Array | Scalar] = []
@@ -54,18 +54,12 @@ class Recipe:
                 operands.append(np.ndarray(operand.shape, operand.dtype, memory, offset, operand.strides))
             else:
                 operands.append(operand)
-        calls = [
-            _call(function, [operands[number] for number in arguments], operands[out])
-            for function, arguments, out in self.steps
-        ]
-        if len(calls) == 1:
-            return calls[0]
-
-        def run() -> None:
-            for call in calls:
-                call()
-
-        return run
+        return in_turn(
+            [
+                _call(function, [operands[number] for number in arguments], operands[out])
+                for function, arguments, out in self.steps
+            ]
+        )
 
 
 def _call(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from ..kernel import Array
+from ..kernel import Array, Run
 from ..workspace import Workspace
 from .matrices import Images, Weights, WeightTotal
 from .patches import Patches, Windows
-
-Run = Callable[[], None]
 
 
 def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:

@@ -11,16 +11,13 @@ elements that either way touches beside the products decide between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from math import gcd, prod
 
-from ..kernel import Array
+from ..kernel import Array, Run, in_turn
 from ..workspace import Workspace
 from . import apart, joined
 from .patches import Sizes, Windows
-
-Run = Callable[[], None]
 
 COPY, ADD = 2, 3
 """Elements touched per element that is copied, or added to in place."""
@@ -53,11 +50,7 @@ def data_gradient(gradient: Array, filters: Array, out: Array, windows: Windows,
             workspace.rewind()
             runs.append(_phase_gradient(gradient, filters, part, windows, phase, workspace))
 
-    def run() -> None:
-        for each in runs:
-            each()
-
-    return runs[0] if len(runs) == 1 else run
+    return in_turn(runs)
 
 
 def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ..kernel import Array, KernelCall
+from ..kernel import Array, KernelCall, Run, in_turn
 from ..workspace import Workspace
 from . import convolution
 from .convolution_parts import Geometry, Part
 from .patches import Windows
 
-Run = Callable[[], None]
 Compute = Callable[[Array, Array, Array, Windows, Workspace], Run]
 
 
@@ -25,7 +24,7 @@ class Convolution(Geometry):
 
     def __call__(self, call: KernelCall) -> Run:
         parts = ((part.data, part.weight, part.output, part.windows) for part in self.parts(call))
-        return _together(_runs(convolution.forward, parts, call.workspace))
+        return in_turn(_runs(convolution.forward, parts, call.workspace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class ConvolutionDataGradient(Geometry):
         shares = ((part.output, part.weight, part.data, part.windows) for part in parts)
         runs = _runs(convolution.data_gradient, shares, call.workspace)
         covered = sum(part.data.shape[1] for part in parts) == out.shape[1]
-        return _together(runs if covered else [lambda: out.fill(0), *runs])
+        return in_turn(runs if covered else [lambda: out.fill(0), *runs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class ConvolutionWeightGradient(Geometry):
 
     def __call__(self, call: KernelCall) -> Run:
         parts = ((part.data, part.output, part.weight, part.windows) for part in self.parts(call))
-        return _together(_runs(convolution.weight_gradient, parts, call.workspace))
+        return in_turn(_runs(convolution.weight_gradient, parts, call.workspace))
 
 
 def _runs(
@@ -66,15 +65,3 @@ def _runs(
         workspace.rewind()
         runs.append(compute(first, second, target, windows, workspace))
     return runs
-
-
-def _together(runs: list[Run]) -> Run:
-    """One function for all groups."""
-    if len(runs) == 1:
-        return runs[0]
-
-    def run() -> None:
-        for each in runs:
-            each()
-
-    return run

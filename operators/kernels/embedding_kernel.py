@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from ...tdl import ast
-from ..kernel import KernelCall
+from ..kernel import KernelCall, Run
 from .roles import cut, output_ranges, require_roles, tensor_ranges, unfit
 
 LAST = np.iinfo(np.intp).max
@@ -23,7 +22,7 @@ class EmbeddingGradient:
     Rows with one index are added in the order of the indices, whatever the other rows are.
     """
 
-    def __call__(self, call: KernelCall) -> Callable[[], None]:
+    def __call__(self, call: KernelCall) -> Run:
         picking = _picking(call)
         require_roles(call, picking.indices)
         ranges = tensor_ranges(call, picking.indices)

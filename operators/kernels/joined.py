@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
 
-from ..kernel import Array
+from ..kernel import Array, Run
 from ..workspace import Workspace
 from . import patches
 from .matrices import Weights, WeightTotal
 from .patches import Block, Patches, Windows
-
-Run = Callable[[], None]
 
 JOINED_BLOCKS = 4
 """Blocks that the matrix of all taps may be as large as: larger products make up for leaving the cache."""

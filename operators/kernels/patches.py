@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analyzer.region import Interval
+from ...analyzer.region import Interval, even_cuts
 from ..borders import borders
 from ..kernel import Array
 from ..workspace import Workspace
@@ -188,15 +188,9 @@ class Patches:
         whole = image <= WHOLE_BLOCKS * elements
         lines = places if whole else max(1, elements // line - windows.overhang)
         together = max(1, elements // image)
-        for cut in even_cuts(places, lines):
-            for part in even_cuts(images, together):
+        for cut in even_cuts((0, places), lines):
+            for part in even_cuts((0, images), together):
                 yield Block(part, cut)
-
-
-def even_cuts(total: int, size: int) -> list[Interval]:
-    """Intervals of about the same length, at most `size`, that make up `total`."""
-    count = -(-total // size)
-    return [(total * part // count, total * (part + 1) // count) for part in range(count)]
 
 
 def flat(array: Array, places: Sizes) -> Array | None:

@@ -64,3 +64,12 @@ def test_hull() -> None:
         [[0, 0], [0, 0]],
     ]
     assert region.hull(a, b).tolist() == region.hull(b, a).tolist()
+
+
+@pytest.mark.parametrize(("interval", "size"), [((3, 17), 4), ((0, 12), 4), ((5, 6), 10), ((2, 2), 3)])
+def test_even_cuts_make_up_the_interval(interval: tuple[int, int], size: int) -> None:
+    cuts = region.even_cuts(interval, size)
+    assert [place for cut in cuts for place in range(*cut)] == list(range(*interval))
+    lengths = [upper - lower for lower, upper in cuts]
+    assert all(0 < length <= size for length in lengths)
+    assert max(lengths, default=0) - min(lengths, default=0) <= 1
