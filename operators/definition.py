@@ -66,13 +66,18 @@ def variant(
 def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachment] = NO_KERNELS) -> Variant:
     """A variant whose keyword-only parameters are the operator's attributes of the same names."""
     description = _parsed(text)
+    return Variant(description, constants_of(description, attributes), kernels)
+
+
+def constants_of(description: ast.Description, attributes: Attributes) -> dict[str, Constant]:
+    """The values of a description's keyword-only parameters, from the attributes of the same names."""
     constants: dict[str, Constant] = {}
     for parameter in description.attributes:
         value = attributes[parameter.name]
         assert value is not None
         assert not isinstance(value, str | Bounds)
         constants[parameter.name] = value
-    return Variant(description, constants, kernels)
+    return constants
 
 
 @cache

@@ -208,7 +208,7 @@ class Operator:
         checked = self.attributes(attributes)
         known = produced_shapes(self.stages(checked, shapes), shapes)
         return {
-            state: stages_of(describe(definition, checked, known), known)[-1]
+            state: stages_of(describe(definition, checked, known, self.name), known)[-1]
             for state, definition in self.update_definitions(checked).items()
         }
 
@@ -221,8 +221,7 @@ class Operator:
         the rank is known, a dimension is None where its extent is not. Raises ShapeError where two known
         values disagree.
         """
-        checked = self.attributes(attributes)
-        return infer(self, checked, shapes)
+        return infer(self, self.attributes(attributes), shapes)
 
     def bind(
         self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object

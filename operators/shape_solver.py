@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ..analyzer.specialize import specialize
 from ..errors import ShapeError
 from ..tdl import ast
+from ..tdl.source import counted
 from ..tdl.traverse import walk
 from .definition import Variant
 from .stage import output_names
@@ -48,7 +49,7 @@ def solve(variant: Variant, shapes: Mapping[str, PartialShape]) -> dict[str, Par
     if any(known.get(name) is None for name in names):
         return known
     ranks = {name: len(known[name] or ()) for name in names}
-    return _Solver(specialize(description, dict(variant.constants), ranks), known).run()
+    return _Solver(specialize(description, variant.constants, ranks), known).run()
 
 
 def is_complete(shape: PartialShape) -> bool:
@@ -60,29 +61,27 @@ def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> 
     names = (*description.tensor_names, *output_names(len(description.outputs)))
     ranks = {name: len(shape) for name in names if (shape := shapes.get(name)) is not None}
     stars: dict[tuple[str, str], int] = {}
-    equations = [
-        (name, plain, [(scope, star) for star in starred])
-        for scope, name, plain, starred in _rank_equations(description)
-    ]
+    uses = list(_uses(description))
     changed = True
     while changed:
         changed = False
-        for name, plain, starred in equations:
+        for name, plain, starred in uses:
             unknown = [star for star in starred if star not in stars]
-            counted = plain + sum(stars.get(star, 0) for star in starred)
+            used = plain + sum(stars.get(star, 0) for star in starred)
             if name not in ranks and not unknown:
-                ranks[name] = counted
+                ranks[name] = used
                 changed = True
             elif name in ranks and len(unknown) == 1:
-                if ranks[name] < counted:
+                if ranks[name] < used:
                     raise ShapeError(
-                        f"{description.name}: {name} has {ranks[name]} dimensions, it needs {counted} or more"
+                        f"{description.name}: {name} has {counted(ranks[name], 'dimension')}, "
+                        f"it needs {used} or more"
                     )
-                stars[unknown[0]] = ranks[name] - counted
+                stars[unknown[0]] = ranks[name] - used
                 changed = True
-            elif name in ranks and not unknown and ranks[name] != counted:
+            elif name in ranks and not unknown and ranks[name] != used:
                 raise ShapeError(
-                    f"{description.name}: {name} has {ranks[name]} dimensions, {counted} are needed"
+                    f"{description.name}: {name} has {counted(ranks[name], 'dimension')}, {used} are needed"
                 )
     known = dict(shapes)
     for name in names:
@@ -91,15 +90,15 @@ def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> 
     return known
 
 
-def _rank_equations(description: ast.Description) -> Iterator[tuple[str, str, int, list[str]]]:
-    """For every tensor access and produced tensor: scope, tensor, plain indices, stars."""
+def _uses(description: ast.Description) -> Iterator[tuple[str, int, list[tuple[str, str]]]]:
+    """Every produced tensor and every access: the tensor, plain indices, stars by scope and name."""
     for scope, name, value in _lambdas(description):
-        starred = [binder.name for binder in value.variables if binder.star]
-        yield scope, name, len(value.variables) - len(starred), starred
+        stars = [(scope, binder.name) for binder in value.variables if binder.star]
+        yield name, len(value.variables) - len(stars), stars
         for node in walk(value):
             if isinstance(node, ast.Element):
-                starred = [index.name for index in node.indices if isinstance(index, ast.Star)]
-                yield scope, node.tensor, len(node.indices) - len(starred), starred
+                stars = [(scope, index.name) for index in node.indices if isinstance(index, ast.Star)]
+                yield node.tensor, len(node.indices) - len(stars), stars
 
 
 def _lambdas(description: ast.Description) -> Iterator[tuple[str, str, ast.Lambda]]:
@@ -185,7 +184,8 @@ class _Solver:
             return
         if len(shape) != len(variables):
             raise ShapeError(
-                f"{self.description.name}: {tensor} has {len(shape)} dimensions, {len(variables)} are needed"
+                f"{self.description.name}: {tensor} has {counted(len(shape), 'dimension')}, "
+                f"{len(variables)} are needed"
             )
         for axis, variable in enumerate(variables):
             if variable is None:

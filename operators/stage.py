@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from types import MappingProxyType
 from typing import Any
 
 from ..analyzer.adjoint import adjoint
@@ -20,8 +19,6 @@ from ..tdl import ast
 from .bound import BoundOperator
 from .contraction import Factors, contraction
 from .kernel import Kernel
-
-NO_KERNELS: Mapping[str, Kernel] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +34,7 @@ class Stage:
     description: ast.Description
     produces: tuple[str, ...]
     kernel: Kernel | None = None
-    adjoint_kernels: Mapping[str, Kernel] = field(default_factory=lambda: NO_KERNELS)
+    adjoint_kernels: Mapping[str, Kernel] = field(default_factory=dict)
     opaques: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     _bounds: dict[tuple[Shape, ...], BoundOperator] = field(default_factory=dict, init=False, repr=False)
     _adjoints: dict[str, tuple[Stage, ...]] = field(default_factory=dict, init=False, repr=False)

@@ -20,7 +20,7 @@ _Attached = tuple[str, Kernel | None, tuple[tuple[str, Kernel], ...]]
 
 
 def describe(
-    definition: Definition, attributes: Attributes, shapes: Mapping[str, Shape], operator: str = "operator"
+    definition: Definition, attributes: Attributes, shapes: Mapping[str, Shape], operator: str
 ) -> Variant:
     """The variant for these attributes; `shapes` must hold the tensors that the definition depends on."""
     match definition:

@@ -11,8 +11,8 @@ from .. import tdl
 from ..errors import DescriptionError, OperatorError
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.layout import MAX_BYTES
-from .attributes import Attributes, AttributeSpec, Bounds, Kind
-from .definition import NO_FUNCTIONS, Attachment, Constant, Fixed, Variant
+from .attributes import Attributes, AttributeSpec, Kind
+from .definition import NO_FUNCTIONS, Attachment, Fixed, Variant, constants_of
 from .kernel import Kernel
 from .operator import Operator
 
@@ -120,16 +120,9 @@ class _Described:
     kernel: Kernel | None
 
     def __call__(self, attributes: Attributes) -> Variant:
+        constants = constants_of(self.description, attributes)
         kernels = {} if self.kernel is None else {"output_0": Attachment(self.kernel)}
-        return Variant(self.description, _constants(attributes), kernels, opaques=dict(self.opaque))
-
-
-def _constants(attributes: Attributes) -> Mapping[str, Constant]:
-    return {
-        name: value
-        for name, value in attributes.items()
-        if value is not None and not isinstance(value, str | Bounds)
-    }
+        return Variant(self.description, constants, kernels, opaques=dict(self.opaque))
 
 
 def _spec(parameter: ast.AttributeParameter) -> AttributeSpec:

@@ -24,6 +24,5 @@ def with_bias(*names: str) -> ArgumentNames:
     return lambda attributes: names if attributes.flag("no_bias") else (*names, "bias")
 
 
-def of_data(attributes: Attributes) -> tuple[str, ...]:
-    """The one tensor that most descriptions by shape depend on."""
-    return ("data",)
+of_data = arguments("data")
+"""The one tensor that most descriptions by shape depend on."""

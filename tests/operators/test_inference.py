@@ -96,7 +96,7 @@ def test_a_stated_extent_may_be_part_of_a_dimension() -> None:
     [
         ("elemwise_add", {}, {"lhs": (2, 3), "rhs": (2, 4)}, "extent 3 .* but 4"),
         ("elemwise_add", {}, {"lhs": (2, None), "rhs": (3, None)}, "dimension 0 of lhs is 2 and .* rhs is 3"),
-        ("elemwise_add", {}, {"lhs": (2, None), "rhs": (None,)}, "rhs has 1 dimensions, 2 are needed"),
+        ("elemwise_add", {}, {"lhs": (2, None), "rhs": (None,)}, "rhs has 1 dimension, 2 are needed"),
         (
             "FullyConnected",
             {"num_hidden": 4},
