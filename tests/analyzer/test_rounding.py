@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tofu.analyzer.bound import Bound
-from tofu.analyzer.rounding import MONOTONE, Bounded, propagate
+from tofu.analyzer.rounding import propagate
+from tofu.analyzer.running_error import MONOTONE, Bounded
 from tofu.errors import OperatorError
 from tofu.tdl.functions import FUNCTIONS
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tofu import models
-from tofu.analyzer.rounding import Bounded, propagate
+from tofu.analyzer.rounding import propagate
+from tofu.analyzer.running_error import Bounded
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
