@@ -8,7 +8,7 @@ from importlib import resources
 
 import numpy as np
 
-from .split import Split, windows
+from .split import Samples, Split, windows
 
 __all__ = ["Split", "Text", "digits", "python_topics"]
 
@@ -28,13 +28,8 @@ def digits() -> Split:
     )
     table = table[np.random.Generator(np.random.Philox(1998)).permutation(len(table))]
     images = table[:, :64].reshape(-1, 1, 8, 8) / np.float32(16)
-    labels = table[:, 64].copy()
-    return Split(
-        images[:-HELD_OUT_DIGITS],
-        labels[:-HELD_OUT_DIGITS],
-        images[-HELD_OUT_DIGITS:],
-        labels[-HELD_OUT_DIGITS:],
-    )
+    samples = Samples(images, table[:, 64].copy())
+    return Split.of(samples[:-HELD_OUT_DIGITS], samples[-HELD_OUT_DIGITS:])
 
 
 @dataclass(frozen=True)

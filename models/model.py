@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph
@@ -45,7 +46,7 @@ class Model:
     @property
     def weight_count(self) -> int:
         """Trained numbers in all parameters."""
-        return sum(_elements(shape) for shape in self.parameters.values())
+        return sum(map(prod, self.parameters.values()))
 
     @property
     def weight_state_bytes(self) -> int:
@@ -59,10 +60,3 @@ class Model:
     def inference_graph(self, *, dtype: str = "float32") -> Graph:
         """The forward pass as used after training."""
         return inference_graph(self.symbol, self.shapes, name=self.name, dtype=dtype)
-
-
-def _elements(shape: Shape) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count

@@ -23,9 +23,17 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
     Raises GraphError for an unknown name, option or value.
     """
     found = family(name)
+    for option in options:
+        if option not in found.options:
+            raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(found.options)}")
+    if batch is not None:
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise GraphError(f"batch is {batch!r}, expected a positive integer")
+        options["batch"] = batch
     matched = re.fullmatch(found.pattern, name)
     assert matched is not None
-    return _build(found, name, matched.groups(), batch, options)
+    with NameScope():
+        return found.build(*matched.groups(), name=name, **options)
 
 
 def family(name: str) -> Family:
@@ -36,17 +44,3 @@ def family(name: str) -> Family:
     close = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names())}"
     raise GraphError(f"there is no model {name!r}; {hint}")
-
-
-def _build(
-    family: Family, name: str, groups: tuple[str, ...], batch: int | None, options: dict[str, Any]
-) -> Model:
-    for option in options:
-        if option not in family.options:
-            raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(family.options)}")
-    if batch is not None:
-        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-            raise GraphError(f"batch is {batch!r}, expected a positive integer")
-        options["batch"] = batch
-    with NameScope():
-        return family.build(*groups, name=name, **options)

@@ -6,7 +6,6 @@ import math
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +18,18 @@ from .idx import MOST_PACKED
 
 WHAT = "arrays"
 MAGIC = b"PK\x03\x04"
-NAMES = (("data", "label", "test_data", "test_label"), ("x_train", "y_train", "x_test", "y_test"))
+Names = tuple[str, str]
+NAMES: tuple[tuple[Names, Names], ...] = (
+    (("data", "label"), ("test_data", "test_label")),
+    (("x_train", "y_train"), ("x_test", "y_test")),
+)
+"""Data and labels, those to train on and those held out."""
 SAVE = "save it with np.savez(file, data=..., label=...)"
 CHANNELS = (1, 3)
 SPARSE = 100
 MOST_CLASSES_UNSEEN = 1 << 17
 """Class numbers may reach that far whether they occur or not, as do those of a tokenizer."""
 Found = npt.NDArray[np.generic]
-Item = TypeVar("Item")
 
 
 def read(path: Path, reading: Reading) -> Dataset:
@@ -41,41 +44,38 @@ def read(path: Path, reading: Reading) -> Dataset:
         with zipfile.ZipFile(path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             chosen = _chosen(path, set(members))
-            arrays = [_array(path, name, archive, members[name]) for name in chosen]
+            arrays = [tuple(_array(path, n, archive, members[n]) for n in names) for names in chosen]
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise DataError(f"{path} is no whole .npz file: {error}; {SAVE}") from error
-    parts = [_samples(path, names, *pair) for names, pair in zip(_pairs(chosen), _pairs(arrays), strict=True)]
+    parts = [_samples(path, names, *pair) for names, pair in zip(chosen, arrays, strict=True)]
     train, test = parts[0], parts[1] if len(parts) == 2 else None
     if test is not None and (test.data.shape[1:], test.label.shape[1:]) != (
         train.data.shape[1:],
         train.label.shape[1:],
     ):
         raise refusal(
-            f"{path}, '{chosen[2]}'",
+            f"{path}, '{chosen[1][0]}'",
             f"samples {train.data.shape[1:]} with labels {train.label.shape[1:]}",
             f"{test.data.shape[1:]} with {test.label.shape[1:]}",
-            f"samples held out must be as those in '{chosen[0]}'",
+            f"samples held out must be as those in '{chosen[0][0]}'",
         )
-    sequence = arrays[0].dtype.kind in "iu" and arrays[0].ndim == 2 and arrays[0].shape == arrays[1].shape
+    data, label = arrays[0]
+    sequence = data.dtype.kind in "iu" and data.ndim == 2 and data.shape == label.shape
     labels = [part.label for part in parts] + ([part.data for part in parts] if sequence else [])
-    classes = _classes(f"{path}, '{chosen[1]}'", labels)
+    classes = _classes(f"{path}, '{chosen[0][1]}'", labels)
     return Dataset(WHAT, split(path, train, test, reading.hold_out), classes, sequence=sequence)
 
 
-def _pairs(values: list[Item]) -> list[tuple[Item, Item]]:
-    return list(zip(values[::2], values[1::2], strict=True))
-
-
-def _chosen(path: Path, members: set[str]) -> list[str]:
+def _chosen(path: Path, members: set[str]) -> list[Names]:
     """The names of data and labels, and of those held out where there are such."""
-    for data, label, test_data, test_label in NAMES:
-        if {data, label} <= members:
-            held_out = {test_data, test_label} & members
+    for train, test in NAMES:
+        if members.issuperset(train):
+            held_out = members.intersection(test)
             if len(held_out) == 1:
                 raise refusal(
-                    path, f"'{test_data}' with '{test_label}'", f"only '{held_out.pop()}'", "add the other"
+                    path, f"'{test[0]}' with '{test[1]}'", f"only '{held_out.pop()}'", "add the other"
                 )
-            return [data, label, *([test_data, test_label] if held_out else [])]
+            return [train, test] if held_out else [train]
     found = ", ".join(repr(name[:40]) for name in sorted(members)[:8]) or "nothing"
     raise refusal(path, "arrays named 'data' and 'label'", found, SAVE)
 
@@ -111,7 +111,7 @@ def _array(path: Path, name: str, archive: zipfile.ZipFile, info: zipfile.ZipInf
     return array
 
 
-def _samples(path: Path, names: tuple[str, str], data: Found, label: Found) -> Samples:
+def _samples(path: Path, names: Names, data: Found, label: Found) -> Samples:
     if data.ndim < 2 or not data.size:
         raise refusal(f"{path}, '{names[0]}'", "samples [n, ...]", f"an array {data.shape}", SAVE)
     if label.ndim == 0 or len(label) != len(data):
