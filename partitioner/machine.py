@@ -68,13 +68,6 @@ class Machine:
     def level_names(self) -> tuple[str, ...]:
         return tuple(level.name for level in self.levels)
 
-    def crossed(self, source: int, reader: int) -> int | None:
-        """The level that traffic between two devices crosses; None within one device."""
-        for level, numbers in enumerate(self.groups):
-            if numbers[source] != numbers[reader]:
-                return level
-        return None
-
 
 def uniform(name: str, levels: Sequence[tuple[str, int, float]]) -> Machine:
     """A machine whose levels each divide into a number of groups: `(name, groups, bytes per second)`.

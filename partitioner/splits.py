@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..analyzer.bound import Bound
-from ..analyzer.region import Boxes, Shape
-from ..dataflow.layout import Layout, split_layout
+from ..analyzer.region import Boxes, Shape, split, whole
 from ..errors import PlanError
 from .tables import Dimensions, Strategies
 
@@ -21,13 +20,9 @@ class SplitLayout:
     factors: tuple[int, ...]
 
     @property
-    def layout(self) -> Layout:
-        return split_layout(self.shape, self.dimensions, self.factors)
-
-    @property
     def regions(self) -> Boxes:
-        """The region of every worker: `[workers, dimensions, 2]`."""
-        return self.layout.regions
+        """The region of every worker: `[workers, dimensions, 2]` (Tofu, section 5.2)."""
+        return split(whole(self.shape), self.dimensions, self.factors)
 
     @property
     def parts(self) -> tuple[int, ...]:

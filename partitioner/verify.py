@@ -139,14 +139,12 @@ class _PlanCheck:
                 )
 
     def _layout(self, tensor: int, steps: int) -> Boxes:
-        shape, layout = (
-            self._graph.tensors[tensor].shape,
-            self._plan.layouts[self._graph.tensors[tensor].name],
-        )
-        key = (shape, layout.dimensions[:steps])
+        shape = self._graph.tensors[tensor].shape
+        dimensions = self._plan.layouts[self._graph.tensors[tensor].name].dimensions[:steps]
+        key = (shape, dimensions)
         if key not in self._owned:
             whole = tuple((0, extent) for extent in shape)
-            self._owned[key] = split_region(whole, layout.dimensions[:steps], self._plan.factors[:steps])
+            self._owned[key] = split_region(whole, dimensions, self._plan.factors[:steps])
         return self._owned[key]
 
     def _total(self, steps: int) -> int:

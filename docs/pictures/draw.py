@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 
 import tofu
-from tofu.dataflow.layout import split_layout
 from tofu.dataflow.partitioned import Compute, MultiFetch, PartitionedGraph, Reduce
 from tofu.dataflow.training import training_graph
+from tofu.partitioner import SplitLayout
 from tofu.runtime.memory import buffer_lifetimes, plan_memory
 from tofu.runtime.schedule import schedule
 from tofu.runtime.timeline import TICKS_PER_OPERATION
@@ -46,12 +46,11 @@ def steps() -> str:
     """A matrix after no, one, two and three steps along dimensions 0, 1, 0."""
     marks = []
     for panel in range(4):
-        layout = split_layout((8, 8), (0, 1, 0)[:panel], (2, 2, 2)[:panel])
+        layout = SplitLayout((8, 8), (0, 1, 0)[:panel], (2, 2, 2)[:panel])
         left = 20 + panel * 160
         names = ("whole", "step 1: rows", "step 2: columns", "step 3: rows")
         marks.append(words(left + 60, 20, names[panel], True))
-        for worker in range(layout.workers):
-            (top, bottom), (start, stop) = layout.region(worker)
+        for worker, ((top, bottom), (start, stop)) in enumerate(layout.regions.tolist()):
             tile = (left + start * 15, 30 + top * 15, (stop - start) * 15, (bottom - top) * 15)
             marks.append(box(*tile, COLOURS[worker], str(worker)))
     return svg(640, 165, marks)

@@ -33,18 +33,12 @@ def test_figures_of_the_papers_testbed():
     assert machine.memory_bytes == 12e9
 
 
-def test_what_lies_between_two_devices():
-    machine = load_machine("pcie-8")
-    names = ["socket", "switch", "gpu"]
-    for source, reader, level in (
-        (0, 1, "gpu"),
-        (0, 2, "switch"),
-        (1, 3, "switch"),
-        (0, 4, "socket"),
-        (7, 3, "socket"),
-    ):
-        assert names[machine.crossed(source, reader)] == level
-    assert machine.crossed(3, 3) is None
+def test_the_groups_of_every_level():
+    assert load_machine("pcie-8").groups == (
+        (0, 0, 0, 0, 1, 1, 1, 1),
+        (0, 0, 1, 1, 2, 2, 3, 3),
+        (0, 1, 2, 3, 4, 5, 6, 7),
+    )
 
 
 def test_fewer_workers_use_the_first_devices():
