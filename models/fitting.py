@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,9 +87,8 @@ def of_symbol(name: str, symbol: Symbol, batch: int, data: Dataset, place: Path 
     inputs = {"data": (batch, *data.sample), "softmax_label": (batch, *data.target)}
     arguments = symbol.list_arguments()
     if "data" not in arguments:
-        close = difflib.get_close_matches("data", arguments, 1)
-        hint = close[0] if close else ", ".join(arguments[:3])
-        raise refusal(name, "an input called 'data'", hint, "call the input that is fed from a file 'data'")
+        found = ", ".join(arguments[:3])
+        raise refusal(name, "an input called 'data'", found, "call the input that is fed from a file 'data'")
     labels = [each for each in arguments if each.endswith("label")]
     if len(labels) == 1:
         inputs = {"data": inputs["data"], labels[0]: inputs["softmax_label"]}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
 from ..dataflow.naming import NameScope
 from ..errors import GraphError
+from ..tdl import source
 from .families import FAMILIES, Family
 from .model import Model
 
@@ -41,6 +41,5 @@ def family(name: str) -> Family:
     for each in FAMILIES:
         if re.fullmatch(each.pattern, name):
             return each
-    close = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names())}"
+    hint = source.suggestion(name, names(), most=3) or f"there are {', '.join(names())}"
     raise GraphError(f"there is no model {name!r}; {hint}")

@@ -68,7 +68,7 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["plan", "wrsnet-50-4"], "did you mean wresnet-50-4"),
+        (["plan", "wrsnet-50-4"], "did you mean 'wresnet-50-4'"),
         (["plan", "mlp", "--workers", "0"], "0 is not in the range"),
         (["plan", "mlp", "--batch", "-3"], "-3 is not in the range"),
         (["plan", "mlp", "--method", "magic"], "there are: recursive, refine, exact"),

@@ -177,7 +177,7 @@ def test_an_interrupt_says_how_to_go_on(
         (("mlp", "--data", "arrays.npz", "--plot", "curve.gif"), "a plot ends in"),
         (("resnet-18",), "resnet-18 comes without data: name a file or folder with --data"),
         (("net.py:build",), "net.py:build comes without data"),
-        (("resnet-19", "--data", "arrays.npz"), "did you mean resnet-18"),
+        (("resnet-19", "--data", "arrays.npz"), "did you mean 'resnet-18"),
         (("gpt-12-768", "--data", "tale.txt"), "there is no file or folder tale.txt"),
     ],
 )

@@ -162,13 +162,13 @@ def test_every_listed_name_is_known() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("wresnt-50-4", "did you mean wresnet-50-4"),
-        ("resnet-51", "did you mean resnet-50 or"),
+        ("wresnt-50-4", "did you mean 'wresnet-50-4'"),
+        ("resnet-51", "did you mean 'resnet-50' or"),
         ("wresnet-51-4", "6n . 4"),
         ("zzz", "there are mlp, lenet"),
-        ("vgg-12", "did you mean vgg-"),
-        ("gpt-12", "did you mean gpt-12-768"),
-        ("gpt-12-0", "did you mean gpt-"),
+        ("vgg-12", "did you mean 'vgg-"),
+        ("gpt-12", "did you mean 'gpt-12-768"),
+        ("gpt-12-0", "did you mean 'gpt-"),
     ],
 )
 def test_an_unknown_model(name: str, message: str) -> None:
