@@ -12,7 +12,7 @@ from ..errors import GraphError, OperatorError
 from ..operators import registry
 from ..operators.operator import Operator
 from .naming import current_scope, suggestion
-from .node import NO_ATTRIBUTES, Entry, Node, duplicate_name, topological, visible_outputs
+from .node import Entry, Node, duplicate_name, topological, variable_node, visible_outputs
 from .place import Place, caller
 from .settings import UNMARKED, current_settings, for_slot, mark, marked
 from .symbol import Symbol
@@ -53,7 +53,7 @@ def variable(
         "__wd_mult__": wd_mult,
     }
     text |= {key: str(value) for key, value in known.items() if value is not None}
-    node = Node(name, None, (), NO_ATTRIBUTES, text, ("output",), caller())
+    node = variable_node(name, text, caller())
     current_scope().claim(name)
     return Symbol((Entry(node, 0),))
 
@@ -131,12 +131,12 @@ def _compose(
     settings = marked(current_settings().get({**settings, **direct}))
     slots = (*operator.arguments(attributes), *operator.auxiliary)
     given = _assign(operator, name, slots, positional, named)
-    created = {}
-    for slot in slots:
-        if slot not in given:
-            inherited = text | for_slot(settings, slot)
-            created[slot] = Node(f"{name}_{slot}", None, (), NO_ATTRIBUTES, inherited, ("output",), place)
-            given[slot] = Entry(created[slot], 0)
+    created = {
+        slot: variable_node(f"{name}_{slot}", text | for_slot(settings, slot), place)
+        for slot in slots
+        if slot not in given
+    }
+    given |= {slot: Entry(variable, 0) for slot, variable in created.items()}
     node = Node(
         name,
         operator,

@@ -49,7 +49,12 @@ class Node:
         return f"<{kind} {self.name}>"
 
 
-NO_ATTRIBUTES = Attributes({})
+_NO_ATTRIBUTES = Attributes({})
+
+
+def variable_node(name: str, text: Mapping[str, str], place: Place | None = None) -> Node:
+    """A variable of this name and these settings."""
+    return Node(name, None, (), _NO_ATTRIBUTES, text, ("output",), place)
 
 
 def visible_outputs(operator: Operator, attributes: Attributes) -> tuple[str, ...]:

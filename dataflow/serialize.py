@@ -15,7 +15,7 @@ from ..errors import GraphError, OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from ..operators.surface import parse
-from .node import NO_ATTRIBUTES, Entry, Node, visible_outputs
+from .node import Entry, Node, variable_node, visible_outputs
 from .settings import UNMARKED
 from .symbol import Symbol, auxiliary_variables
 
@@ -135,7 +135,7 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
     if kind == "null":
         if inputs:
             raise GraphError(f"{place} is a variable and can have no inputs")
-        return Node(name, None, (), NO_ATTRIBUTES, text, ("output",))
+        return variable_node(name, text)
     operator, text = _read_operator(kind, text, place)
     try:
         attributes = operator.attributes(text)
@@ -145,7 +145,7 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
     if len(inputs) > len(slots):
         raise GraphError(f"{place} has {len(inputs)} inputs; {operator.name} takes {', '.join(slots)}")
     for slot in slots[len(inputs) :]:
-        inputs.append(Entry(Node(f"{name}_{slot}", None, (), NO_ATTRIBUTES, {}, ("output",)), 0))
+        inputs.append(Entry(variable_node(f"{name}_{slot}", {}), 0))
     return Node(name, operator, tuple(inputs), attributes, text, visible_outputs(operator, attributes))
 
 
