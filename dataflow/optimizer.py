@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ..errors import OperatorError
-from ..operators import registry
-from ..operators.operator import Operator
 from .naming import suggestion
 
 
@@ -27,9 +25,6 @@ class Optimizer:
     rescale: float | None = None
     rate_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     decay_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-
-    def resolve(self) -> Operator:
-        return registry.get(self.operator)
 
 
 def sgd(momentum: float = 0.9, weight_decay: float = 0.0, rescale: float | None = None) -> Optimizer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..analyzer.region import Shape
-from ..dataflow.training import LEARNING_RATE, MICRO_BATCH
+from ..dataflow.updates import LEARNING_RATE, MICRO_BATCH
 from ..errors import DataError
 from .data import Batch
 from .executor import Executor
