@@ -42,6 +42,7 @@ class BucketingModule(BaseModule):
             **options,
         }
         self.logger = logger
+        self._bind_options: dict[str, Any] = {}
         self._modules: dict[Any, Module] = {}
         self._current = self._module(default_bucket_key)
 
@@ -68,8 +69,13 @@ class BucketingModule(BaseModule):
         grad_req: Any = "write",
     ) -> None:
         """Bind the module of the default bucket; others are bound when their first batch comes."""
-        self._bind_options = (for_training, inputs_need_grad, force_rebind, shared_module, grad_req)
-        self._current.bind(data_shapes, label_shapes, *self._bind_options)
+        self._bind_options = {
+            "for_training": for_training,
+            "inputs_need_grad": inputs_need_grad,
+            "shared_module": shared_module,
+            "grad_req": grad_req,
+        }
+        self._current.bind(data_shapes, label_shapes, force_rebind=force_rebind, **self._bind_options)
         self.binded = True
 
     def init_params(
@@ -101,7 +107,7 @@ class BucketingModule(BaseModule):
     def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
         """Go on with the module of another bucket."""
         before, after = self._current, self._module(bucket_key)
-        after.bind(data_shapes, label_shapes, *self._bind_options)
+        after.bind(data_shapes, label_shapes, **self._bind_options)
         if before is after:
             return
         after.set_params(*before.get_params())

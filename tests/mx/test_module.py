@@ -280,6 +280,30 @@ def test_buckets_share_parameters_and_the_state_of_the_optimizer() -> None:
     several.close()
 
 
+def test_buckets_are_bound_anew_once_where_that_is_forced() -> None:
+    """And not for every batch, which would forget the momentum."""
+
+    class OneBucket(mx.io.NDArrayIter):
+        def next(self) -> Any:
+            batch = super().next()
+            batch.bucket_key = 0
+            return batch
+
+    def learned(forced: bool) -> dict[str, np.ndarray]:
+        module = mx.mod.BucketingModule(
+            lambda key: (network(dropout=0), ("data",), ("softmax_label",)), 0, context=mx.cpu()
+        )
+        settings = {"learning_rate": 0.1, "momentum": 0.9}
+        data = OneBucket(DATA, LABEL, batch_size=4)
+        module.fit(data, num_epoch=2, optimizer_params=settings, force_rebind=forced)
+        module.close()
+        return parameters(module)
+
+    once, again = learned(False), learned(True)
+    for name, array in once.items():
+        np.testing.assert_array_equal(again[name], array)
+
+
 def test_sentences_of_two_lengths_are_learned() -> None:
     def sym_gen(length: int) -> Any:
         with mx.name.NameManager():
