@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ..errors import ExecutionError
-from ..runtime import context as runtime
 from ..runtime.context import Context, cpu, gpu
 
 __all__ = ["Context", "cpu", "current_context", "gpu", "num_gpus"]
@@ -25,14 +21,3 @@ def num_gpus() -> int:
 def current_context() -> Context:
     """The device used where none is given."""
     return cpu(0)
-
-
-def as_list(context: Context | Sequence[Context] | None) -> list[Context]:
-    """One device for each worker. ExecutionError for what is no device."""
-    if context is None:
-        return [current_context()]
-    listed: list[Any] = list(context) if isinstance(context, list | tuple) else [context]
-    for each in listed:
-        if not isinstance(each, Context):
-            raise ExecutionError(f"{each!r} is no device; a context is a list such as [mx.cpu(0), mx.cpu(1)]")
-    return list(runtime.devices_of(listed))

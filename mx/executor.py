@@ -11,7 +11,6 @@ from ..module import bind as tofu_bind
 from ..module import simple_bind as tofu_simple_bind
 from ..runtime.bound_symbol import BoundSymbol
 from . import random
-from .context import as_list
 from .ndarray.array import NDArray, as_array
 
 __all__ = ["Executor", "bind", "simple_bind"]
@@ -24,7 +23,8 @@ class Executor:
         self._bound = bound
         self._symbol = bound.symbol
         self.arg_dict = _wrapped(bound.arg_dict)
-        self.grad_dict = {name: _wrapped(bound.grad_dict).get(name) for name in bound.symbol.list_arguments()}
+        gradients = _wrapped(bound.grad_dict)
+        self.grad_dict = {name: gradients.get(name) for name in self.arg_dict}
         self.aux_dict = _wrapped(bound.aux_dict)
         self.outputs: list[NDArray] = []
 
@@ -96,16 +96,14 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, shapes: Mapping[str, An
     """See `Symbol.simple_bind`."""
     arguments: dict[str, Any] = {name: _shape(value) for name, value in shapes.items()}
     seed = random.current_seed()
-    return Executor(tofu_simple_bind(symbol, as_list(ctx), grad_req=grad_req, seed=seed, **arguments))
+    return Executor(tofu_simple_bind(symbol, ctx, grad_req=grad_req, seed=seed, **arguments))
 
 
 def bind(symbol: Symbol, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
     """See `Symbol.bind`."""
-    arrays = [_unwrapped(given) for given in (args, args_grad, aux_states)]
-    bound = tofu_bind(
-        symbol, as_list(ctx), arrays[0], arrays[1], grad_req, arrays[2], seed=random.current_seed()
-    )
-    return Executor(bound)
+    arguments, gradients, states = map(_unwrapped, (args, args_grad, aux_states))
+    seed = random.current_seed()
+    return Executor(tofu_bind(symbol, ctx, arguments, gradients, grad_req, states, seed=seed))
 
 
 def _shape(value: Any) -> tuple[int, ...]:

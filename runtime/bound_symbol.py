@@ -171,8 +171,8 @@ class BoundSymbol:
 
     @property
     def output_dict(self) -> dict[str, Array]:
-        """The outputs of the last forward pass by name."""
-        return dict(zip(self.symbol.list_outputs(), self.outputs, strict=True))
+        """The outputs of the last forward pass by name; empty before it."""
+        return dict(zip(self.symbol.list_outputs(), self.outputs, strict=False))
 
     def forward(self, is_train: bool = False, **data: npt.ArrayLike) -> list[Array]:
         """Compute the outputs; `data` is assigned to arguments first.

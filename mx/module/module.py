@@ -13,13 +13,13 @@ from ...dataflow.naming import suggestion
 from ...dataflow.symbol import Symbol
 from ...errors import DataError, ExecutionError
 from ...operators.kernel import Array
+from ...runtime.context import devices_of
 from ...runtime.executor import Executor
 from ...runtime.feeding import valid_rows
 from ...runtime.learning_rate import fed_rate
 from ...runtime.parameters import optimizer_state
 from .. import metric as mx_metric
 from .. import model, random
-from ..context import as_list
 from ..initializer import InitDesc, Uniform
 from ..io import DataBatch, DataDesc
 from ..ndarray.array import NDArray, as_array
@@ -65,7 +65,7 @@ class Module(BaseModule):
             logger.warning("the symbol has no label %s; it has %s", ", ".join(missing), labels or "none")
         self.symbol = symbol
         self.logger = logger
-        self._context = as_list(context)
+        self._context = devices_of(context)
         self._data_names = list(data_names or ())
         self._label_names = [name for name in label_names or () if name in arguments]
         inputs = {*self._data_names, *self._label_names}

@@ -22,6 +22,13 @@ def whole(*shape: int) -> np.ndarray:
     return RNG.integers(-3, 4, shape).astype(np.float32)
 
 
+def test_there_are_no_outputs_before_a_forward_pass() -> None:
+    with linear().simple_bind(TWO, data=(4, 5)) as bound:
+        assert bound.output_dict == {}
+        (output,) = bound.forward()
+        assert bound.output_dict == {"fc_output": output}
+
+
 def test_bind_shares_the_arrays_of_the_user() -> None:
     data, weight, gradient = whole(4, 5), whole(3, 5), np.full((3, 5), 7, np.float32)
     with linear().bind(TWO, [data, weight], {"fc_weight": gradient}) as bound:
