@@ -23,6 +23,8 @@ class Accuracy(EvalMetric):
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         if pred.shape != label.shape:
+            if not -pred.ndim <= self.axis < pred.ndim:
+                raise DataError(f"metric '{self.name}' has no dimension {self.axis} in outputs {pred.shape}")
             pred = pred.argmax(self.axis)
         if pred.size != label.size:
             raise DataError(f"metric '{self.name}' has {label.size} labels for {pred.size} outputs")
@@ -42,8 +44,9 @@ class TopKAccuracy(EvalMetric):
         self.top_k = top_k
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
+        actual = _row_labels(self.name, label, pred)
         top = np.argsort(pred, axis=1, kind="stable")[:, -self.top_k :]
-        return float((top == label.reshape(-1, 1).astype(np.int64)).any(axis=1).sum()), len(pred)
+        return float((top == actual[:, None]).any(axis=1).sum()), len(pred)
 
 
 @register
@@ -59,9 +62,10 @@ class F1(EvalMetric):
         self._hits = self._errors = 0
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
-        chosen, actual = pred.argmax(axis=1), label.ravel().astype(np.int64)
+        actual = _row_labels(self.name, label, pred)
         if actual.size and actual.max() > 1:
             raise DataError(f"metric '{self.name}' is for two classes, but there is a label {actual.max()}")
+        chosen = pred.argmax(axis=1)
         hits, errors = int((chosen & actual).sum()), int((chosen != actual).sum())
         if self.average == "macro":
             return _f1(hits, errors), 1
@@ -77,17 +81,23 @@ class _Surprise(EvalMetric):
     """Sums of minus the logarithm of the probability of the label's class."""
 
     smallest: ClassVar[float] = 0.0
+    eps: float = 0.0
+    axis: int = -1
+    ignore_label: int | None = None
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
-        return self._surprise(label.ravel().astype(np.int64), pred.reshape(-1, pred.shape[-1]))
-
-    def _surprise(self, label: Array, rows: Array) -> tuple[float, int]:
-        if len(label) != len(rows):
-            raise DataError(f"metric '{self.name}' has {len(label)} labels for {len(rows)} rows of outputs")
-        chosen = rows[np.arange(len(rows)), label].astype(np.float64)
+        rows = np.moveaxis(pred, self.axis, -1).reshape(-1, pred.shape[self.axis])
+        actual = _row_labels(self.name, label, rows)
+        if self.ignore_label is not None:
+            counted = actual != self.ignore_label
+            actual, rows = actual[counted], rows[counted]
+        if actual.size and not 0 <= actual.min() <= actual.max() < rows.shape[1]:
+            raise DataError(
+                f"metric '{self.name}' has labels from {actual.min()} to {actual.max()} for "
+                f"{rows.shape[1]} classes"
+            )
+        chosen = rows[np.arange(len(rows)), actual].astype(np.float64)
         return float(-np.log(np.maximum(chosen + self.eps, self.smallest)).sum()), len(rows)
-
-    eps: float = 0.0
 
 
 @register
@@ -124,14 +134,16 @@ class Perplexity(_Surprise):
         self.ignore_label = ignore_label
         self.axis = axis
 
-    def measure(self, label: Array, pred: Array) -> tuple[float, int]:
-        rows = np.moveaxis(pred, self.axis, -1).reshape(-1, pred.shape[self.axis])
-        chosen = label.ravel().astype(np.int64)
-        if self.ignore_label is not None and len(chosen) == len(rows):
-            counted = chosen != self.ignore_label
-            chosen, rows = chosen[counted], rows[counted]
-        return self._surprise(chosen, rows)
-
     def get(self) -> tuple[Listed, Any]:
         name, value = super().get()
         return name, math.exp(value) if value < 700 else math.inf if value >= 700 else value
+
+
+def _row_labels(metric: str, label: Array, rows: Array) -> Array:
+    """Labels as class numbers, one for each row of outputs `[rows, classes]`. Raises DataError."""
+    if rows.ndim != 2 or label.size != len(rows):
+        raise DataError(
+            f"metric '{metric}' needs a label for each row of outputs [rows, classes], but has labels "
+            f"{label.shape} for outputs {rows.shape}"
+        )
+    return label.ravel().astype(np.int64)
