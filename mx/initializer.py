@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -121,20 +122,29 @@ def register(klass: type[Initializer]) -> type[Initializer]:
 
 
 def create(init: str | Initializer, **kwargs: Any) -> Initializer:
-    """An initializer from a name, or from the text of a graph file. DataError for an unknown one."""
+    """An initializer from a name, or from the text of a graph file.
+
+    Raises DataError for an unknown one, and for settings that it does not have.
+    """
     if isinstance(init, Initializer):
         return init
     name = init
     if init.startswith("["):
         try:
             name, kwargs = json.loads(init)
+            name, kwargs = str(name), dict(kwargs)
         except (ValueError, TypeError, RecursionError):
             raise DataError(
                 f"{init[:80]!r} is no initializer; expected text such as '[\"zero\", {{}}]'"
             ) from None
-    if not isinstance(name, str) or name.lower() not in REGISTRY:
-        raise DataError(f"there is no initializer {name!r}{suggestion(str(name).lower(), sorted(REGISTRY))}")
-    return REGISTRY[name.lower()](**kwargs)
+    if name.lower() not in REGISTRY:
+        raise DataError(f"there is no initializer {name!r}{suggestion(name.lower(), sorted(REGISTRY))}")
+    made = REGISTRY[name.lower()]
+    try:
+        signature(made).bind(**kwargs)
+    except TypeError as error:
+        raise DataError(f"the initializer {name!r} {error}") from None
+    return made(**kwargs)
 
 
 @register

@@ -122,6 +122,15 @@ def test_unknown_initializers(text: str) -> None:
         mx.init.create("[1")
 
 
+def test_settings_that_an_initializer_does_not_have() -> None:
+    for text in ('["zero", 3]', '["zero", "x"]', '["zero"]'):
+        with pytest.raises(mx.MXNetError, match="is no initializer; expected text such as"):
+            mx.init.create(text)
+    for text, settings in (('["xavier", {"scale": 1}]', {}), ("xavier", {"scale": 1})):
+        with pytest.raises(mx.MXNetError, match="'xavier' got an unexpected keyword argument 'scale'"):
+            mx.init.create(text, **settings)
+
+
 def test_start_values_follow_from_seed_and_name() -> None:
     first = filled(mx.init.Uniform(), "a_weight", 3, 4)
     np.testing.assert_array_equal(filled(mx.init.Uniform(), "a_weight", 3, 4), first)
