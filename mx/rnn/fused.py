@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from math import prod
+from typing import Any
 
 import numpy as np
 
-from ...errors import GraphError
+from ...dataflow.naming import suggestion
+from ...errors import DataError, GraphError
 from .. import symbol as sym
-from ..ndarray.array import NDArray, as_array
+from ..ndarray.array import Array, NDArray, as_array
 from ..symbol import Symbol
 from .cells import BaseRNNCell, GRUCell, LSTMCell, Outputs, RNNCell, RNNParams, States, axis_of
 from .modifiers import DropoutCell
 from .stacks import BidirectionalCell, SequentialRNNCell
 
 GATES = {
-    "rnn_relu": ("",),
-    "rnn_tanh": ("",),
-    "lstm": ("_i", "_f", "_c", "_o"),
-    "gru": ("_r", "_z", "_o"),
+    "rnn_relu": RNNCell.gates,
+    "rnn_tanh": RNNCell.gates,
+    "lstm": LSTMCell.gates,
+    "gru": GRUCell.gates,
 }
 
 
 class FusedRNNCell(BaseRNNCell):
     """Layers of cells of one mode, "rnn_relu", "rnn_tanh", "lstm" or "gru"; all weights are one vector."""
-
-    directions: ClassVar[tuple[str, str]] = ("l", "r")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class FusedRNNCell(BaseRNNCell):
         self.num_layers = num_layers
         self.mode = mode
         self.bidirectional = bidirectional
+        self.directions = ("l", "r") if bidirectional else ("l",)
         self.dropout = dropout
         self.get_next_state = get_next_state
         self.forget_bias = forget_bias
@@ -54,7 +55,7 @@ class FusedRNNCell(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        shape = (self.num_layers * (2 if self.bidirectional else 1), 0, self.hidden)
+        shape = (self.num_layers * len(self.directions), 0, self.hidden)
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self.mode == "lstm" else 1)]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
@@ -111,49 +112,65 @@ class FusedRNNCell(BaseRNNCell):
         make = makers[self.mode]
         stack = SequentialRNNCell()
         for layer in range(self.num_layers):
-            prefixes = [f"{self._prefix}{direction}{layer}_" for direction in self.directions]
+            cells = [make(f"{self._prefix}{direction}{layer}_") for direction in self.directions]
             if self.bidirectional:
-                left, right = (make(prefix) for prefix in prefixes)
+                left, right = cells
                 stack.add(BidirectionalCell(left, right, output_prefix=f"{self._prefix}bi_l{layer}_"))
             else:
-                stack.add(make(prefixes[0]))
+                stack.add(*cells)
             if self.dropout > 0 and layer != self.num_layers - 1:
                 stack.add(DropoutCell(self.dropout, prefix=f"{self._prefix}_dropout{layer}_"))
         return stack
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Arrays of each layer, direction and gate in place of the one vector."""
+        """Arrays of each layer, direction and gate in place of the one vector.
+
+        Raises DataError for a vector that is missing, or of a size that no inputs give.
+        """
         found = dict(args)
-        vector = as_array(found.pop(f"{self._prefix}parameters"))
-        for name, start, shape in self._parts(self._width(vector.size)):
-            found[name] = NDArray(vector[start : start + int(np.prod(shape))].reshape(shape).copy())
+        vector = _taken(found, f"{self._prefix}parameters")
+        width = self._width(vector.size)
+        parts = list(self._parts(width))
+        if width < 1 or sum(prod(shape) for _, _, shape in parts) != vector.size:
+            raise DataError(f"'{self._prefix}parameters' has {vector.size} elements, which fit no inputs")
+        for name, start, shape in parts:
+            found[name] = NDArray(vector[start : start + prod(shape)].reshape(shape).copy())
         return found
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """The one vector in place of the arrays of each layer, direction and gate."""
+        """The one vector in place of the arrays of each layer, direction and gate.
+
+        Raises DataError where one of them is missing.
+        """
         found = dict(args)
-        first = as_array(found[f"{self._prefix}l0_i2h{GATES[self.mode][0]}_weight"])
-        parts = [as_array(found.pop(name)).ravel() for name, _, _ in self._parts(first.shape[1])]
+        first = _taken(dict(args), f"{self._prefix}l0_i2h{GATES[self.mode][0]}_weight")
+        parts = [_taken(found, name).ravel() for name, _, _ in self._parts(first.shape[1])]
         found[f"{self._prefix}parameters"] = NDArray(np.concatenate(parts))
         return found
 
     def _parts(self, width: int) -> Iterator[tuple[str, int, tuple[int, ...]]]:
         """Name, place and shape of each array in the vector: all weights, then all biases."""
-        directions = self.directions[: 2 if self.bidirectional else 1]
         start = 0
         for kind in ("weight", "bias"):
             for layer in range(self.num_layers):
-                inner = width if layer == 0 else self.hidden * len(directions)
-                for direction in directions:
+                inner = width if layer == 0 else self.hidden * len(self.directions)
+                for direction in self.directions:
                     for product, columns in (("i2h", inner), ("h2h", self.hidden)):
                         for gate in GATES[self.mode]:
                             shape = (self.hidden, columns) if kind == "weight" else (self.hidden,)
                             yield f"{self._prefix}{direction}{layer}_{product}{gate}_{kind}", start, shape
-                            start += int(np.prod(shape))
+                            start += prod(shape)
 
     def _width(self, size: int) -> int:
         """How many features the inputs have, from the size of the vector."""
         rows = len(GATES[self.mode]) * self.hidden
-        directions = 2 if self.bidirectional else 1
+        directions = len(self.directions)
         upper = (self.num_layers - 1) * directions * rows * (directions * self.hidden + self.hidden + 2)
         return (size - upper) // (directions * rows) - self.hidden - 2
+
+
+def _taken(arrays: dict[str, NDArray], name: str) -> Array:
+    """An array, taken out. Raises DataError where it is missing."""
+    if name not in arrays:
+        raise DataError(f"there is no array '{name}'{suggestion(name, arrays)}")
+    return as_array(arrays.pop(name))

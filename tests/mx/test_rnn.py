@@ -88,6 +88,19 @@ def test_a_fused_network_is_its_cells(mode: str, bidirectional: bool) -> None:
     np.testing.assert_array_equal(again["f_parameters"].asnumpy(), values["f_parameters"].asnumpy())
 
 
+def test_weights_that_fit_no_fused_network() -> None:
+    fused = mx.rnn.FusedRNNCell(3, prefix="f_")
+    with pytest.raises(mx.MXNetError, match="no array 'f_parameters'; did you mean 'f_parameter'"):
+        fused.unpack_weights({"f_parameter": mx.nd.zeros(7)})
+    for size in (7, 4 * 3 * (5 + 3 + 2) + 1):
+        with pytest.raises(mx.MXNetError, match=f"'f_parameters' has {size} elements, which fit no inputs"):
+            fused.unpack_weights({"f_parameters": mx.nd.zeros(size)})
+    unpacked = fused.unpack_weights({"f_parameters": mx.nd.zeros(4 * 3 * (5 + 3 + 2))})
+    for name in unpacked:
+        with pytest.raises(mx.MXNetError, match=f"there is no array '{name}'"):
+            fused.pack_weights({key: array for key, array in unpacked.items() if key != name})
+
+
 def test_residual_and_zoneout_at_rest() -> None:
     """Outside training nothing is dropped: zoneout keeps all of the new values."""
     inner = mx.rnn.RNNCell(5, prefix="r_")
