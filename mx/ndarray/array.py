@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -98,9 +98,6 @@ class NDArray:
         target = reshape.infer(attributes, {"data": self.shape})["output_0"]
         assert target is not None
         return NDArray(self.numpy_array.reshape([extent or 0 for extent in target]))
-
-    def broadcast_to(self, shape: Sequence[int]) -> NDArray:
-        return NDArray(np.broadcast_to(self.numpy_array, tuple(shape)).copy())
 
     def wait_to_read(self) -> None:
         """Nothing to wait for: results are there when a call returns."""

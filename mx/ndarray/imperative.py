@@ -82,9 +82,9 @@ def _drawn_seed() -> Array:
     return next_generator().integers(0, 1 << 23, 1).astype(np.float32)
 
 
-def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
-    """Arrays one after the other."""
-    return NDArray(np.concatenate([as_array(array) for array in arrays], axis))
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> Result:
+    """Arrays one after the other. Raises ShapeError where they do not fit."""
+    return function("Concat")(*arrays, dim=axis)
 
 
 def waitall() -> None:

@@ -123,6 +123,12 @@ def test_operators_by_name_as_functions_and_methods() -> None:
         mx.MXNetError, match="FullyConnected takes the arrays data, weight, bias; given are 1"
     ):
         mx.nd.FullyConnected(a, num_hidden=2)
+    with pytest.raises(
+        mx.MXNetError, match=r"broadcast_to: data of shape \(2, 3\) does not stretch to \(4, 3\)"
+    ):
+        a.broadcast_to((4, 3))
+    with pytest.raises(mx.MXNetError, match=r"Concat along dimension 0: arg1 has shape \(2, 4\)"):
+        mx.nd.concatenate([a, mx.nd.zeros((2, 4))])
     with pytest.raises(AttributeError, match="an array has no 'sun'"):
         a.sun()
 
