@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ..errors import TofuError
-from ..runtime.files import Files
+from ..runtime import files
 
 
 def check_writable(path: Path) -> None:
@@ -23,14 +23,8 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside `path` and give it that name at once. Raises TofuError where that fails."""
-    files = Files()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """As `runtime.files.write_whole`. Raises TofuError where that fails."""
     try:
-        files.write(temporary, data)
-        files.sync(temporary)
-        files.rename(temporary, path)
+        files.write_whole(path, data)
     except OSError as error:
         raise TofuError(f"cannot write {str(path)!r}: {error.strerror}") from error
-    finally:
-        files.remove(temporary)

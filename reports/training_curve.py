@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import DataError
+from ..errors import DataError, TofuError
 from ..runtime.progress import Epoch, Progress
+from .files import check_writable, write_whole
 from .training import Start
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -20,8 +21,8 @@ INCHES = (8.0, 4.5)
 class Curve:
     """The first metric of every iteration, of every epoch and of the samples held out.
 
-    The picture is drawn when the run ends, however it ends, and put in place whole. Raises DataError at once
-    where matplotlib is missing, the file's kind is unknown, or its folder cannot be written.
+    The picture is drawn when the run ends, however it ends, and put in place whole. Raises TofuError at once
+    where matplotlib is missing, the file's kind is unknown, or it cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,8 +32,7 @@ class Curve:
             import matplotlib.figure  # noqa: F401
         except ImportError as error:
             raise DataError("--plot needs matplotlib, the extra 'plot': pip install matplotlib") from error
-        if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-            raise DataError(f"{path} cannot be written; name a file in a folder that exists and can be")
+        check_writable(path)
         self._path = path
         self._title = ""
         self._metric = ""
@@ -67,7 +67,7 @@ class Curve:
         if not self._steps:
             return
         # what ended the run is said rather than that its picture could not be written either
-        with contextlib.nullcontext() if kind is None else contextlib.suppress(DataError):
+        with contextlib.nullcontext() if kind is None else contextlib.suppress(TofuError):
             self._draw()
 
     def _draw(self) -> None:
@@ -85,10 +85,6 @@ class Curve:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         axes.legend()
-        temporary = self._path.with_name(f".{self._path.name}.temporary")
-        try:
-            figure.savefig(temporary, format=self._path.suffix[1:].lower(), dpi=120)
-            os.replace(temporary, self._path)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise DataError(f"the plot {self._path} cannot be written: {error.strerror}") from error
+        drawn = BytesIO()
+        figure.savefig(drawn, format=self._path.suffix[1:].lower(), dpi=120)
+        write_whole(self._path, drawn.getvalue())

@@ -91,10 +91,7 @@ class CheckpointFolder:
             self.folder.mkdir(parents=True, exist_ok=True)
             for stale in self.folder.glob(f"checkpoint-*{TEMPORARY}"):
                 self._files.remove(stale)
-            self._files.write(temporary, encode(checkpoint))
-            self._files.sync(temporary)
-            self._files.rename(temporary, path)
-            self._files.sync_folder(self.folder)
+            self._files.write_whole(path, temporary, encode(checkpoint))
         except OSError as error:
             last = f"{self._good[-1]} is intact" if self._good else "none was saved before"
             raise DataError(f"checkpoint {path} cannot be saved ({error}); {last}") from error

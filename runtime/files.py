@@ -1,4 +1,4 @@
-"""The few operations on files that checkpoints are written with, so that tests can make each of them fail."""
+"""Files that are complete or not there, by few operations, so that tests can make each of them fail."""
 
 from __future__ import annotations
 
@@ -27,6 +27,23 @@ class Files:
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
+
+    def write_whole(self, path: Path, temporary: Path, data: bytes) -> None:
+        """Write a file under another name in the same folder first: once this returns it is safe."""
+        self.write(temporary, data)
+        self.sync(temporary)
+        self.rename(temporary, path)
+        self.sync_folder(path.parent)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole, or leave the one before as it is. Raises OSError."""
+    files = Files()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.temporary")
+    try:
+        files.write_whole(path, temporary, data)
+    finally:
+        files.remove(temporary)
 
 
 def _sync(path: Path, flags: int) -> None:

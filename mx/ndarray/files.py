@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import DataError
 from ...runtime.checkpoint import Checkpoint, encode, read
-from ...runtime.files import Files
+from ...runtime.files import write_whole
 from .array import NDArray, as_array
 
 LIST = "list"
@@ -17,19 +17,17 @@ MXNET_MAGIC = (0x112).to_bytes(8, "little")
 
 def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
     """Write an array, a list or a dictionary of arrays. Raises DataError where it cannot be written."""
-    listed = [data] if isinstance(data, NDArray) else data
-    unnamed = not isinstance(listed, Mapping)
-    named = {str(k): array for k, array in enumerate(listed)} if not isinstance(listed, Mapping) else listed
+    from safetensors import SafetensorError
+
+    unnamed = not isinstance(data, Mapping)
+    if isinstance(data, NDArray):
+        data = [data]
+    named = data if isinstance(data, Mapping) else {str(k): array for k, array in enumerate(data)}
     tensors = {name: as_array(array) for name, array in named.items()}
-    path, files = Path(fname), Files()
-    temporary = path.with_name(path.name + ".temporary")
     try:
-        files.write(temporary, encode(Checkpoint(tensors, {LIST: unnamed})))
-        files.sync(temporary)
-        files.rename(temporary, path)
-        files.sync_folder(path.parent)
-    except OSError as error:
-        raise DataError(f"{path} cannot be saved: {error}") from error
+        write_whole(Path(fname), encode(Checkpoint(tensors, {LIST: unnamed})))
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"{fname} cannot be saved: {error}") from error
 
 
 def load(fname: str | PathLike[str]) -> list[NDArray] | dict[str, NDArray]:

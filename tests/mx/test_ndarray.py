@@ -172,6 +172,9 @@ def test_files(tmp_path: Any) -> None:
         mx.nd.load(path)
     with pytest.raises(mx.MXNetError, match="cannot be saved"):
         mx.nd.save(f"{tmp_path}/no/folder", mx.nd.ones(1))
+    with pytest.raises(mx.MXNetError, match="cannot be saved: Unknown dtype"):
+        mx.nd.save(f"{tmp_path}/words", {"a": np.array(["b"])})
+    assert [file.name for file in tmp_path.iterdir()] == ["arrays"]
 
 
 def test_shown_as_mxnet_shows_it() -> None:
