@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...dataflow.symbol import Symbol
+from ...errors import ExecutionError
 from ...runtime.feeding import valid_rows
 from .. import metric as mx_metric
 from ..callback import BatchEndParam
@@ -122,9 +123,12 @@ class BaseModule(ABC):
         monitor: Any = None,
         sparse_row_id_fn: Any = None,
     ) -> None:
-        """Bind, initialise and train up to epoch `num_epoch`, with a log line for each epoch."""
+        """Bind, initialise and train up to epoch `num_epoch`, with a log line for each epoch.
+
+        Raises ExecutionError where that is left out.
+        """
         if num_epoch is None:
-            raise ValueError("fit needs num_epoch, the number of epochs to train")
+            raise ExecutionError("fit needs num_epoch, the number of epochs to train")
         if monitor is not None:
             self.install_monitor(monitor)
         self.bind(train_data.provide_data, train_data.provide_label, force_rebind=force_rebind)
@@ -138,20 +142,7 @@ class BaseModule(ABC):
         self.init_optimizer(kvstore, optimizer, optimizer_params=optimizer_params)
         measure = mx_metric.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
-            started = time.perf_counter()
-            measure.reset()
-            values: list[tuple[str, float]] = []
-            for nbatch, batch in enumerate(train_data):
-                self.prepare(batch)
-                self.forward_backward(batch)
-                self.update()
-                self.update_metric(measure, batch.label)
-                values = measure.get_name_value()
-                _call(batch_end_callback, BatchEndParam(epoch, nbatch, measure, locals()))
-            train_data.reset()
-            for name, value in values:
-                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
-            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - started)
+            self._train_epoch(epoch, train_data, measure, batch_end_callback)
             if epoch_end_callback is not None:
                 _call(epoch_end_callback, epoch, self.symbol, *self.get_params())
             if eval_data is not None:
@@ -162,8 +153,29 @@ class BaseModule(ABC):
                     batch_end_callback=eval_batch_end_callback,
                     epoch=epoch,
                 )
-                for name, value in found:
-                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+                self._log(epoch, "Validation", found)
+
+    def _train_epoch(
+        self, epoch: int, train_data: DataIter, eval_metric: mx_metric.EvalMetric, callback: Callbacks
+    ) -> None:
+        """One pass over the data, which is reset; the values logged are those before the last callback."""
+        started = time.perf_counter()
+        eval_metric.reset()
+        values: list[tuple[str, float]] = []
+        for nbatch, batch in enumerate(train_data):
+            self.prepare(batch)
+            self.forward_backward(batch)
+            self.update()
+            self.update_metric(eval_metric, batch.label)
+            values = eval_metric.get_name_value()
+            _call(callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+        train_data.reset()
+        self._log(epoch, "Train", values)
+        self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - started)
+
+    def _log(self, epoch: int, what: str, values: Sequence[tuple[str, float]]) -> None:
+        for name, value in values:
+            self.logger.info("Epoch[%d] %s-%s=%f", epoch, what, name, value)
 
     def score(
         self,
