@@ -14,6 +14,7 @@ from ...dataflow.symbol import Symbol
 from ...errors import ExecutionError
 from ...runtime.feeding import valid_rows
 from .. import metric as mx_metric
+from .. import model
 from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataBatch, DataIter, NDArrayIter
@@ -80,9 +81,38 @@ class BaseModule(ABC):
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]: ...
 
     @abstractmethod
+    def set_params(
+        self,
+        arg_params: Params,
+        aux_params: Params | None = None,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None: ...
+
+    @abstractmethod
+    def save_optimizer_states(self, fname: str) -> None: ...
+
+    @abstractmethod
     def update_metric(
         self, eval_metric: mx_metric.EvalMetric, labels: Any, pre_sliced: bool = False
     ) -> None: ...
+
+    def save_params(self, fname: str) -> None:
+        """Write parameters and auxiliary states to a file."""
+        model.save_params(fname, *self.get_params())
+
+    def load_params(self, fname: str) -> None:
+        """Take parameters and auxiliary states from a file."""
+        self.set_params(*model.read_params(fname))
+
+    def save_checkpoint(
+        self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
+    ) -> None:
+        """Write `prefix-symbol.json`, `prefix-0001.params` and, if wanted, `prefix-0001.states`."""
+        model.save_checkpoint(prefix, epoch, self.symbol, *self.get_params())
+        if save_optimizer_states:
+            self.save_optimizer_states(f"{prefix}-{epoch:04d}.states")
 
     def forward_backward(self, data_batch: DataBatch) -> None:
         """Forward and backward of a batch."""

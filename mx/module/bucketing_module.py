@@ -48,6 +48,7 @@ class BucketingModule(BaseModule):
 
     @property
     def symbol(self) -> Any:  # type: ignore[override]
+        """That of the newest bucket."""
         return self._current.symbol
 
     @property
@@ -133,9 +134,8 @@ class BucketingModule(BaseModule):
     def update_metric(self, eval_metric: mx_metric.EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         self._current.update_metric(eval_metric, labels, pre_sliced)
 
-    def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False) -> None:
-        """As `Module.save_checkpoint`, with the symbol of the newest bucket."""
-        self._current.save_checkpoint(prefix, epoch, save_optimizer_states)
+    def save_optimizer_states(self, fname: str) -> None:
+        self._current.save_optimizer_states(fname)
 
     def close(self) -> None:
         """End all threads and give the workers' memory back; parameters stay."""

@@ -66,9 +66,9 @@ class Module(BaseModule):
         self.symbol = symbol
         self.logger = logger
         self._context = devices_of(context)
-        self._data_names = list(data_names or ())
-        self._label_names = [name for name in label_names or () if name in arguments]
-        inputs = {*self._data_names, *self._label_names}
+        self.data_names = list(data_names or ())
+        self.label_names = [name for name in label_names or () if name in arguments]
+        inputs = {*self.data_names, *self.label_names}
         self._param_names = [name for name in arguments if name not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
         self._fixed = frozenset(fixed_param_names or ())
@@ -85,22 +85,6 @@ class Module(BaseModule):
         if load_optimizer_states:
             module._preloaded_states = f"{prefix}-{epoch:04d}.states"
         return module
-
-    def save_checkpoint(
-        self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
-    ) -> None:
-        """Write `prefix-symbol.json`, `prefix-0001.params` and, if wanted, `prefix-0001.states`."""
-        model.save_checkpoint(prefix, epoch, self.symbol, *self.get_params())
-        if save_optimizer_states:
-            self.save_optimizer_states(f"{prefix}-{epoch:04d}.states")
-
-    @property
-    def data_names(self) -> list[str]:
-        return self._data_names
-
-    @property
-    def label_names(self) -> list[str]:
-        return self._label_names
 
     @property
     def output_names(self) -> list[str]:
@@ -134,10 +118,10 @@ class Module(BaseModule):
             return
         if grad_req not in ("write", "null"):
             raise ExecutionError("a Module does not add up gradients; symbol.bind(grad_req='add') does")
-        given = [each for each in label_shapes or () if each[0] in self._label_names]
+        given = [each for each in label_shapes or () if each[0] in self.label_names]
         self._inputs = Inputs(
-            described(data_shapes, self._data_names, "data_shapes"),
-            described(given, self._label_names if given else [], "label_shapes"),
+            described(data_shapes, self.data_names, "data_shapes"),
+            described(given, self.label_names if given else [], "label_shapes"),
         )
         arguments, _, states = self.symbol.infer_shape(**self._inputs.shapes)
         self._param_shapes = dict(zip(self.symbol.list_arguments(), arguments, strict=True))
@@ -264,13 +248,13 @@ class Module(BaseModule):
         iteration = self._under_way("get_input_grads")
         if not self.inputs_need_grad:
             raise ExecutionError("get_input_grads needs bind(inputs_need_grad=True)")
-        return [NDArray(gradient) for gradient in iteration.gradients(self._data_names)]
+        return [NDArray(gradient) for gradient in iteration.gradients(self.data_names)]
 
     def update_metric(self, eval_metric: mx_metric.EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
         """Count the batch in a metric; rows that fill the batch do not count."""
         iteration = self._under_way("update_metric")
         batch, arrays = iteration.batch, [as_array(label) for label in labels or ()]
-        names = self._label_names or [f"label{index}" for index in range(len(arrays))]
+        names = self.label_names or [f"label{index}" for index in range(len(arrays))]
         eval_metric.update_dict(
             {
                 name: NDArray(valid_rows(array, batch.size, batch.valid))
@@ -281,14 +265,6 @@ class Module(BaseModule):
                 for name, output in zip(self.output_names, iteration.outputs(), strict=True)
             },
         )
-
-    def save_params(self, fname: str) -> None:
-        """Write parameters and auxiliary states to a file."""
-        model.save_params(fname, *self.get_params())
-
-    def load_params(self, fname: str) -> None:
-        """Take parameters and auxiliary states from a file."""
-        self.set_params(*model.read_params(fname))
 
     def save_optimizer_states(self, fname: str) -> None:
         """Write what the optimizer keeps for each parameter, and how many updates there were."""

@@ -258,7 +258,7 @@ def test_binding_again_keeps_what_was_learned() -> None:
     module.update()
 
 
-def test_buckets_share_parameters_and_the_state_of_the_optimizer() -> None:
+def test_buckets_share_parameters_and_the_state_of_the_optimizer(tmp_path: Any) -> None:
     """Where the network does not depend on the bucket, buckets that alternate learn as one module does."""
     whole = ready(dropout=0)
     start = whole.get_params()
@@ -277,6 +277,17 @@ def test_buckets_share_parameters_and_the_state_of_the_optimizer() -> None:
     wanted, found = parameters(whole), parameters(several)
     for name in ("fc1_weight", "fc2_weight", "bn_moving_mean"):
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-5, atol=1e-6)
+    several.save_checkpoint(f"{tmp_path}/net", 1, save_optimizer_states=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "net-0001.params",
+        "net-0001.states",
+        "net-symbol.json",
+    ]
+    several.forward_backward(batch)
+    several.update()
+    several.load_params(f"{tmp_path}/net-0001.params")
+    for name, array in parameters(several).items():
+        np.testing.assert_array_equal(array, found[name])
     several.close()
 
 
