@@ -66,6 +66,8 @@ class ArrayIterator:
         label_name: str = "softmax_label",
     ) -> None:
         self.data = _named(data, data_name)
+        if not self.data:
+            raise DataError("data has no arrays; give at least one")
         self.label = {} if label is None else _named(label, label_name)
         self.batch_size = batch_size
         self._shuffle = shuffle
@@ -126,10 +128,16 @@ class ArrayIterator:
 
 def _named(value: npt.ArrayLike | Arrays, name: str) -> dict[str, Array]:
     named = value if isinstance(value, Mapping) else {name: value}
-    arrays = {key: np.asarray(array) for key, array in named.items()}
-    for key, array in arrays.items():
-        if array.ndim == 0 or array.dtype.kind not in "buif":
-            raise DataError(
-                f"'{key}' must be an array [sample, ...] of numbers, not {array.dtype} {array.shape}"
-            )
-    return arrays
+    return {key: _numbers(key, array) for key, array in named.items()}
+
+
+def _numbers(name: str, value: npt.ArrayLike) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise DataError(f"'{name}' must be an array [sample, ...] of numbers: {error}") from None
+    if array.ndim == 0 or array.dtype.kind not in "buif":
+        raise DataError(
+            f"'{name}' must be an array [sample, ...] of numbers, not {array.dtype} {array.shape}"
+        )
+    return array

@@ -55,3 +55,7 @@ def test_bad_data_is_refused() -> None:
         ArrayIterator(np.array(["a", "b"]))
     with pytest.raises(DataError, match=r"'data' must be an array"):
         ArrayIterator(np.float64(3))
+    with pytest.raises(DataError, match=r"'softmax_label' must be an array .*inhomogeneous shape"):
+        ArrayIterator(np.zeros((2, 2)), [[1], [2, 3]])
+    with pytest.raises(DataError, match=r"data has no arrays"):
+        ArrayIterator({}, np.zeros(2))
