@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from rich.console import Console
 from rich.status import Status
 
+from .console import on_terminal, wide_console
 from .units import format_bytes, format_seconds
 
 PICOSECOND = 1e-12
@@ -22,14 +23,14 @@ class Bounds:
     """
 
     def __init__(self, console: Console | None = None, show: Callable[[int], str] = format_bytes) -> None:
-        self._console = console or Console(stderr=True, highlight=False)
+        self._console = console or wide_console(stderr=True)
         self._show = show
         self._status: Status | None = None
         self._shown = 2.0
 
     def __enter__(self) -> Bounds:
         context: AbstractContextManager[Status | None] = nullcontext()
-        if self._console.is_terminal:
+        if on_terminal(self._console):
             context = self._console.status("searching")
         self._context = context
         self._status = context.__enter__()

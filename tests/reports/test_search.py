@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from tofu import models
@@ -30,11 +31,27 @@ def test_times_are_not_shown_as_bytes():
     assert console.file.getvalue() == "best plan 45.12 ms, proven 45.12 ms, gap 0.00%\n"
 
 
-def test_one_line_on_a_terminal():
-    console = Console(file=StringIO(), force_terminal=True, width=100)
+class _Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("kind", [StringIO, _Terminal])
+def test_one_line_on_a_terminal(kind):
+    """Which colours asked for do not make of a pipe."""
+    console = Console(file=kind(), force_terminal=True, highlight=False, width=100)
     with Bounds(console) as bounds:
         bounds(2000, 1000)
-    assert "\n\n" not in console.file.getvalue()
+        bounds(2000, 2000)
+    said = console.file.getvalue()
+    if kind is StringIO:
+        assert said.splitlines() == [
+            "best plan 2.00 kB, proven 1.00 kB, gap 50.00%",
+            "best plan 2.00 kB, proven 2.00 kB, gap 0.00%",
+        ]
+    else:
+        assert "gap 0.00%" in said
+        assert said.endswith("\x1b[2K"), "the line is taken back"
 
 
 def test_a_search_reports_bounds_that_close():
