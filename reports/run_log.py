@@ -5,19 +5,20 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ..errors import DataError
 from ..runtime.progress import Epoch, Progress
 from .pace import Pace
-from .training import Start, epoch_facts, json_line, start_facts, step_facts
+from .training import Report, Start, epoch_facts, json_line, step_facts
 
 BLOCK = 1 << 16
 
 
-class RunLog:
+class RunLog(Report):
     """A file to which each event is added whole, by one write, or not at all.
 
     A file that holds lines already is only added to by a run that `resume`s; the rest of a line that a crash
@@ -38,7 +39,7 @@ class RunLog:
             raise
 
     def start(self, start: Start) -> None:
-        self._add({"event": "start", **start_facts(start)})
+        self._add({"event": "start", **asdict(start)})
 
     def step(self, step: Progress) -> None:
         self._pace.add(step)
@@ -49,9 +50,6 @@ class RunLog:
 
     def summary(self, facts: Mapping[str, Any]) -> None:
         self._add({"event": "summary", **facts})
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

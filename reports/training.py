@@ -6,9 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from ..runtime.progress import Epoch, Progress
 from .pace import Pace
@@ -31,20 +31,31 @@ class Start:
     resumed: bool
 
 
-class Report(Protocol):
-    """Receives a run's events in order; entered before the first and left after the last."""
+class Report:
+    """Receives a run's events in order, and ignores them; entered before the first, left after the last."""
 
-    def start(self, start: Start) -> None: ...
-    def step(self, step: Progress) -> None: ...
-    def epoch(self, epoch: Epoch, epochs: int) -> None: ...
-    def summary(self, facts: Mapping[str, Any]) -> None: ...
-    def __enter__(self) -> Self: ...
+    def start(self, start: Start) -> None:
+        """Before the first iteration."""
+
+    def step(self, step: Progress) -> None:
+        """After an iteration."""
+
+    def epoch(self, epoch: Epoch, epochs: int) -> None:
+        """After an epoch of so many."""
+
+    def summary(self, facts: Mapping[str, Any]) -> None:
+        """After the last iteration."""
+
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        """However the run ended."""
 
 
-class Several:
+class Several(Report):
     """Several reports as one."""
 
     def __init__(self, reports: Sequence[Report]) -> None:
@@ -78,33 +89,14 @@ class Several:
         self._stack.__exit__(kind, error, trace)
 
 
-class Lines:
+class Lines(Report):
     """One JSON object per epoch on standard output, and a last one with the summary."""
-
-    def start(self, start: Start) -> None:
-        pass
-
-    def step(self, step: Progress) -> None:
-        pass
 
     def epoch(self, epoch: Epoch, epochs: int) -> None:
         print(json_line(epoch_facts(epoch)), flush=True)
 
     def summary(self, facts: Mapping[str, Any]) -> None:
         print(json_line(facts), flush=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-
-def start_facts(start: Start) -> dict[str, Any]:
-    """A run's beginning, as JSON has it."""
-    return asdict(start)
 
 
 def step_facts(step: Progress, pace: Pace) -> dict[str, Any]:

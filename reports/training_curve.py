@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
 
 from ..errors import DataError, TofuError
 from ..runtime.progress import Epoch, Progress
 from .files import check_writable, write_whole
-from .training import Start
+from .training import Report, Start
 
 SUFFIXES = (".png", ".svg", ".pdf")
 INCHES = (8.0, 4.5)
 
 
-class Curve:
+class Curve(Report):
     """The first metric of every iteration, of every epoch and of the samples held out.
 
     The picture is drawn when the run ends, however it ends, and put in place whole. Raises TofuError at once
@@ -54,12 +52,6 @@ class Curve:
         self._training.append((newest, epoch.training[self._metric]))
         if self._metric in epoch.evaluation:
             self._held_out.append((newest, epoch.evaluation[self._metric]))
-
-    def summary(self, facts: Mapping[str, Any]) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

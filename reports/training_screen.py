@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from ..runtime.progress import Epoch, Progress
 from .console import on_terminal
 from .pace import Pace, format_seconds
-from .training import Start
+from .training import Report, Start
 from .units import format_bytes
 
 PLAN = "searching for a plan and preparing the workers"
@@ -25,7 +25,7 @@ PLAIN_SECONDS = 10.0
 """How often a plain line says where the run stands, beside one for every epoch."""
 
 
-class Screen:
+class Screen(Report):
     """A line per epoch and a closing table; in between a bar on a terminal, elsewhere a line now and then."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -98,9 +98,6 @@ class Screen:
         )
         table.add_row("samples per second", f"{facts['samples_per_second']:,.0f}")
         self._console.print(table)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
