@@ -63,7 +63,7 @@ def peaks() -> Iterator[dict[str, Any]]:
         graph = tofu.models.get(name, batch=batch).training_graph()
         memory = plan_memory(lower(graph, partition(graph, workers=WORKERS)))
         single = plan_memory(lower(graph, partition(graph, workers=1))).arena_bytes[0]
-        fullest = int(np.argmax(memory.arena_bytes))
+        fullest = memory.fullest
         peak, bound = memory.arena_bytes[fullest], memory.lower_bound_bytes[fullest]
         yield {
             "model": name,

@@ -18,7 +18,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 
 def page(memory: MemoryPlan, single_device_bytes: int) -> RenderableType:
     """The peaks of all workers, then where the fullest one stands."""
-    fullest = int(np.argmax(memory.arena_bytes))
+    fullest = memory.fullest
     live = memory.live_bytes[fullest]
     fetched = memory.peak_kinds[fullest][BufferKind.FETCHED] / max(memory.lower_bound_bytes[fullest], 1)
     return Group(

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import prod
 
-import numpy as np
-
 from ..analyzer.bound import Bound
 from ..analyzer.staged import StagedBound
 from ..analyzer.strategy import Strategy
@@ -27,7 +25,6 @@ WORKERS = 2
 """Over how many workers the strategies of an operator are drawn."""
 
 LAYOUTS = 12
-TILES = (96, 64)
 
 
 def html(value: object) -> str:
@@ -73,7 +70,7 @@ def _plan(plan: Plan) -> str:
 def _layout_row(names: Sequence[str], layout: SplitLayout) -> list[str]:
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     cells = [names[0] + others, cut_shape(layout.shape, layout.parts), format_choice(layout.dimensions)]
-    return [*cells, _Drawn(inline(layout_drawing(layout, *TILES)))]
+    return [*cells, _Drawn(inline(layout_drawing(layout)))]
 
 
 def _operator(bound: Bound | StagedBound) -> str:
@@ -94,7 +91,7 @@ def _operator(bound: Bound | StagedBound) -> str:
 
 
 def _memory(memory: MemoryPlan) -> str:
-    fullest = int(np.argmax(memory.arena_bytes))
+    fullest = memory.fullest
     peaks = [
         [str(worker), format_bytes(arena), format_bytes(live)]
         for worker, (arena, live) in enumerate(zip(memory.arena_bytes, memory.lower_bound_bytes, strict=True))

@@ -65,6 +65,11 @@ class MemoryPlan(Shown):
         return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
 
     @property
+    def fullest(self) -> int:
+        """The worker with the largest arena."""
+        return int(np.argmax(self.arena_bytes))
+
+    @property
     def lower_bound_bytes(self) -> tuple[int, ...]:
         """By worker the largest sum of live bytes: no plan with these lifetimes needs less."""
         return tuple(int(live.max(initial=0)) for live in self.live_bytes)

@@ -28,7 +28,7 @@ def drawn_layout(layout: SplitLayout) -> SplitLayout:
     return SplitLayout(layout.shape, layout.dimensions[:steps], layout.factors[:steps])
 
 
-def layout_drawing(layout: SplitLayout, width: float, height: float) -> Drawing:
+def layout_drawing(layout: SplitLayout) -> Drawing:
     """The tiles of a layout."""
     drawn = plane(layout.shape, drawn_layout(layout).regions)
-    return tensor_drawing(drawn, width, height, caption(drawn))
+    return tensor_drawing(drawn, caption(drawn))

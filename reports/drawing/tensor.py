@@ -9,6 +9,9 @@ from .marks import Area, Drawing, Label, Mark, Point, Rectangle
 from .palette import MANY, WHITE, ink, palette
 from .tiles import Panel, Plane, Tile
 
+WIDTH, HEIGHT = 96, 64
+"""Of a plane that is drawn alone."""
+
 SHOWN_APART = 4
 """Workers that share a tile and are shown one by one, at most."""
 
@@ -23,9 +26,9 @@ Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 
 
-def tensor_drawing(plane: Plane, width: float, height: float, title: str) -> Drawing:
-    """A plane alone, with a margin of one pixel."""
-    return Drawing(width, height, title, tuple(tensor_marks(plane, (1, 1, width - 2, height - 2))))
+def tensor_drawing(plane: Plane, title: str) -> Drawing:
+    """A plane alone, for a row of a table, with a margin of one pixel."""
+    return Drawing(WIDTH, HEIGHT, title, tuple(tensor_marks(plane, (1, 1, WIDTH - 2, HEIGHT - 2))))
 
 
 def tensor_marks(plane: Plane, box: Box) -> Iterator[Mark]:

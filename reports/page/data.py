@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...dataflow.graph import Graph, Phase
 from ...partitioner.explain import Explainer, Explanation
 from ...partitioner.layers import folded, layers
@@ -55,7 +53,7 @@ def page_data(
     gathered = _Page(graph, plan)
     operators, tensors = gathered.operators(), gathered.tensors()
     curve = _curve(graph, memory)
-    fullest = int(np.argmax(memory.arena_bytes))
+    fullest = memory.fullest
     colours = palette(prod(gathered.factors))
     data = {
         "facts": dict(facts),
@@ -170,8 +168,7 @@ class _Page:
 
 def _curve(graph: Graph, memory: MemoryPlan) -> str:
     """The live bytes of the fullest worker."""
-    fullest = int(np.argmax(memory.arena_bytes))
-    drawing = memory_drawing(memory.live_bytes[fullest], tuple(_phases(graph)))
+    drawing = memory_drawing(memory.live_bytes[memory.fullest], tuple(_phases(graph)))
     return f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}">{contents(drawing)}'
 
 

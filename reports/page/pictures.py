@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from ...analyzer.region import Boxes, Shape, to_region
 from ..drawing.svg import contents
-from ..drawing.tensor import caption, tensor_drawing
+from ..drawing.tensor import HEIGHT, WIDTH, caption, tensor_drawing
 from ..drawing.tiles import halo, plane
 from ..units import format_region
 from .unique import Unique
-
-WIDTH, HEIGHT = 96, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Pictures:
     def of(self, shape: Shape, regions: Boxes) -> Picture:
         """Which region of a tensor belongs to which worker: `[workers, dimensions, 2]`."""
         drawn = plane(shape, regions)
-        body = contents(tensor_drawing(drawn, WIDTH, HEIGHT, ""))
+        body = contents(tensor_drawing(drawn, ""))
         texts = tuple(format_region(to_region(box)) for box in regions)
         return Picture(self.drawings.number(body), self.regions.number(texts), caption(drawn), halo(regions))
 

@@ -91,7 +91,7 @@ def test_stripes_tile_their_box(width: float, height: float, stripe: float) -> N
 @pytest.mark.parametrize(("workers", "says"), [(1, "0"), (2, "0,1"), (5, "all")])
 def test_what_workers_share_names_them(workers: int, says: str) -> None:
     shared = plane((6, 6), split(whole((6, 6)), (None,), (workers,)))
-    assert texts(tensor_drawing(shared, 96, 64, "shared")) == [says]
+    assert texts(tensor_drawing(shared, "shared")) == [says]
 
 
 def test_captions() -> None:
