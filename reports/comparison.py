@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from .console import wide_console
-from .units import format_bytes
+from .units import format_bytes, format_milliseconds
 
 
 def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: Mapping[str, str]) -> None:
@@ -32,7 +32,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
             f"{entry['cost_bytes'] / least:.2f} x" if least else "-",
             format_bytes(entry["peak_bytes_per_worker"]),
             *(["yes" if entry["fits"] else "out of memory"] if limited else []),
-            *([f"{entry['transfer_seconds'] * 1e3:.3g} ms"] if timed else []),
+            *([format_milliseconds(entry["transfer_seconds"])] if timed else []),
             f"{entry['search_seconds']:.2f} s",
         )
     console.print(table)

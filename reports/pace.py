@@ -32,13 +32,3 @@ class Pace:
         newest = self._latest[-1]
         mean = sum(step.seconds for step in self._latest) / len(self._latest)
         return (newest.steps - newest.step) * mean
-
-
-def format_seconds(seconds: float) -> str:
-    """`3723 -> '1:02:03'`, `63 -> '1:03'`, `3.2 -> '3 s'`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

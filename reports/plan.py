@@ -13,7 +13,7 @@ from ..partitioner.plan import TransferSeconds
 from ..runtime.memory import MemoryPlan
 from .console import wide_console
 from .memory import page
-from .units import format_bytes, format_seconds
+from .units import format_bytes, format_milliseconds
 
 LARGEST = 10
 
@@ -46,10 +46,13 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
 
 def _transfers(time: TransferSeconds) -> str:
     """What was minimised in place of bytes, and what is proven of it."""
-    taken = f"transfers, one after the other, take {format_seconds(time.seconds)}; "
+    taken = f"transfers, one after the other, take {format_milliseconds(time.seconds)}; "
     if time.lower_bound is None:
         return taken + "no bound on that is proven, which only the method exact does"
-    return taken + f"those of every plan of these steps at least {format_seconds(time.lower_bound)} (proven)"
+    return (
+        taken
+        + f"those of every plan of these steps at least {format_milliseconds(time.lower_bound)} (proven)"
+    )
 
 
 def _unproven(plan: Plan) -> Iterator[str]:
@@ -77,14 +80,14 @@ def _nearness(moved: int, bound: int) -> str:
 def _levels(facts: dict[str, Any]) -> Table:
     """What crosses each level of a machine, and how long its busiest link takes."""
     table = Table("level", "bytes that cross it", "busiest link, one way", "takes")
-    seconds = f"{facts['transfer_seconds'] * 1e3:.3g} ms in one iteration"
+    seconds = f"{format_milliseconds(facts['transfer_seconds'])} in one iteration"
     table.title, table.title_justify = f"Traffic on {facts['machine']}: {seconds}", "left"
     for entry in facts["levels"]:
         table.add_row(
             entry["level"],
             format_bytes(entry["crossing_bytes"]),
             format_bytes(entry["busiest_link_bytes"]),
-            f"{entry['busiest_link_seconds'] * 1e3:.3g} ms",
+            format_milliseconds(entry["busiest_link_seconds"]),
         )
     return table
 

@@ -16,9 +16,9 @@ from rich.table import Column, Table
 
 from ..runtime.progress import Epoch, Progress
 from .console import on_terminal
-from .pace import Pace, format_seconds
+from .pace import Pace
 from .training import Report, Start
-from .units import format_bytes
+from .units import format_bytes, format_duration
 
 PLAN = "searching for a plan and preparing the workers"
 PLAIN_SECONDS = 10.0
@@ -71,7 +71,7 @@ class Screen(Report):
     def epoch(self, epoch: Epoch, epochs: int) -> None:
         held_out = f"; held out: {_metrics(epoch.evaluation)}" if epoch.evaluation else ""
         left = self._pace.seconds_left
-        ahead = f", {format_seconds(left)} left" if left else ""
+        ahead = f", {format_duration(left)} left" if left else ""
         self._print(
             f"epoch {epoch.number + 1}/{epochs}: {_metrics(epoch.training)}{held_out}; "
             f"{epoch.seconds:.1f} s, "
@@ -108,7 +108,7 @@ class Screen(Report):
         name, value = next(iter(step.metrics.items()))
         return (
             f"{name} {value:.4f}, {self._pace.samples_per_second:,.0f} samples/s, "
-            f"{format_seconds(self._pace.seconds_left)} left, {self._memory}"
+            f"{format_duration(self._pace.seconds_left)} left, {self._memory}"
         )
 
     def _print(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Byte counts as people read them."""
+"""Quantities as people read them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,19 @@ def format_bytes(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
 
 
-def format_seconds(seconds: float) -> str:
+def format_milliseconds(seconds: float) -> str:
     """`0.04512 -> '45.12 ms'`."""
     return f"{seconds * 1e3:.2f} ms"
+
+
+def format_duration(seconds: float) -> str:
+    """`3723 -> '1:02:03'`, `63 -> '1:03'`, `3.2 -> '3 s'`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def format_change(count: float) -> str:
@@ -25,13 +35,8 @@ def format_change(count: float) -> str:
     return ("-" if count < 0 else "+") + format_bytes(abs(count))
 
 
-def format_interval(interval: tuple[int, int]) -> str:
-    """`(0, 4) -> '0:4'`, as a slice is written."""
-    return f"{interval[0]}:{interval[1]}"
-
-
 def format_region(region: tuple[tuple[int, int], ...]) -> str:
     """`((0, 2), (0, 3)) -> '[0:2, 0:3]'`; a region without elements reads `nothing`."""
     if any(upper <= lower for lower, upper in region):
         return "nothing"
-    return f"[{', '.join(map(format_interval, region))}]"
+    return f"[{', '.join(f'{lower}:{upper}' for lower, upper in region)}]"

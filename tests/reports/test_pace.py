@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tofu.reports.pace import LATEST, Pace, format_seconds
+from tofu.reports.pace import LATEST, Pace
+from tofu.reports.units import format_duration
 from tofu.runtime.progress import Progress
 
 
@@ -36,4 +37,4 @@ def test_only_the_latest_count() -> None:
     ("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1:00"), (63, "1:03"), (3723, "1:02:03")]
 )
 def test_times_as_people_read_them(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text
+    assert format_duration(seconds) == text
