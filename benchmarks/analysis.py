@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -21,6 +20,7 @@ from time import process_time
 from sympy.core.cache import clear_cache
 
 from benchmarks.machine import described
+from benchmarks.record import keep
 from tofu import operators
 from tofu.analyzer import analysis
 from tofu.analyzer.analysis import analyze
@@ -57,10 +57,7 @@ def main() -> None:
         "descriptions bound": len(bindings),
         "binding, microseconds": _spread(bindings, 1e6),
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if arguments.save:
-        arguments.save.write_text(text + "\n", encoding="utf-8")
+    print(keep(result, arguments.save))
 
 
 def _spread(seconds: list[float], unit: float) -> dict[str, float]:

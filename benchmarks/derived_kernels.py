@@ -6,7 +6,6 @@ python -m benchmarks.derived_kernels [--runs 31] [--save FILE]
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.machine import described
+from benchmarks.record import keep
 from tofu import tdl
 from tofu.analyzer.region import to_region
 from tofu.operators import get
@@ -192,8 +192,7 @@ def main() -> None:
                 f"{result.name:42}{result.against:18}{result.kernel_us:11.1f}{result.other_us:10.1f}"
                 f"{result.ratio:7.2f}{result.prepare_us:12.0f}"
             )
-    if arguments.save is not None:
-        arguments.save.write_text(json.dumps({**described(), "results": results}, indent=2) + "\n")
+    keep({**described(), "results": results}, arguments.save)
 
 
 if __name__ == "__main__":

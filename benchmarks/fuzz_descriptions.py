@@ -12,7 +12,6 @@ watches for execution, imports and files while a text is parsed.
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import traceback
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import described
+from benchmarks.record import keep
 from tests.tdl.random_texts import SEEDS, damaged_bytes, damaged_tokens, written
 from tofu import operators, tdl
 from tofu.analyzer.specialize import specialize
@@ -97,10 +97,7 @@ def main() -> None:
         "seconds": round(perf_counter() - started, 1),
         "failures": fuzz.failures[:SHOWN],
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if arguments.save:
-        arguments.save.write_text(text + "\n", encoding="utf-8")
+    print(keep(result, arguments.save))
     sys.exit(bool(fuzz.failures or fuzz.watch.events))
 
 

@@ -19,6 +19,7 @@ import tofu
 from tofu.partitioner import partition
 
 from .machine import described
+from .record import keep
 
 WORKERS = 8
 DESIGN = ("wresnet-50-4:128", "wresnet-50-10:32", "wresnet-152-10:8")
@@ -63,10 +64,8 @@ def main() -> None:
     for model in arguments.models or order:
         entries[model] = measured(model)
         print(row(model, entries[model]), flush=True)
-        if arguments.save is not None:
-            ranked = dict(sorted(entries.items(), key=lambda item: (*order, item[0]).index(item[0])))
-            results = {**described(), "workers": WORKERS, "results": ranked}
-            arguments.save.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        ranked = dict(sorted(entries.items(), key=lambda item: (*order, item[0]).index(item[0])))
+        keep({**described(), "workers": WORKERS, "results": ranked}, arguments.save)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ whole iteration, as `traffic` estimates it.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from tofu.partitioner.machine_file import load_machine
 from tofu.partitioner.traffic import traffic
 
 from .machine import described
+from .record import keep, printed
 
 WORKERS = 8
 MODELS = {"wresnet-50-4": 128, "wresnet-152-10": 8, "rnn-4-8k": 512}
@@ -62,13 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--save", type=Path, help="write the results to this file")
     arguments = parser.parse_args()
-    entries = []
-    for entry in measured():
-        print(json.dumps(entry), flush=True)
-        entries.append(entry)
-    if arguments.save is not None:
-        results = {**described(), "results": entries}
-        arguments.save.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    keep({**described(), "results": printed(measured())}, arguments.save)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ kill the newest checkpoint must be readable and hold all epochs that were report
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import tempfile
@@ -24,9 +23,10 @@ import numpy as np
 import tofu
 from tofu.errors import DataError
 from tofu.runtime.checkpoint import CheckpointFolder
-from tofu.runtime.module import Epoch
+from tofu.runtime.progress import Epoch
 
 from .machine import described
+from .record import keep
 
 EPOCHS = 1_000_000
 LONGEST_SECONDS = 0.6
@@ -43,10 +43,7 @@ def main() -> None:
             **described(),
             **killed(arguments.kills, Random(arguments.seed), Path(folder)),
         }
-    text = json.dumps(found, indent=2)
-    print(text)
-    if arguments.save:
-        arguments.save.write_text(text + "\n", encoding="utf-8")
+    print(keep(found, arguments.save))
 
 
 def killed(kills: int, random: Random, folder: Path) -> dict[str, int]:

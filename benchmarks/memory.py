@@ -14,7 +14,6 @@ dependencies alone (figure 7).
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from tofu.runtime.offsets import live_sizes
 from tofu.runtime.timeline import lasting_buffers, reads, ticks, writes
 
 from .machine import described
+from .record import keep, printed
 
 WORKERS = 8
 LIMIT_BYTES = 12 * 2**30
@@ -49,12 +49,8 @@ def main() -> None:
     found: dict[str, Any] = described()
     for name, rows in (("peaks", peaks()), ("measures", measures())):
         if arguments.only in (None, name):
-            found[name] = []
-            for row in rows:
-                print(json.dumps(row), flush=True)
-                found[name].append(row)
-    if arguments.save:
-        arguments.save.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+            found[name] = printed(rows)
+    keep(found, arguments.save)
 
 
 def peaks() -> Iterator[dict[str, Any]]:
@@ -95,13 +91,13 @@ def measures() -> Iterator[dict[str, Any]]:
 def fetched_early(partitioned: PartitionedGraph, planned: Lifetimes) -> Lifetimes:
     """Lifetimes if fetch buffers are filled as soon as everything in them is written."""
     births = [born.copy() for born in planned.births]
-    last_writes = _last_writes(partitioned)
+    written_at = _write_ticks(partitioned)
     for worker, program in enumerate(partitioned.programs):
         for now, instruction in zip(ticks(program), program.instructions, strict=True):
             for target in writes(instruction):
                 if program.buffers[target].kind is not BufferKind.FETCHED:
                     continue
-                sources = [last_writes[owner][buffer] for owner, buffer in reads(worker, instruction)]
+                sources = [written_at[owner][buffer] for owner, buffer in reads(worker, instruction)]
                 written = max((at for times in sources for at in times if at < now), default=0)
                 births[worker][target] = min(births[worker][target], written)
     return Lifetimes(tuple(births), planned.deaths)
@@ -139,7 +135,7 @@ def as_soon_as_possible(partitioned: PartitionedGraph) -> Lifetimes:
     return Lifetimes(tuple(births), tuple(deaths))
 
 
-def _last_writes(partitioned: PartitionedGraph) -> list[dict[int, list[int]]]:
+def _write_ticks(partitioned: PartitionedGraph) -> list[dict[int, list[int]]]:
     """By worker and buffer the ticks at which it is written."""
     found: list[dict[int, list[int]]] = []
     for program in partitioned.programs:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import described
+from benchmarks.record import keep
 
 ROOT = Path(__file__).resolve().parents[1]
 WARM_UP = 2
@@ -126,9 +127,7 @@ def main() -> None:
     print("".join(report(name, result) for name, result in results.items()))
     for peer in absent:
         print(f"{peer} was not measured: name an interpreter that has it with --{peer}")
-    if options.save is not None:
-        result = {**described(), "threads": 1, "not_measured": absent, "results": results}
-        options.save.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    keep({**described(), "threads": 1, "not_measured": absent, "results": results}, options.save)
 
 
 def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:

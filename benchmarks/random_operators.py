@@ -9,7 +9,6 @@ that is read, *loose* if it is larger than the smallest box around these.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from time import process_time
 import numpy as np
 
 from benchmarks.machine import described
+from benchmarks.record import keep
 from tests.analyzer.random_operators import Case, random_case
 from tofu import tdl
 from tofu.analyzer.analysis import analyze
@@ -47,10 +47,7 @@ def main() -> None:
         **dict(sorted(counts.items())),
         "processor seconds": round(process_time() - started, 1),
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if arguments.save:
-        arguments.save.write_text(text + "\n", encoding="utf-8")
+    print(keep(result, arguments.save))
 
 
 def check(case: Case) -> Counter[str]:

@@ -28,6 +28,7 @@ from tofu.runtime.memory import plan_memory
 from tofu.tdl import parse
 
 from .machine import described
+from .record import keep, printed
 
 WORKERS = 8
 WEIGHT_STATE_GIB = {
@@ -151,13 +152,8 @@ def main() -> None:
     if arguments.save is not None and arguments.save.exists():
         results = json.loads(arguments.save.read_text(encoding="utf-8"))
     for part in arguments.only or PARTS:
-        entries = []
-        for entry in PARTS[part]():
-            print(json.dumps(entry), flush=True)
-            entries.append(entry)
-        results[part] = {**described(), "results": entries}
-        if arguments.save is not None:
-            arguments.save.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        results[part] = {**described(), "results": printed(PARTS[part]())}
+        keep(results, arguments.save)
 
 
 if __name__ == "__main__":

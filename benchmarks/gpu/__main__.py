@@ -8,12 +8,12 @@ is left out, and said to be; the exit status is 1 where something failed or cont
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
 from benchmarks.machine import described
+from benchmarks.record import keep
 from tofu.errors import ExecutionError, TofuError
 from tofu.runtime.cuda.inspection import inspect
 
@@ -38,9 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
     results |= {"not_measured": training.omitted, "wrong": wrong | training.wrong}
     for name, reason in {**training.omitted, **results["wrong"]}.items():
         print(f"{name}: {reason}")
-    target = options.save or (None if options.list else RESULTS)
-    if target is not None:
-        target.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    keep(results, options.save or (None if options.list else RESULTS))
     if results["wrong"]:
         raise SystemExit(1)
 
