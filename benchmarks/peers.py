@@ -17,8 +17,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -137,17 +137,7 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
         prepare(Path(folder), benchmark)
         contenders = []
         for name, command in commands(folder, benchmark, options):
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={**os.environ, **ONE_THREAD},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            contenders.append(Contender(name, process))
+            contenders.append(stack.enter_context(started(name, command, ONE_THREAD)))
         for contender in contenders:
             contender.facts = contender.hear()
         for _ in range(WARM_UP + options.rounds):
@@ -159,6 +149,24 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
     for name, profile in profiles.items():
         results[name].update(profile)
     return results
+
+
+@contextmanager
+def started(name: str, command: list[str], environment: Mapping[str, str]) -> Iterator[Contender]:
+    """A contender in a process of its own, which is ended with the context."""
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Contender(name, process)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def prepare(folder: Path, benchmark: dict[str, Any]) -> None:

@@ -153,11 +153,10 @@ def _of_two(values: Values) -> Iterator[Case]:
     yield case("_power", lhs=values.unit(3, 4), rhs=values.signed(3, 4))
     yield case("_power", lhs=listed(-2, -1, 2, 3), rhs=listed(2, 3, 0, -1))
     for name, number in product(SCALAR, (-2.5, 0.5, 1.0, 2.0)):
-        power = (name == "power" and number != int(number)) or name == "rpower"
-        if power and number <= 0:
+        root = name == "power" and number != int(number)
+        if (root or name == "rpower") and number <= 0:
             continue
-        positive = (name == "power" and number != int(number)) or name in ("rdiv",)
-        data = values.unit(2, 3) if positive else listed(-2.5, -1, 0.5, 1, 2, 3.5)
+        data = values.unit(2, 3) if root or name == "rdiv" else listed(-2.5, -1, 0.5, 1, 2, 3.5)
         yield case(f"_{name}_scalar", {"scalar": number}, data=data)
         yield case(f"_{name}_scalar", {"scalar": number}, data=values.unit(2, 3, 2) * 3)
 

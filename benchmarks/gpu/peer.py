@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import ExitStack
 from statistics import median
 from typing import Any
 
-from benchmarks.peers import ROOT, Contender
+from benchmarks.peers import started
 
 from .training import STEPS, WARM_UP
 
@@ -31,13 +30,7 @@ def missing(interpreter: str) -> str | None:
 def step(interpreter: str, folder: str, form: str, precision: str) -> dict[str, Any]:
     """Seconds of a step, and its first losses."""
     command = [interpreter, "-m", "benchmarks.gpu.torch_step", folder, form, precision]
-    with ExitStack() as stack:
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        contender = Contender(f"PyTorch, {form}", process)
+    with started(f"PyTorch, {form}", command, {}) as contender:
         contender.facts = contender.hear()
         for _ in range(WARM_UP + STEPS):
             contender.step()

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from tofu.operators.cuda.libraries import library
+from tofu.runtime.cuda.cards import shared
 from tofu.runtime.cuda.cupy_machine import CupyMachine
 from tofu.runtime.cuda.machine import Machine
 
@@ -38,8 +39,7 @@ class Stand:
         """Workers that are next to each other share a card."""
         if self.dry:
             return DryMachine(workers)
-        used = min(self.cards, workers)
-        return CupyMachine([worker * used // workers for worker in range(workers)], tf32=tf32)
+        return CupyMachine([card.device_id for card in shared(workers)], tf32=tf32)
 
     def free_bytes(self) -> int:
         """What all cards have left, together; zero where there is none."""

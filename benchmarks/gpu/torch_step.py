@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.steps.serving import MOMENTUM, RATE, given, serve
-from benchmarks.steps.torch_step import recurrent, residual
+from benchmarks.steps.serving import given, serve
+from benchmarks.steps.torch_step import recurrent, residual, step_of
 
 
 def main(folder: str, form: str, precision: str) -> None:
@@ -28,20 +28,10 @@ def main(folder: str, form: str, precision: str) -> None:
         network, parameters = residual(torch, arrays, torch.channels_last)
     if form == "compile":
         network = torch.compile(network)
-    trained = [each for each in parameters.values() if each.requires_grad]
-    optimizer = torch.optim.SGD(trained, lr=RATE, momentum=MOMENTUM)
-
-    def step() -> float:
-        optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(network(data), label)
-        loss.backward()
-        optimizer.step()
-        return float(loss.item())  # waits for the card
-
     count = sum(each.numel() for each in parameters.values())
     serve(
         {"version": f"PyTorch {torch.__version__}", "parameters": count},
-        step,
+        step_of(torch, network, parameters, data, label),
         memory=lambda: torch.cuda.max_memory_allocated(),
     )
 

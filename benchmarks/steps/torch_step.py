@@ -6,6 +6,7 @@ FORM is `plain`, or `channels_last` for images with their channels innermost in 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.steps.serving import MOMENTUM, RATE, given, pin, serve
@@ -27,7 +28,18 @@ def main(folder: str, core: str, form: str) -> None:
         memory = torch.channels_last if form == "channels_last" else torch.contiguous_format
         data = data.contiguous(memory_format=memory)
         network, parameters = residual(torch, arrays, memory)
-    trained = [each for name, each in parameters.items() if each.requires_grad]
+    count = sum(each.numel() for each in parameters.values())
+    serve(
+        {"version": f"PyTorch {torch.__version__}", "parameters": count, "threads": torch.get_num_threads()},
+        step_of(torch, network, parameters, data, label),
+    )
+
+
+def step_of(
+    torch: Any, network: Any, parameters: Mapping[str, Any], data: Any, label: Any
+) -> Callable[[], float]:
+    """A training step on one batch, which gives its loss; on a card that waits for the step."""
+    trained = [each for each in parameters.values() if each.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=RATE, momentum=MOMENTUM)
 
     def step() -> float:
@@ -37,11 +49,7 @@ def main(folder: str, core: str, form: str) -> None:
         optimizer.step()
         return float(loss.item())
 
-    count = sum(each.numel() for each in parameters.values())
-    serve(
-        {"version": f"PyTorch {torch.__version__}", "parameters": count, "threads": torch.get_num_threads()},
-        step,
-    )
+    return step
 
 
 def recurrent(torch: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
