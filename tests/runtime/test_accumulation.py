@@ -11,10 +11,9 @@ from click.testing import CliRunner
 
 from tofu.cli import main
 from tofu.dataflow import sym
-from tofu.dataflow.graph import Graph, Role
+from tofu.dataflow.graph import Role
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import Optimizer, adam, sgd
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.errors import DataError
@@ -24,12 +23,10 @@ from tofu.runtime.data import ArrayIterator, Batch
 from tofu.runtime.memory import plan_memory
 from tofu.runtime.module import Module, Progress
 
+from .lowering import lowered
+
 BATCH = 16
 SHAPES = {"data": (BATCH, 6), "label": (BATCH, 4)}
-
-
-def lowered(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, partition(graph, workers))
 
 
 def network(hidden: int = 8) -> Symbol:

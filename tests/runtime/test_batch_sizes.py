@@ -8,22 +8,17 @@ import numpy as np
 import pytest
 
 from tofu.dataflow import sym
-from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import adam, sgd
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import ShapeError
-from tofu.partitioner import lower, partition
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator, Batch
 from tofu.runtime.module import Module
 
+from .lowering import lowered
+
 SAMPLES = 24
 OPTIMIZERS = {"momentum": sgd(momentum=0.5, rescale=0.125), "adam": adam(rescale=0.125)}
-
-
-def lowered(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, partition(graph, workers))
 
 
 def module(workers: int) -> Module:

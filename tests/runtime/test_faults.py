@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 
 from tofu.dataflow import sym
-from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import ExecutionError
-from tofu.partitioner import lower, partition
 from tofu.runtime import binding, numpy_engine
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
@@ -26,6 +24,8 @@ from tofu.runtime.executor import Executor
 from tofu.runtime.module import Module
 from tofu.runtime.preparation import Prepared, place_of, prepare
 from tofu.runtime.timeline import writes
+
+from .lowering import lowered
 
 WORKERS = 3
 BATCH, SAMPLES = 8, 24
@@ -76,10 +76,6 @@ class Fault:
         step()
         if self.calls == FAILS_AT + 1 and self.kind == "nan":
             targets[0][...] = np.nan
-
-
-def lowered(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, partition(graph, workers))
 
 
 def trained(folder: Path | None, epochs: int = 2) -> dict[str, Any]:

@@ -5,21 +5,16 @@ import pytest
 
 import tofu
 from tofu.dataflow import sym
-from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import DataError, ExecutionError
-from tofu.partitioner import lower, partition
 from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import Cosine
 from tofu.runtime.module import Epoch, Module, Progress
 
-
-def lowered(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, partition(graph, workers))
+from .lowering import lowered
 
 
 def network() -> Symbol:

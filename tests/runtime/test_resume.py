@@ -11,23 +11,18 @@ import numpy as np
 import pytest
 
 from tofu.dataflow import sym
-from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import adam
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import DataError
-from tofu.partitioner import lower, partition
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import Cosine
 from tofu.runtime.module import Epoch, Module, Progress
 
+from .lowering import lowered
+
 EPOCHS = 3
-
-
-def lowered(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, partition(graph, workers))
 
 
 def module(workers: int) -> Module:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tofu import tdl
 from tofu.operators.cuda import DATA_TYPES, data_type
-from tofu.operators.cuda.commands import KernelLaunch
+from tofu.operators.cuda.commands import Command, KernelLaunch
 from tofu.operators.cuda.transfer_units import Unit, copy_unit, fill_unit, reduce_unit
 from tofu.operators.cuda.transfers import Pair, fetch, fill, reduce
 from tofu.tdl import ast
@@ -126,6 +126,20 @@ class Seen:
                 self.copies += 1
 
 
+def check(
+    card: Card, commands: Sequence[Command], target: Memory, write: Callable[[], None], what: str
+) -> None:
+    """Raise AssertionError unless commands leave the memory of the target as `write` does, in both widths."""
+    before = target.bytes.copy()
+    for wide in (False, True):
+        target.bytes[:] = before
+        card.run(commands, wide)
+        found = target.bytes.copy()
+        target.bytes[:] = before
+        write()
+        assert np.array_equal(found, target.bytes), what
+
+
 def check_fetch(card: Card, rng: np.random.Generator, seen: Seen | None = None) -> None:
     """Raise AssertionError unless a random box is assembled as NumPy does, and nothing else is touched."""
     type, rank = str(rng.choice(TYPES)), int(rng.integers(0, 7))
@@ -135,7 +149,6 @@ def check_fetch(card: Card, rng: np.random.Generator, seen: Seen | None = None) 
     pieces, pairs, kept = cut(shape, int(rng.integers(1, 21)), rng), [], []
     if len(pieces) > 2 and rng.random() < 0.3:
         pieces.pop()
-    before = target.bytes.copy()
     for place in pieces:
         part = target.array[place]
         memory = source(numbers(part.shape, type, rng), type, rng, align)
@@ -144,14 +157,12 @@ def check_fetch(card: Card, rng: np.random.Generator, seen: Seen | None = None) 
     commands = fetch(pairs)
     if seen is not None:
         seen.add(commands)
-    for wide in (False, True):
-        target.bytes[:] = before
-        card.run(commands, wide)
-        found = target.bytes.copy()
-        target.bytes[:] = before
+
+    def write() -> None:
         for part, memory in kept:
             part[...] = memory.array
-        assert np.array_equal(found, target.bytes), f"{type} {shape} in {len(pairs)} pieces"
+
+    check(card, commands, target, write, f"{type} {shape} in {len(pairs)} pieces")
 
 
 def expected(reducer: ast.AnyReducer, type: str, terms: Sequence[Array]) -> Array:
@@ -201,17 +212,14 @@ def check_reduce(
     terms, wholes, _kept = random_terms(target.array, type, int(rng.integers(2, 8)), rng, grain=grain)
     if rng.random() < 0.2:
         wholes[0], terms[0] = target.array.copy(), [(target.view, target.view)]
-    before = target.bytes.copy()
     commands = reduce(reducer, terms)
     if seen is not None:
         seen.add(commands)
-    for wide in (False, True):
-        target.bytes[:] = before
-        card.run(commands, wide)
-        found = target.bytes.copy()
-        target.bytes[:] = before
+
+    def write() -> None:
         target.array[...] = expected(reducer, type, wholes)
-        assert np.array_equal(found, target.bytes), f"{reducer} of {len(terms)} terms, {type} {shape}"
+
+    check(card, commands, target, write, f"{reducer} of {len(terms)} terms, {type} {shape}")
 
 
 def check_fill(card: Card, rng: np.random.Generator) -> None:
@@ -220,14 +228,11 @@ def check_fill(card: Card, rng: np.random.Generator) -> None:
     shape = random_shape(rng, int(rng.integers(0, 7)))
     target = writable(shape, type, rng, None)
     value = float(rng.choice([0, 1, -3, 7])) if data_type(type).integer else float(rng.normal())
-    before = target.bytes.copy()
-    for wide in (False, True):
-        target.bytes[:] = before
-        card.run(fill(target.view, value), wide)
-        found = target.bytes.copy()
-        target.bytes[:] = before
+
+    def write() -> None:
         target.array[...] = encode(np.asarray(value), type)
-        assert np.array_equal(found, target.bytes), f"{type} {shape} set to {value}"
+
+    check(card, fill(target.view, value), target, write, f"{type} {shape} set to {value}")
 
 
 def generators(count: int) -> Iterator[np.random.Generator]:

@@ -1,0 +1,11 @@
+"""How the runtime's tests partition: by the default search."""
+
+from __future__ import annotations
+
+from tofu.dataflow.graph import Graph
+from tofu.dataflow.partitioned import PartitionedGraph
+from tofu.partitioner import lower, partition
+
+
+def lowered(graph: Graph, workers: int) -> PartitionedGraph:
+    return lower(graph, partition(graph, workers))
