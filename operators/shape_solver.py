@@ -30,7 +30,7 @@ def merge(operator: str, tensor: str, a: PartialShape, b: PartialShape) -> Parti
         return b if a is None else a
     if len(a) != len(b):
         raise ShapeError(
-            f"{operator}: {tensor} has shape {a}, but shape {b} with {len(b)} dimensions is needed"
+            f"{operator}: {tensor} has shape {a}, but {b} with {counted(len(b), 'dimension')} is needed"
         )
     for axis, (x, y) in enumerate(zip(a, b, strict=True)):
         if x is not None and y is not None and x != y:
@@ -167,7 +167,7 @@ class _Solver:
         match equation.solve(known):
             case (ast.Variable(name), extent) if extent >= 0:
                 self._set_extent((scope, name), extent, equation.place)
-            case (ast.Extent(tensor, axis), extent) if tensor in self.shapes:
+            case (ast.Extent(tensor, axis), extent):
                 self.shapes[tensor][axis] = extent
                 self.changed = True
 
@@ -179,14 +179,7 @@ class _Solver:
 
     def _relate(self, tensor: str, variables: Sequence[tuple[str, str] | None]) -> None:
         """Extents of a tensor's dimensions are those of the variables, where one is given."""
-        shape = self.shapes.get(tensor)
-        if shape is None:
-            return
-        if len(shape) != len(variables):
-            raise ShapeError(
-                f"{self.description.name}: {tensor} has {counted(len(shape), 'dimension')}, "
-                f"{len(variables)} are needed"
-            )
+        shape = self.shapes[tensor]
         for axis, variable in enumerate(variables):
             if variable is None:
                 continue
@@ -214,8 +207,7 @@ class _Solver:
             case ast.Number(value=int(value)):
                 return value
             case ast.Extent(tensor=tensor, axis=axis):
-                shape = self.shapes.get(tensor)
-                return shape[axis] if shape is not None else None
+                return self.shapes[tensor][axis]
             case ast.Unary(operator="-", operand=operand):
                 positive = self._constant(operand)
                 return None if positive is None else -positive

@@ -15,13 +15,11 @@ from .texts import axis_in, check_rank, element, flat_index, joined, names, unfl
 
 
 def reshaped(tensor: str, before: Shape, after: Shape) -> str:
-    """The lambda that reads `tensor` of shape `before` in the shape `after`, in row-major order.
+    """The lambda that reads `tensor` of shape `before` in the shape `after` of as many elements, row-major.
 
     Dimensions that pass through unchanged are bare indices; only groups that merge or split are
     addressed through floor quotients of their flat index.
     """
-    if prod(before) != prod(after):
-        raise ShapeError(f"{prod(before)} elements of shape {before} cannot take the shape {after}")
     variables = names("i", len(after))
     indices: list[str] = []
     if not prod(before):
@@ -47,12 +45,10 @@ def _groups(before: Shape, after: Shape) -> Iterator[tuple[list[int], list[int]]
         if new < len(after) and not (left == 1 and after[new] != 1):
             right, new = after[new], new + 1
         while left != right:
-            if left < right and old < len(before):
+            if left < right:
                 left, old = left * before[old], old + 1
-            elif new < len(after):
-                right, new = right * after[new], new + 1
             else:
-                left, old = left * before[old], old + 1
+                right, new = right * after[new], new + 1
         yield list(range(first_old, old)), list(range(first_new, new))
 
 

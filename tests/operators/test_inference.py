@@ -9,6 +9,8 @@ from tofu.errors import ShapeError
 from tofu.operators import get
 from tofu.operators.shape_solver import PartialShape
 
+RECURRENT = {"state_size": 2, "num_layers": 1, "mode": "rnn_tanh"}
+
 
 @pytest.mark.parametrize(
     ("name", "attributes", "given", "expected"),
@@ -57,6 +59,19 @@ from tofu.operators.shape_solver import PartialShape
         ("Concat", {"num_args": 2}, {"arg0": (2, 3)}, {"arg1": None, "output_0": None}),
         ("LeakyReLU", {"act_type": "prelu"}, {"data": (2, 3, 4)}, {"gamma": (3,)}),
         ("Dropout", {"p": 0.5}, {"data": (2, 3)}, {"output_0": (2, 3)}),
+        (
+            "FullyConnected",
+            {"num_hidden": 10, "flatten": False, "no_bias": True},
+            {"data": (5, 3, 4)},
+            {"weight": (10, 4), "output_0": (5, 3, 10)},
+        ),
+        ("pick", {"axis": 1}, {"data": (2, 3, 4)}, {"index": (2, 4), "output_0": (2, 4)}),
+        ("RNN", RECURRENT, {}, {"data": None, "parameters": None, "state": None}),
+        ("RNN", RECURRENT, {"data": (4, None, 3)}, {"parameters": (14,), "state": (1, None, 2)}),
+        ("GridGenerator", {"transform_type": "warp"}, {}, {"data": (None, 2, None, None)}),
+        ("GridGenerator", {"transform_type": "warp"}, {"data": (2, None, 3, 4)}, {"data": (2, 2, 3, 4)}),
+        ("BatchNorm", {}, {}, {"data": None, "gamma": None, "moving_var": None}),
+        ("_arange", {"start": 5.0, "step": 2.0}, {}, {"output_0": (3,)}),
     ],
 )
 def test_shapes_that_follow(
@@ -105,6 +120,12 @@ def test_a_stated_extent_may_be_part_of_a_dimension() -> None:
         ),
         ("FullyConnected", {"num_hidden": 4}, {"data": (2,)}, r"data has 1 dimension; it is batch"),
         ("exp", {}, {"data": (2, 3), "output_0": (2, 4)}, "output_0 is 4"),
+        (
+            "BatchNorm",
+            {},
+            {"data": (2, 3), "gamma": (3, 1)},
+            r"gamma has shape \(3, 1\), but \(3,\) with 1 dimension is needed",
+        ),
     ],
 )
 def test_disagreements_name_both_values(
@@ -112,6 +133,12 @@ def test_disagreements_name_both_values(
 ) -> None:
     with pytest.raises(ShapeError, match=message):
         get(name).infer(attributes, given)
+
+
+def test_fewer_dimensions_than_indices_before_a_star() -> None:
+    operator = parse("def rows(a):\n    return lambda i, j, *k: a[i, j, *k]")
+    with pytest.raises(ShapeError, match="rows: a has 1 dimension, it needs 2 or more"):
+        operator.infer({}, {"a": (None,)})
 
 
 CONV1D = "lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])"
@@ -184,6 +211,20 @@ CONV1D = "lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, 
             "lambda x=a.shape[0] * a.shape[1]: a[x // a.shape[1], x % a.shape[1]]",
             {"output_0": (12,)},
             {"a": (None, None)},
+        ),
+        ("a, b", "lambda x=-(2 - a.shape[0]), y: a[x + 1] * b[y]", {"a": (5,)}, {"output_0": (3, None)}),
+        ("a, b", "lambda x=a.shape[0] % 4, y: a[x] * b[y]", {"a": (7,)}, {"output_0": (3, None)}),
+        (
+            "a, b",
+            "lambda x=a.shape[0] ** 2, y: a[x // a.shape[0]] * b[y]",
+            {"a": (3,)},
+            {"output_0": (None, None), "b": (None,)},
+        ),
+        (
+            "a, b",
+            "lambda x=maximum(a.shape[0], 4), y: pad(a[x], 0) * b[y]",
+            {"a": (3,)},
+            {"output_0": (None, None), "b": (None,)},
         ),
     ],
 )

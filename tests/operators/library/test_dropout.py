@@ -11,7 +11,7 @@ import tofu
 from tofu.analyzer.region import to_region
 from tofu.dataflow.graph import Role
 from tofu.dataflow.training import training_graph
-from tofu.errors import OperatorError
+from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
 from tofu.operators.kernel import KernelCall
 from tofu.operators.library.dropout import position
@@ -79,6 +79,8 @@ def test_everything_passes_in_inference_and_with_p_of_zero() -> None:
 def test_large_tensors_have_large_counters() -> None:
     assert position((3, 5)) == ("0", "i0 * 5 + i1")
     assert position((1 << 20, 1 << 5, 1 << 6)) == ("i0", f"i1 * {1 << 6} + i2")
+    with pytest.raises(ShapeError, match=r"cannot be told apart in a tensor of shape \(33554432, 33554432\)"):
+        position((1 << 25, 1 << 25))
 
 
 def dropout_network() -> tofu.Symbol:
