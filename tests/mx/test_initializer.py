@@ -110,8 +110,17 @@ def test_of_ones_own() -> None:
         def _init_weight(self, name: str, arr: Any) -> None:
             arr[:] = np.arange(arr.size)[::-1].reshape(arr.shape)
 
-    assert filled(mx.init.create("countdown"), "a_weight", 3).tolist() == [2, 1, 0]
+    own = mx.init.create("countdown")
+    assert mx.init.create(own) is own
+    assert filled(own, "a_weight", 3).tolist() == [2, 1, 0]
     assert filled(mx.init.Zero(), "a_weight", 3, __init__=Countdown().dumps()).tolist() == [2, 1, 0]
+
+
+def test_unknown_distributions() -> None:
+    with pytest.raises(mx.MXNetError, match="rnd_type is 'normal', expected 'uniform' or 'gaussian'"):
+        mx.init.Xavier("normal")
+    with pytest.raises(mx.MXNetError, match="rand_type is 'gaussian', expected 'uniform' or 'normal'"):
+        mx.init.Orthogonal(1.0, "gaussian")
 
 
 @pytest.mark.parametrize("text", ["xavierr", '["xavierr", {}]'])

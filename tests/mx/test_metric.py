@@ -24,6 +24,7 @@ CHOSEN = np.array([0.5, 0.6, 0.3, 0.7])
         (mx.metric.Perplexity(), "perplexity", math.exp(-np.log(CHOSEN).mean())),
         (mx.metric.Perplexity(ignore_label=0), "perplexity", math.exp(-np.log(CHOSEN[[0, 2, 3]]).mean())),
         (mx.metric.np(lambda label, pred: (label * pred[:, 1]).sum()), "<lambda>", 0.5 + 0.3 + 0.4),
+        (lambda label, pred: float((label * pred[:, 1]).sum()), "custom(<lambda>)", 1.2),
         (mx.metric.CustomMetric(lambda label, pred: (6.0, 4), name="mine"), "mine", 1.5),
         ("loss", "loss", PRED.asnumpy().mean()),
     ],

@@ -157,6 +157,40 @@ def test_callbacks_write_checkpoints(tmp_path: Any, caplog: pytest.LogCaptureFix
         mx.model.load_checkpoint(f"{tmp_path}/c", 1)
 
 
+def test_parameters_in_files_of_their_own(tmp_path: Any) -> None:
+    path, module, other = f"{tmp_path}/net.params", ready(), ready(3)
+    module.set_params({"fc2_bias": mx.nd.array([1, 2, 3])}, allow_missing=True)
+    module.save_params(path)
+    other.load_params(path)
+    for name, array in parameters(other).items():
+        np.testing.assert_array_equal(array, parameters(module)[name])
+    mx.nd.save(path, {"weights": mx.nd.ones(2)})
+    with pytest.raises(mx.MXNetError, match=r"net\.params holds 'weights', expected names such as 'arg:"):
+        other.load_params(path)
+
+
+def test_parameters_of_another_module_are_taken_over() -> None:
+    first = ready()
+    second = mx.mod.Module(network(), context=mx.cpu())
+    second.bind(batches(6).provide_data, batches(6).provide_label, shared_module=first)
+    second.init_params(mx.init.Zero())
+    for name, array in parameters(second).items():
+        np.testing.assert_array_equal(array, parameters(first)[name])
+    second.init_params(mx.init.Zero(), force_init=True)
+    assert (parameters(second)["fc1_weight"] == 0).all()
+
+
+def test_metrics_are_logged_and_begin_again(caplog: pytest.LogCaptureFixture) -> None:
+    metric = mx.metric.create("acc")
+    metric.update([mx.nd.array([1])], [mx.nd.array([[0.2, 0.8]])])
+    log = mx.callback.log_train_metric(2, auto_reset=True)
+    with caplog.at_level(logging.INFO):
+        for batch in (1, 2):
+            log(mx.callback.BatchEndParam(0, batch, metric, None))
+    assert caplog.messages == ["Iter[0] Batch[2] Train-accuracy=1.000000"]
+    assert np.isnan(metric.get()[1])
+
+
 def test_predict_leaves_out_what_only_fills_the_batch() -> None:
     module = ready()
     outputs = module.predict(batches(5), num_batch=None)
@@ -187,6 +221,15 @@ def test_bind_says_what_is_missing() -> None:
     assert (module.data_shapes[0].shape, module.label_shapes[0].shape) == ((4, 5), (4,))
     with pytest.raises(mx.MXNetError, match="needs init_params before it"):
         module.forward(next(batches()))
+    module.init_params()
+    with pytest.raises(mx.MXNetError, match="the batch has 2 arrays of data for data"):
+        module.forward(mx.io.DataBatch([mx.nd.ones((4, 5))] * 2))
+
+
+def test_labels_that_the_symbol_lacks_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    module = mx.mod.Module(network(), label_names=["label"])
+    assert module.label_names == []
+    assert caplog.messages == ["the symbol has no label label; it has ['softmax_label']"]
 
 
 def test_parameters_that_do_not_fit() -> None:
@@ -219,6 +262,12 @@ def test_calls_in_the_wrong_order() -> None:
     module.backward()
     with pytest.raises(mx.MXNetError, match="inputs_need_grad"):
         module.get_input_grads()
+    module.bind(batches().provide_data, batches().provide_label, inputs_need_grad=True, force_rebind=True)
+    module.forward(next(batches()))
+    with pytest.raises(mx.MXNetError, match=r"there after backward\(\) and before update\(\)"):
+        module.get_input_grads()
+    module.backward()
+    assert module.get_input_grads()[0].shape == (4, 5)
     module.forward_backward(next(batches(6)))
     with pytest.raises(mx.MXNetError, match="bind again with force_rebind=True, or use a BucketingModule"):
         module.update()
@@ -241,6 +290,11 @@ def test_what_is_not_supported_says_so() -> None:
         module.init_optimizer(optimizer="mine")
     with pytest.raises(AttributeError, match="get_internals"):
         module.install_monitor(None)
+    with pytest.raises(AttributeError, match="get_internals"):
+        module.fit(batches(), num_epoch=1, monitor=object())
+    for option in ({"state_names": ["h"]}, {"compression_params": {"type": "2bit"}}):
+        with pytest.raises(mx.MXNetError, match=r"state_names and compression_params .* are not supported"):
+            mx.mod.Module(network(), **option)
     with pytest.raises(mx.MXNetError, match="fit needs num_epoch"):
         module.fit(batches())
 
@@ -266,14 +320,27 @@ def test_buckets_share_parameters_and_the_state_of_the_optimizer(tmp_path: Any) 
         lambda key: (network(dropout=0), ("data",), ("softmax_label",)), 0, context=[mx.cpu(0), mx.cpu(1)]
     )
     several.bind(batches().provide_data, batches().provide_label)
-    several.init_params(arg_params=start[0], aux_params=start[1])
+    assert not several.params_initialized
+    several.init_params()
+    several.set_params(*start)
+    assert (several.params_initialized, several.optimizer_initialized) == (True, False)
     for module in (whole, several):
         module.init_optimizer(optimizer="adam", optimizer_params={"learning_rate": 0.05})
         for key, batch in enumerate(batches()):
             batch.bucket_key = key % 2
             module.forward_backward(batch)
             module.update()
+    assert several.optimizer_initialized
     assert several._modules[0]._optimizer.num_update == 3
+    for module in (whole, several):
+        module.forward(batch, is_train=False)
+    np.testing.assert_allclose(
+        several.get_outputs()[0].asnumpy(), whole.get_outputs()[0].asnumpy(), rtol=1e-5
+    )
+    several.save_checkpoint(f"{tmp_path}/net", 1)
+    symbol, arguments, _ = mx.model.load_checkpoint(f"{tmp_path}/net", 1)
+    assert symbol.list_arguments() == several.symbol.list_arguments()
+    np.testing.assert_array_equal(arguments["fc1_weight"].asnumpy(), parameters(several)["fc1_weight"])
     wanted, found = parameters(whole), parameters(several)
     for name in ("fc1_weight", "fc2_weight", "bn_moving_mean"):
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-5, atol=1e-6)

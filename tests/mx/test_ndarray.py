@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ def test_types_are_float32_unless_told_otherwise() -> None:
         (mx.nd.zeros((2, 3)), np.zeros((2, 3))),
         (mx.nd.ones(2), np.ones(2)),
         (mx.nd.full((2,), 7), [7, 7]),
+        (mx.nd.empty((2, 1)), np.zeros((2, 1))),
         (mx.nd.arange(2, 8, 3, repeat=2), [2, 2, 5, 5]),
         (mx.nd.arange(3), [0, 1, 2]),
         (mx.nd.ones_like(mx.nd.zeros(2)), [1, 1]),
@@ -33,18 +35,24 @@ def test_arithmetic_and_comparisons_keep_the_type() -> None:
     x, y = a.asnumpy(), b.asnumpy()
     for found, expected in (
         (a + b, x + y),
+        (2 + a, 2 + x),
+        (a - b, x - y),
         (2 - a, 2 - x),
         (a * 2.5, x * 2.5),
+        (a / b, x / y),
         (6 / a, 6 / x),
         (a**2, x**2),
         (2**a, 2**x),
         (a % 2, x % 2),
+        (7 % b, 7 % y),
         (-a, -x),
         (abs(a), abs(x)),
         (a == b, x == y),
         (a != 3, x != 3),
         (a > 0, x > 0),
+        (a < b, x < y),
         (a <= b, x <= y),
+        (a >= b, x >= y),
         (np.float64(2) * a, 2 * x),
     ):
         assert found.dtype is np.float32
@@ -52,6 +60,22 @@ def test_arithmetic_and_comparisons_keep_the_type() -> None:
     with pytest.raises(mx.MXNetError, match=r"shapes \(3,\) and \(2,\) cannot be combined"):
         a + mx.nd.ones(2)
     assert (a == None) is False  # noqa: E711
+
+
+def test_arithmetic_in_place_changes_the_array_itself() -> None:
+    a = mx.nd.array([1.0, 2.0])
+    view = a[0:2]
+    a += 3
+    a -= mx.nd.array([1.0, 2.0])
+    a *= 4
+    a /= 2
+    assert view.asnumpy().tolist() == a.asnumpy().tolist() == [6, 6]
+
+
+def test_arrays_are_pickled_with_their_type() -> None:
+    a = mx.nd.array([[1, 2]], dtype="int32")
+    b = pickle.loads(pickle.dumps(a))
+    assert (type(b), b.dtype, b.asnumpy().tolist()) == (type(a), np.int32, [[1, 2]])
 
 
 def test_slices_are_views_and_elements_are_arrays() -> None:
@@ -119,6 +143,9 @@ def test_operators_by_name_as_functions_and_methods() -> None:
     assert mx.nd.square(a, out=target) is target
     assert target[1, 2].asscalar() == 25
     assert mx.nd.argmax(a, axis=1).asnumpy().tolist() == [2, 2]
+    whole = mx.nd.Cast(a / 2, dtype="int32")
+    assert (whole.dtype, whole.asnumpy().tolist()) == (np.int32, [[0, 0, 1], [1, 2, 2]])
+    assert {"zeros", "FullyConnected", "random_uniform"} <= set(dir(mx.nd))
     with pytest.raises(
         mx.MXNetError, match="FullyConnected takes the arrays data, weight, bias; given are 1"
     ):

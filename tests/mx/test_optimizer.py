@@ -21,6 +21,8 @@ def test_settings_are_those_of_an_update_operator() -> None:
     assert mx.optimizer.RMSProp(centered=True).settings.attributes["gamma2"] == 0.9
     adam = mx.optimizer.Adam()
     assert mx.optimizer.create(adam) is adam
+    adam.set_wd_mult({"fc_bias": 0})
+    assert dict(adam.settings.decay_multipliers) == {"fc_bias": 0}
     assert (adam.learning_rate, mx.optimizer.SGD().learning_rate) == (0.001, 0.01)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -41,6 +42,30 @@ def test_devices_are_those_of_the_package() -> None:
     assert mx.gpu(2) == tofu.gpu(2)
     assert mx.num_gpus() >= 0
     assert mx.current_context() == mx.cpu(0) == mx.Context("cpu", 0)
+
+
+def test_names_are_listed() -> None:
+    assert {"mod", "sym", "__version__"} <= set(dir(mx))
+    assert {"Variable", "FullyConnected"} <= set(dir(mx.sym))
+    with pytest.raises(AttributeError, match=r"mx\.sym: .*'linalg_gem2'; did you mean 'linalg_gemm2'"):
+        mx.sym.linalg.gem2  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        (lambda: next(mx.io.DataIter()), r"in next\(\)"),
+        (lambda: mx.init.Initializer()("a_weight", mx.nd.ones(2)), "Initializer has no _init_weight"),
+        (lambda: mx.lr_scheduler.LRScheduler()(1), "in __call__ or after_warmup"),
+        (
+            lambda: mx.metric.EvalMetric("mine").update([mx.nd.ones(2)], [mx.nd.ones(2)]),
+            r"EvalMetric says what a batch adds in update\(\) or measure\(\)",
+        ),
+    ],
+)
+def test_classes_to_derive_from_say_what_is_left_to_write(call: Callable[[], object], missing: str) -> None:
+    with pytest.raises(NotImplementedError, match=missing):
+        call()
 
 
 def run(code: str) -> str:

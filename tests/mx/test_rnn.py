@@ -113,6 +113,59 @@ def test_residual_and_zoneout_at_rest() -> None:
     np.testing.assert_allclose(outputs(residual, values), expected + values["data"].asnumpy(), rtol=1e-6)
 
 
+def test_stepping_through_a_stack_is_unrolling_it() -> None:
+    stack = mx.rnn.SequentialRNNCell()
+    stack.add(mx.rnn.LSTMCell(4, prefix="a_"))
+    stack.add(mx.rnn.DropoutCell(0.3, prefix="d_"))
+    stack.add(mx.rnn.ResidualCell(mx.rnn.GRUCell(4, prefix="b_")))
+    stack.add(mx.rnn.ZoneoutCell(mx.rnn.RNNCell(4, prefix="z_"), zoneout_outputs=0.5))
+    words = [mx.sym.Variable(f"t{step}_data") for step in range(3)]
+    unrolled, last = stack.unroll(3, words)
+    stack.reset()
+    states, stepped = stack.begin_state(), []
+    for word in words:
+        output, states = stack(word, states)
+        stepped.append(output)
+    assert len(states) == len(last) == len(stack.state_info)
+    both = [mx.sym.Group([*stepped, *states]), mx.sym.Group([*unrolled, *last])]
+    values = drawn(both[0], **dict.fromkeys(("t0_data", "t1_data", "t2_data"), (2, 4)))
+    assert set(both[1].list_arguments()) == set(values)
+    for step, whole in zip(*both, strict=True):
+        given = {name: values[name] for name in whole.list_arguments()}
+        np.testing.assert_allclose(outputs(step, given), outputs(whole, given), rtol=1e-6)
+    stack.add(mx.rnn.BidirectionalCell(mx.rnn.RNNCell(2, prefix="l_"), mx.rnn.RNNCell(2, prefix="r_")))
+    with pytest.raises(mx.MXNetError, match="a BidirectionalCell needs the whole sequence; call unroll"):
+        stack(words[0], stack.begin_state())
+
+
+def test_a_modifier_packs_the_weights_of_its_cell() -> None:
+    cell = mx.rnn.LSTMCell(4, prefix="r_")
+    unrolled, _ = cell.unroll(2, mx.sym.Variable("data"), merge_outputs=True)
+    values = drawn(unrolled, data=(2, 2, 4))
+    around = mx.rnn.ResidualCell(cell)
+    unpacked = around.unpack_weights(values)
+    assert unpacked["r_i2h_f_weight"].shape == (4, 4)
+    for name, array in around.pack_weights(unpacked).items():
+        np.testing.assert_array_equal(array.asnumpy(), values[name].asnumpy())
+
+
+def test_a_fused_network_of_single_steps() -> None:
+    fused = mx.rnn.FusedRNNCell(3, num_layers=2, mode="gru", dropout=0.0, prefix="f_")
+    whole, _ = fused.unroll(2, mx.sym.Variable("data"), layout="TNC", merge_outputs=True)
+    values = drawn(whole, data=(2, 4, 5))
+    steps, _ = fused.unroll(2, merge_outputs=False, input_prefix="in_")
+    words = {f"in_t{step}_data": values["data"][step] for step in range(2)}
+    given = {**words, "f_parameters": values["f_parameters"]}
+    for output, expected in zip(steps, outputs(whole, values), strict=True):
+        used = {name: given[name] for name in output.list_arguments()}
+        np.testing.assert_allclose(outputs(output, used), expected, rtol=1e-5)
+
+
+def test_dropout_of_a_fused_network_stands_between_its_cells() -> None:
+    stack = mx.rnn.FusedRNNCell(3, num_layers=3, mode="rnn_tanh", dropout=0.5, prefix="f_").unfuse()
+    assert [type(cell).__name__ for cell in stack._cells] == ["RNNCell", "DropoutCell"] * 2 + ["RNNCell"]
+
+
 def test_weights_are_shared_by_params() -> None:
     first = mx.rnn.LSTMCell(4, prefix="a_")
     second = mx.rnn.LSTMCell(4, prefix="b_", params=first.params)
@@ -173,6 +226,23 @@ def test_sentences_become_numbers_and_batches_of_one_length() -> None:
         np.testing.assert_array_equal(following[:, -1], 0)
     data.reset()
     assert len(list(data)) == 2
+
+
+def test_sentences_by_time_and_in_buckets_that_are_not_named() -> None:
+    sentences = [[1, 2, 3], [4, 5, 6], [7, 8], [9, 10], [11], []]
+    data = mx.rnn.BucketSentenceIter(sentences, 2, layout="TN")
+    assert data.buckets == [2, 3]
+    assert data.provide_data[0].shape == (3, 2)
+    seen = {batch.bucket_key: batch for batch in data}
+    words, following = seen[3].data[0].asnumpy(), seen[3].label[0].asnumpy()
+    assert words.shape == seen[3].provide_label[0].shape == (3, 2)
+    assert sorted(words.T.tolist()) == [[1, 2, 3], [4, 5, 6]]
+    np.testing.assert_array_equal(following, [*words[1:], [-1, -1]])
+    with pytest.raises(mx.MXNetError, match="layout is 'NTC', expected 'NT' or 'TN'"):
+        mx.rnn.BucketSentenceIter(sentences, 2, layout="NTC")
+    for none in (sentences, []):
+        with pytest.raises(mx.MXNetError, match="no length has 3 sentences; name the buckets"):
+            mx.rnn.BucketSentenceIter(none, 3)
 
 
 def test_checkpoints_hold_weights_by_gate(tmp_path: Any) -> None:

@@ -56,6 +56,11 @@ def test_arithmetic_with_symbols_and_numbers() -> None:
         np.testing.assert_allclose(found, np.asarray(wanted, np.float32), rtol=1e-6)
 
 
+def test_what_attr_dict_is_for() -> None:
+    with pytest.raises(mx.MXNetError, match=r"is attr_dict\(\) since MXNet 0\.9"):
+        mx.sym.Variable("x").list_attr(recursive=True)
+
+
 def test_a_symbol_has_no_truth_value() -> None:
     x = mx.sym.Variable("x")
     with pytest.raises(mx.MXNetError, match="no truth value"):
