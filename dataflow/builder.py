@@ -55,10 +55,8 @@ class GraphBuilder:
         return index
 
     def rename_tensor(self, index: int, name: str) -> None:
-        """Give a tensor another name; its old one is free again."""
+        """Give a tensor another name, which no other has; its old one is free again."""
         tensor = self.tensors[index]
-        if name in self._tensor_names.taken:
-            raise GraphError(f"tensor {tensor.name!r} cannot be renamed {name!r}, which is taken")
         self._tensor_names.taken.remove(tensor.name)
         self._tensor_names.taken.add(name)
         self.tensors[index] = replace(tensor, name=name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..analyzer.region import Shape
-from ..errors import ExecutionError, GraphError, ShapeError, TofuError
+from ..errors import GraphError, ShapeError, TofuError
 from .arithmetic import Arithmetic
 from .naming import suggestion
 from .node import Entry, Node, check_unique_names, topological
@@ -36,7 +36,8 @@ class Symbol(Arithmetic):
 
     __slots__ = ("_nodes", "heads")
 
-    binder: ClassVar[Binder | None] = None
+    binder: ClassVar[Binder]
+    """Given by the package when it is imported."""
 
     def __init__(self, heads: Sequence[Entry]) -> None:
         if not heads:
@@ -79,9 +80,6 @@ class Symbol(Arithmetic):
 
     def __repr__(self) -> str:
         return f"<Symbol {', '.join(self.list_outputs()[:8])}>"
-
-    def __bool__(self) -> bool:
-        return True
 
     def __copy__(self) -> Symbol:
         return self
@@ -193,16 +191,11 @@ class Symbol(Arithmetic):
         Several devices as `ctx` partition every operator and tensor over them. `grad_req` is "write", "add"
         or "null", for all arguments, for each, or by name. Numbers are float32 whatever `type_dict` says.
         """
-        return self._binder().simple_bind(self, ctx, grad_req=grad_req, **shapes)
+        return self.binder.simple_bind(self, ctx, grad_req=grad_req, **shapes)
 
     def bind(self, ctx: Any, args: Any, *others: Any, **options: Any) -> Any:
         """An executor on the user's arrays, with `args_grad`, `grad_req` and `aux_states`, as in MXNet."""
-        return self._binder().bind(self, ctx, args, *others, **options)
-
-    def _binder(self) -> Binder:
-        if self.binder is None:
-            raise ExecutionError("no engine is attached to symbols; `import tofu` and use tofu.sym")
-        return self.binder
+        return self.binder.bind(self, ctx, args, *others, **options)
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

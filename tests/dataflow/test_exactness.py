@@ -52,3 +52,13 @@ def test_what_is_used_as_a_position(using: str, stage: Callable[[str], Stage]) -
     position = USING[using]
     expected = ("abc" if "p" in position else "") + "".join(sorted(position))
     assert exact(stage, "a[i] * 2 + pad(b[i - 1], c[i])", using) == expected
+
+
+def test_what_an_opaque_function_makes_a_position_of(stage: Callable[[str], Stage]) -> None:
+    builder = GraphBuilder("graph")
+    scores, rows = builder.tensor("scores", (4, 3), Role.DATA), builder.tensor("rows", (3, 2), Role.DATA)
+    best = stage("def best(scores):\n    top = Opaque()\n    return lambda b: top(scores[b, :])[0]")
+    (chosen,) = builder.apply("best", best, [scores], ["chosen"])
+    used = stage("def used(rows, chosen):\n    return lambda b, j: rows[chosen[b], j]")
+    builder.apply("out", used, [rows, chosen], ["out"])
+    assert exact_tensors(builder.operations) == {scores, chosen}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tofu import ShapeError
+from tofu import OperatorError, ShapeError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.symbol import Symbol
@@ -80,6 +80,7 @@ def test_partial_inference_gives_zeros() -> None:
     net = sym.FullyConnected(sym.Variable("data"), num_hidden=8, name="fc1")
     arguments, outputs, auxiliary = net.infer_shape_partial(data=(4, 0))
     assert arguments == [(4, 0), (8, 0), (8,)]
+    assert net.infer_shape_partial(data=(4, None))[0] == arguments
     assert outputs == [(4, 8)]
     assert auxiliary == []
     assert net.infer_shape_partial()[0][0] in ((), (0, 0))
@@ -101,6 +102,18 @@ def test_a_disagreement_shows_operator_producers_and_shapes() -> None:
     assert "elemwise_add 'sum'" in message
     assert "'left_output' (from FullyConnected) of shape (4, 8)" in message
     assert "'right' (a variable) of shape (4, 7)" in message
+
+
+def test_attributes_that_do_not_fit_shapes_show_the_operator() -> None:
+    with pytest.raises(OperatorError) as raised:
+        sym.Convolution(
+            sym.Variable("data"), kernel=(3,), num_filter=5, num_group=2, name="conv"
+        ).infer_shape(data=(1, 4, 9))
+    message = str(raised.value)
+    assert message.startswith(
+        "'conv': Convolution: num_filter=5 is not a multiple of num_group=2\nin Convolution"
+    )
+    assert "'data' (a variable) of shape (1, 4, 9)" in message
 
 
 def test_unknown_and_bad_arguments() -> None:

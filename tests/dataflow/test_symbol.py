@@ -79,12 +79,29 @@ def test_a_prefix() -> None:
         (lambda a, b: a / 2, "_div_scalar"),
         (lambda a, b: 2 / a, "_rdiv_scalar"),
         (lambda a, b: -a, "_mul_scalar"),
+        (lambda a, b: a % b, "_mod"),
+        (lambda a, b: 7 % a, "_rmod_scalar"),
+        (lambda a, b: a < b, "_lesser"),
+        (lambda a, b: a < 2, "_lesser_scalar"),
+        (lambda a, b: a >= b, "_greater_equal"),
+        (lambda a, b: a <= 2, "_lesser_equal_scalar"),
     ],
 )
 def test_arithmetic(build, operator) -> None:  # type: ignore[no-untyped-def]
     result = build(sym.Variable("a"), sym.Variable("b"))
     made = result.heads[0].node.operator
     assert made is sym.registry.get(operator)
+
+
+def test_ones_and_the_names_of_the_namespace() -> None:
+    assert sym.ones((2, 3), name="one").infer_shape() == ([], [(2, 3)], [])
+    assert {"Variable", "ones", "FullyConnected"} <= set(dir(sym))
+
+
+def test_a_symbol_is_true_and_its_nodes_are_named() -> None:
+    data = sym.Variable("data")
+    assert data
+    assert [repr(node) for node in sym.exp(data, name="e").nodes] == ["<variable data>", "<exp e>"]
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -101,6 +118,11 @@ def test_inputs_by_name_and_position() -> None:
     x, w = sym.Variable("x"), sym.Variable("w")
     net = sym.FullyConnected(weight=w, data=x, num_hidden=2, name="fc")
     assert net.list_arguments() == ["x", "w", "fc_bias"]
+    for skipped in (
+        sym.FullyConnected(x, None, w, num_hidden=2, name="fc"),
+        sym.FullyConnected(x, weight=None, bias=w, num_hidden=2, name="fc"),
+    ):
+        assert skipped.list_arguments() == ["x", "fc_weight", "w"]
     with pytest.raises(OperatorError, match="input 'data' is given by position and by name"):
         sym.FullyConnected(x, data=x, num_hidden=2)
     with pytest.raises(OperatorError, match="has no input 'wight'; did you mean 'weight'"):

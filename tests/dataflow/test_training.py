@@ -57,6 +57,14 @@ def test_a_training_graph_is_valid_and_holds_all_roles() -> None:
     assert updated == weights | {f"mom({name})" for name in weights}
 
 
+def test_without_data_gradients_are_not_divided_by_a_batch(evaluate: Evaluate) -> None:
+    loss = sym.MakeLoss(sym.sum(2 * sym.Variable("w", shape=(3,))), name="loss")
+    graph = training_graph(loss, {}, sgd(momentum=0))
+    results = evaluate(graph, {"w": np.ones(3), "learning_rate": np.array([0.5])})
+    (updated,) = (tensor.name for tensor in graph.tensors if tensor.alias is not None)
+    np.testing.assert_array_equal(results[updated], [0, 0, 0])
+
+
 def test_updates_come_as_early_as_they_can() -> None:
     graph = training_graph(perceptron(), SHAPES)
     phases = [operation.phase for operation in graph.operations]

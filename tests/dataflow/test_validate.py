@@ -7,7 +7,7 @@ import pytest
 
 from tofu import GraphError
 from tofu.dataflow.builder import GraphBuilder
-from tofu.dataflow.graph import Graph, Phase, Role
+from tofu.dataflow.graph import Graph, Phase, Role, Tensor
 from tofu.dataflow.validate import validate
 from tofu.operators.stage import Stage
 
@@ -92,6 +92,8 @@ def test_a_dangling_input(chain: Graph) -> None:
 def test_an_output_that_does_not_exist(chain: Graph) -> None:
     with pytest.raises(GraphError, match="output 7 of the graph does not exist"):
         validate(replace(chain, outputs=(7,)))
+    with pytest.raises(GraphError, match="the graph's output list reads 'b', which nothing produces"):
+        validate(with_operation(chain, "second", outputs=()))
 
 
 def test_two_producers(chain: Graph) -> None:
@@ -113,6 +115,19 @@ def test_an_alias_of_another_shape_or_type(chain: Graph, stage: Callable[[str], 
     builder.apply("total", total, [w], ["new w"], aliases=[w])
     with pytest.raises(GraphError, match=r"'new w' of shape \(1,\) in .* overwrite 'w' of shape \(3,\)"):
         validate(builder.build([]))
+
+
+def test_an_alias_of_no_tensor_or_of_another_alias(chain: Graph) -> None:
+    with pytest.raises(GraphError, match="'new w' is an alias of tensor 99, which does not exist"):
+        validate(with_tensor(chain, "new w", alias=99))
+    with pytest.raises(GraphError, match="'b' is an alias of 'new w', itself an alias"):
+        validate(with_tensor(chain, "b", alias=index(chain, "new w")))
+
+
+def test_an_alias_that_nothing_produces(chain: Graph) -> None:
+    stray = Tensor(len(chain.tensors), "stray", (3,), Role.PARAMETER, "float32", index(chain, "w"))
+    with pytest.raises(GraphError, match="'stray' overwrites 'w' but nothing produces it"):
+        validate(replace(chain, tensors=(*chain.tensors, stray)))
 
 
 def test_overwriting_what_is_no_persistent_tensor(chain: Graph) -> None:
@@ -141,6 +156,8 @@ def test_reading_after_overwriting(stage: Callable[[str], Stage]) -> None:
 def test_shapes_that_differ_from_the_bound_operator(chain: Graph) -> None:
     with pytest.raises(GraphError, match=r"'first' was bound to x of shape \(3,\).*'x' has shape \(5,\)"):
         validate(with_tensor(chain, "x", shape=(5,)))
+    with pytest.raises(GraphError, match=r"'second' makes shape \(3,\), but its output 'b' has shape \(5,\)"):
+        validate(with_tensor(chain, "b", shape=(5,)))
     with pytest.raises(GraphError, match="'first' lists 2 inputs and 1 outputs"):
         validate(with_operation(chain, "first", inputs=(0, 1)))
 
