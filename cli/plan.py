@@ -122,15 +122,15 @@ def command(
     then refused with exit status 2, and not saved.
     """
     from ..partitioner.source import Source
+    from ..reports.files import check_writable
     from .target import load_model
 
     if compare and (save is not None or report is not None):
         option = "--save it" if save is not None else "write its --report"
         raise click.UsageError(f"--compare makes several plans; choose one by --method to {option}")
-    if report is not None:
-        from ..reports.files import check_writable
-
-        check_writable(report)
+    for path in (save, report):
+        if path is not None:
+            check_writable(path)
     request = Request.read(workers, pins, forbidden, layouts, machine, objective, memory)
     loaded = load_model(model, batch, dict(shapes))
     graph = loaded.training_graph(optimizer=optimizer)

@@ -74,7 +74,6 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
         (["plan", "mlp", "--method", "magic"], "there are: recursive, refine, exact"),
         (["plan", "mlp", "--optimizer", "sdg"], "did you mean 'sgd'"),
         (["plan", "mlp", "--shape", "data=8,8"], "follow from --batch"),
-        (["plan", "mlp", "--save", "/no/such/folder/plan.json"], "No such file"),
         (["plan", "missing-symbol.json", "--shape", "data=8,8"], "missing-symbol.json"),
         (["plan", "missing.py:build"], "no Python file missing.py"),
         (["plann"], "did you mean 'plan'"),
@@ -96,6 +95,14 @@ def test_mistakes_end_in_one_message(tofu: Tofu, arguments: list[str], says: str
     assert result.exit_code == 2
     assert says in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("option", ["--save", "--report"])
+def test_what_cannot_be_written_is_refused_before_the_search(tofu: Tofu, tmp_path: Path, option: str) -> None:
+    result = tofu("plan", "mlp", option, str(tmp_path / "missing" / "plan"))
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: cannot write")
+    assert "there is no folder" in result.output
 
 
 def test_methods_are_compared_side_by_side(tofu: Tofu) -> None:
