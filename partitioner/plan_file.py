@@ -10,7 +10,6 @@ import dataclasses
 import json
 import math
 import os
-import tempfile
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,19 +31,18 @@ Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write atomically: the file is there as a whole or not at all."""
+    """Write atomically: the file is there as a whole or not at all, for all whom the umask lets read it."""
     text = encode_plan(plan)
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise PlanError(f"cannot write the plan file {str(path)!r}: {error.strerror}") from error
 

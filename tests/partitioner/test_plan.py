@@ -70,6 +70,12 @@ def test_saving_over_a_file_replaces_it_whole(plan, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
 
 
+def test_a_saved_plan_is_readable_by_whom_other_files_are(plan, tmp_path):
+    plan.save(tmp_path / "plan.json")
+    (tmp_path / "other").write_text("")
+    assert (tmp_path / "plan.json").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 def test_a_plan_that_cannot_be_written_leaves_nothing(plan, tmp_path):
     with pytest.raises(PlanError, match="cannot write the plan file"):
         plan.save(tmp_path / "missing" / "plan.json")
