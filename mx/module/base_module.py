@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...dataflow.symbol import Symbol
-from ...errors import ExecutionError
+from ...errors import DataError, ExecutionError
 from ...runtime.feeding import valid_rows
 from .. import metric as mx_metric
 from .. import model
@@ -192,6 +192,7 @@ class BaseModule(ABC):
         started = time.perf_counter()
         eval_metric.reset()
         values: list[tuple[str, float]] = []
+        nbatch = -1
         for nbatch, batch in enumerate(train_data):
             self.prepare(batch)
             self.forward_backward(batch)
@@ -199,6 +200,8 @@ class BaseModule(ABC):
             self.update_metric(eval_metric, batch.label)
             values = eval_metric.get_name_value()
             _call(callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+        if nbatch < 0:
+            raise DataError("train_data gives no batch: it is empty or at its end; call its reset()")
         train_data.reset()
         self._log(epoch, "Train", values)
         self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - started)

@@ -78,7 +78,7 @@ class Module(BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
-        """A module of a saved symbol; its parameters are taken when `init_params` or `fit` is called."""
+        """A module of a saved symbol, which takes the saved parameters as soon as it is bound."""
         symbol, arg_params, aux_params = model.load_checkpoint(prefix, epoch)
         module = Module(symbol, **kwargs)
         module._preloaded = (arg_params, aux_params)
@@ -137,6 +137,8 @@ class Module(BaseModule):
         self.inputs_need_grad = inputs_need_grad
         if kept is not None:
             self.set_params(*kept)
+        elif self._preloaded is not None:
+            self.init_params()
         if self.optimizer_initialized:
             self._bind_training()
         if shared_module is not None and shared_module.params_initialized:

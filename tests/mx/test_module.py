@@ -120,6 +120,27 @@ def test_a_checkpoint_goes_on_where_it_was_over_other_workers(tmp_path: Any) -> 
     assert set(arguments) | set(states) == set(parameters(half))
 
 
+def test_a_loaded_module_predicts_as_soon_as_it_is_bound(tmp_path: Any) -> None:
+    trained, data, prefix = ready(), batches(), str(tmp_path / "net")
+    trained.save_checkpoint(prefix, 1)
+    loaded = mx.mod.Module.load(prefix, 1, context=mx.cpu())
+    loaded.bind(data.provide_data, data.provide_label, for_training=False)
+    np.testing.assert_allclose(
+        loaded.predict(data).asnumpy(), trained.predict(data).asnumpy(), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_fit_on_data_that_also_validates(caplog: pytest.LogCaptureFixture) -> None:
+    data = batches()
+    with caplog.at_level(logging.INFO):
+        mx.mod.Module(network()).fit(data, eval_data=data, num_epoch=2)
+    assert sum("Train-accuracy" in message for message in caplog.messages) == 2
+    for _ in data:
+        pass
+    with pytest.raises(mx.MXNetError, match=r"no batch: .*reset\(\)"):
+        mx.mod.Module(network()).fit(data, num_epoch=1)
+
+
 def test_callbacks_write_checkpoints(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     module = mx.mod.Module(network())
     with caplog.at_level(logging.INFO):
