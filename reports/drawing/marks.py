@@ -49,6 +49,11 @@ class Label:
     colour: str | None = None
     bold: bool = False
 
+    @property
+    def width(self) -> float:
+        """About how wide the text is: fonts differ."""
+        return len(self.text) * self.size * (0.62 if self.bold else 0.56)
+
 
 Mark = Rectangle | Lines | Area | Label
 

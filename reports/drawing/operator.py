@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...analyzer.bound import Bound
 from ...analyzer.region import Boxes, Shape
@@ -12,7 +12,7 @@ from ...analyzer.strategy import Strategy
 from .marks import Drawing, Label, Mark, Rectangle
 from .palette import ink, palette
 from .tensor import caption, tensor_marks
-from .tiles import halo, plane
+from .tiles import Plane, halo, plane
 
 MARGIN, GAP, ARROW = 16.0, 24.0, 34.0
 PICTURE_WIDTH, PICTURE_HEIGHT = 150.0, 100.0
@@ -20,61 +20,130 @@ ABOVE, BELOW = 56.0, 50.0
 """Room for a strategy's heading and the tensors' names, and for what stands under the pictures."""
 
 HEAD = 46.0
+STAGE = 26.0
+REFUSED = 58.0
+"""Heights of the title, of a stage's name above its strategies, and of a strategy that cannot be drawn."""
+
 SWATCH = 18.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A tensor as the workers see it; `remark` says more than its regions do."""
+    """A tensor as the workers see it: what is written above and under its picture."""
 
     name: str
     shape: Shape
-    regions: Boxes
-    remark: str = ""
+    drawn: Plane
+    below: tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Where the picture's upper left corner is at (0, 0)."""
+        shape = " x ".join(map(str, self.shape)) or "one number"
+        return (
+            Label(0, -24, self.name, 11, "start", bold=True),
+            Label(0, -10, shape, 10, "start"),
+            *(
+                Label(0, PICTURE_HEIGHT + 11 + 13 * line, text, 9.5, "start")
+                for line, text in enumerate(self.below)
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A strategy: its inputs and outputs, or why there are none; `stage` where it is the first of one."""
+
+    heading: str
+    inputs: tuple[_Part, ...] = ()
+    outputs: tuple[_Part, ...] = ()
+    refused: str = ""
+    stage: str = ""
+
+    @property
+    def parts(self) -> tuple[_Part, ...]:
+        return self.inputs + self.outputs
+
+    @property
+    def height(self) -> float:
+        return STAGE * bool(self.stage) + (REFUSED if self.refused else ABOVE + PICTURE_HEIGHT + BELOW)
+
+    def labels(self, top: float) -> list[Label]:
+        """The lines that stand over the whole row."""
+        labels = []
+        if self.stage:
+            labels.append(Label(MARGIN, top + 12, self.stage, 13, "start", bold=True))
+            top += STAGE
+        labels.append(Label(MARGIN, top + 12, self.heading, 12, "start", bold=True))
+        if self.refused:
+            labels.append(Label(MARGIN, top + 34, self.refused, 11, "start"))
+        return labels
 
 
 def operator_drawing(title: str, strategies: Sequence[Strategy], workers: int) -> Drawing:
     """One row per strategy: inputs with what every worker reads of them, then outputs with what it makes.
 
     What several workers read, such as a halo, has stripes in the colours of all of them.
-    Strategies along variables with fewer values than there are workers say so instead.
+    Strategies along variables with fewer values than there are workers say so instead. The strategies of
+    several stages stand under the names of these.
     """
-    rows = [_parts(strategy, workers) for strategy in strategies]
-    width = max([420.0, _legend_width(workers), *(_row_width(*row) for row in rows if row is not None)])
-    height = HEAD + (ABOVE + PICTURE_HEIGHT + BELOW) * len(rows)
-    marks = [Label(MARGIN, 20, title, 14, "start", bold=True), *_legend(workers, width)]
-    for number, (strategy, row) in enumerate(zip(strategies, rows, strict=True)):
-        top = HEAD + (ABOVE + PICTURE_HEIGHT + BELOW) * number
-        marks.append(Label(MARGIN, top + 12, _heading(strategy, workers), 12, "start", bold=True))
-        if row is None:
-            extent = strategy.bound.extents[strategy.variable]
-            refused = f"its extent is {extent}, too small for {workers} workers"
-            marks.append(Label(MARGIN, top + 34, refused, 11, "start"))
-        else:
-            marks.extend(_row(*row, top))
-    return Drawing(width, height, title, tuple(marks))
+    rows = list(_rows(title, strategies, workers))
+    pitch = max(
+        [PICTURE_WIDTH + GAP]
+        + [label.width + GAP / 2 for row in rows for part in row.parts for label in part.labels]
+    )
+    head = Label(MARGIN, 20, title, 14, "start", bold=True)
+    lines = [head.width, *(label.width for row in rows for label in row.labels(0))]
+    wide = [ARROW + pitch * len(row.parts) - GAP for row in rows if row.parts]
+    width = max(420.0, _legend_width(workers), 2 * MARGIN + max(lines + wide))
+    marks = [head, *_legend(workers, width)]
+    top = HEAD
+    for row in rows:
+        marks.extend(row.labels(top))
+        marks.extend(_pictures(row, pitch, top + row.height - BELOW - PICTURE_HEIGHT))
+        top += row.height
+    return Drawing(width, top, title, tuple(marks))
 
 
-def _parts(strategy: Strategy, workers: int) -> tuple[list[_Part], list[_Part]] | None:
-    """Inputs and outputs; None where the variable has too few values."""
-    bound = strategy.bound
-    assert isinstance(bound, Bound | StagedBound)
-    if bound.extents[strategy.variable] < workers:
-        return None
+def _rows(title: str, strategies: Sequence[Strategy], workers: int) -> Iterator[_Row]:
+    stage = title
+    for strategy in strategies:
+        bound = strategy.bound
+        assert isinstance(bound, Bound | StagedBound)
+        name = bound.description.name
+        row = _row(strategy, bound, workers)
+        yield row if name == stage else replace(row, stage=name)
+        stage = name
+
+
+def _row(strategy: Strategy, bound: Bound | StagedBound, workers: int) -> _Row:
+    """A strategy's row; inputs and outputs are missing where the variable has too few values."""
+    heading = _heading(strategy, workers)
+    extent = bound.extents[strategy.variable]
+    if extent < workers:
+        return _Row(heading, refused=f"its extent is {extent}, too small for {workers} workers")
     boxes = bound.split((strategy.variable,), (workers,))
-    inputs = [
-        _Part(name, bound.shapes[name], regions)
+    inputs = (
+        _part(name, bound.shapes[name], regions)
         for name, regions in bound.input_regions(boxes).items()
         if name in bound.reads
-    ]
+    )
     remark = "" if strategy.reducer is None else f"partial values, reduced by {strategy.reducer}"
     made = zip(bound.output_shapes, bound.output_regions(boxes), strict=True)
     several = len(bound.output_shapes) > 1
-    outputs = [
-        _Part(f"output {number}" if several else "output", shape, regions, remark)
+    outputs = (
+        _part(f"output {number}" if several else "output", shape, regions, remark)
         for number, (shape, regions) in enumerate(made)
-    ]
-    return inputs, outputs
+    )
+    return _Row(heading, tuple(inputs), tuple(outputs))
+
+
+def _part(name: str, shape: Shape, regions: Boxes, remark: str = "") -> _Part:
+    """`remark` says more than the regions do."""
+    drawn = plane(shape, regions)
+    beyond = ", ".join(f"{width} along {axis}" for axis, width in halo(regions).items())
+    below = (caption(drawn), f"halo: {beyond}" if beyond else "", remark)
+    return _Part(name, shape, drawn, tuple(filter(None, below)))
 
 
 def _heading(strategy: Strategy, workers: int) -> str:
@@ -82,37 +151,26 @@ def _heading(strategy: Strategy, workers: int) -> str:
     return f"{strategy.variable} split over {workers} workers: outputs are {how}"
 
 
-def _row_width(inputs: Sequence[_Part], outputs: Sequence[_Part]) -> float:
-    count = len(inputs) + len(outputs)
-    return 2 * MARGIN + count * PICTURE_WIDTH + (count - 1) * GAP + ARROW
-
-
-def _row(inputs: Sequence[_Part], outputs: Sequence[_Part], top: float) -> Iterator[Mark]:
-    x, middle = MARGIN, top + ABOVE + PICTURE_HEIGHT / 2
-    for part in inputs:
+def _pictures(row: _Row, pitch: float, top: float) -> Iterator[Mark]:
+    """The tensors side by side; `top` is the pictures' upper edge."""
+    x = MARGIN
+    for part in row.inputs:
         yield from _tensor(part, x, top)
-        x += PICTURE_WIDTH + GAP
-    yield Label(x + (ARROW - GAP) / 2, middle, "→", 22)
+        x += pitch
+    if row.outputs:
+        yield Label(x + (ARROW - GAP) / 2, top + PICTURE_HEIGHT / 2, "→", 22)
     x += ARROW
-    for part in outputs:
+    for part in row.outputs:
         yield from _tensor(part, x, top)
-        x += PICTURE_WIDTH + GAP
+        x += pitch
 
 
 def _tensor(part: _Part, x: float, top: float) -> Iterator[Mark]:
-    drawn = plane(part.shape, part.regions)
-    shape = " x ".join(map(str, part.shape)) or "one number"
-    yield Label(x, top + 32, part.name, 11, "start", bold=True)
-    yield Label(x, top + 46, shape, 10, "start")
-    yield from tensor_marks(drawn, (x, top + ABOVE, PICTURE_WIDTH, PICTURE_HEIGHT))
-    below = [caption(drawn)]
-    beyond = halo(part.regions)
-    if beyond:
-        below.append("halo: " + ", ".join(f"{width} along {axis}" for axis, width in beyond.items()))
-    if part.remark:
-        below.append(part.remark)
-    for line, text in enumerate(below):
-        yield Label(x, top + ABOVE + PICTURE_HEIGHT + 11 + 13 * line, text, 9.5, "start")
+    above, shape, *below = (replace(label, x=x, y=top + label.y) for label in part.labels)
+    yield above
+    yield shape
+    yield from tensor_marks(part.drawn, (x, top, PICTURE_WIDTH, PICTURE_HEIGHT))
+    yield from below
 
 
 def _legend_width(workers: int) -> float:

@@ -58,6 +58,44 @@ def test_a_variable_with_too_few_values_says_so() -> None:
     assert "its extent is 3, too small for 4 workers" in texts(conv1d_drawing(workers=4))
 
 
+def test_a_strategy_without_pictures_takes_little_room() -> None:
+    bound = parse(CONV1D).bind({"data": (4, 3, 12), "filters": (3, 6, 3)})
+    strategies = {strategy.variable: strategy for strategy in bound.strategies}
+    alone = operator_drawing("conv1d", [strategies["x"]], 4).height
+    assert 0 < operator_drawing("conv1d", [strategies["x"], strategies["ci"]], 4).height - alone < 80
+
+
+def test_strategies_of_several_stages_stand_under_their_names() -> None:
+    centred = parse("""
+def centred(data):
+    mean = lambda c: Sum(lambda n: data[n, c]) / data.shape[0]
+    return lambda n, c: data[n, c] - mean[c]
+""")
+    shapes = {"data": (4, 6)}
+    mean, rest = centred.stages({}, shapes)
+    strategies = [*mean.bind(shapes).strategies, *rest.bind({**shapes, "mean": (6,)}).strategies]
+    said = [text for text in texts(operator_drawing("centred", strategies, 2)) if "centred" in text]
+    assert said == ["centred", "centred_mean", "centred"]
+
+
+def test_long_names_and_shapes_do_not_overlap() -> None:
+    bound = parse("""
+def long(activations_of_the_previous_layer, weights_of_this_very_layer):
+    return lambda i, j, *k: activations_of_the_previous_layer[i, j, *k] + weights_of_this_very_layer[i, j, *k]
+""").bind(
+        dict.fromkeys(
+            ("activations_of_the_previous_layer", "weights_of_this_very_layer"),
+            (1024, 1024, 1024, 1024, 1024, 1024),
+        )
+    )
+    drawing = operator_drawing("long", bound.strategies, 2)
+    labels = [mark for mark in drawing.marks if isinstance(mark, Label) and mark.anchor == "start"]
+    assert len({label.x for label in labels}) == 3
+    for label in labels:
+        right = [other.x for other in labels if other.y == label.y and other.x > label.x]
+        assert label.x + label.width < min(right, default=drawing.width)
+
+
 def test_marks_stay_inside() -> None:
     drawing = conv1d_drawing(workers=3)
     for mark in drawing.marks:
