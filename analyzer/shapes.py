@@ -42,10 +42,19 @@ def checked_shapes(
     return checked
 
 
+def shapes_by_name(owner: str, shapes: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
+    """Shapes that a user gives for tensors, as tuples of Python integers. Raises ShapeError."""
+    if not isinstance(shapes, Mapping):
+        raise ShapeError(f"{owner}: shapes are given by tensor, as {{'data': (4, 3)}}, found {shapes!r}")
+    return {tensor: checked_shape(owner, tensor, shape) for tensor, shape in shapes.items()}
+
+
 def checked_shape(owner: str, tensor: str, shape: Sequence[int]) -> Shape:
     """A shape as a tuple of Python integers. Raises ShapeError."""
     if isinstance(shape, str | bytes):
         raise ShapeError(f"{owner}: the shape of {tensor} is {shape!r}; give a tuple of integers")
+    if getattr(shape, "ndim", 1) != 1:
+        raise ShapeError(f"{owner}: an array is given as the shape of {tensor}; give the array's shape")
     try:
         extents = tuple(shape)
     except TypeError:

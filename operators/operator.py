@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import tdl
 from ..analyzer.region import Shape
-from ..analyzer.shapes import checked_shape
+from ..analyzer.shapes import shapes_by_name
 from ..errors import OperatorError
 from ..tdl import ast
 from .attributes import Attributes, AttributeSpec, check_attributes
@@ -229,7 +229,7 @@ class Operator:
         """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
         checked = self.attributes(attributes)
         allowed = (*self.arguments(checked), *self.auxiliary, *self.seeds, *self.outputs(checked))
-        shapes = {tensor: checked_shape(self.name, tensor, shape) for tensor, shape in shapes.items()}
+        shapes = shapes_by_name(self.name, shapes)
         variant = self._variant(checked, shapes, training)
         infer(self, checked, shapes)
         return bind_variant(variant, shapes, allowed)

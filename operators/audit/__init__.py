@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...analyzer.audit.finding import Check, Finding, Verdict
 from ...analyzer.audit.samples import Domain
 from ...analyzer.audit.strategies import Case, Select, audit_strategies, offered
 from ...analyzer.region import Shape
+from ...analyzer.shapes import shapes_by_name
 from ...errors import OperatorError
 from ...tdl import ast
 from ..bound import BoundOperator
@@ -57,16 +58,17 @@ def audit(
         )
     if kernel is not None and not callable(kernel):
         named["kernel"], kernel = kernel, None
-    if not workers or any(not isinstance(count, int) or count < 2 for count in workers):
-        raise OperatorError(f"workers are counts of at least 2, found {tuple(workers)}")
+    counts = tuple(workers) if isinstance(workers, Iterable) else ()
+    if not counts or any(not isinstance(count, int) or count < 2 for count in counts):
+        raise OperatorError(f"workers are counts of at least 2, such as (2, 3), found {workers!r}")
     values = {**(attributes or {}), **named}
-    given = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    given = shapes_by_name(operator.name, shapes or {})
     if not given and not values and operator.example is not None:
         given, values = dict(operator.example.shapes), dict(operator.example.attributes)
     elif not given and operator.arguments(values):
         needed = ", ".join(f"{name!r}: (...)" for name in operator.arguments(values))
         raise OperatorError(f"{operator.name} needs shapes to be tried on: shapes={{{needed}}}")
-    counts = tuple(sorted(set(workers)))
+    counts = tuple(sorted(set(counts)))
     known = complete_shapes(operator, given, values)
     unknown = [name for name in data or {} if name not in known]
     if unknown:

@@ -37,7 +37,7 @@ def complete_shapes(
     missing = [name for name in names if not is_complete(inferred.get(name))]
     if missing:
         raise ShapeError(
-            f"{operator.name}: the shape of {missing[0]} does not follow from the others; give it in shapes"
+            f"{operator.name}: the shape of {missing[0]} does not follow from the others; give it, too"
         )
     return seeds | given | {name: cast(Shape, inferred[name]) for name in names}
 

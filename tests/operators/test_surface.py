@@ -162,3 +162,17 @@ def test_shapes_and_arrays_that_do_not_fit() -> None:
         bound.compute({"data": np.zeros((4, 3, 12))})
     with pytest.raises(ShapeError, match=r"data of shape \(4, 3, 12\), the array has \(4, 3, 11\)"):
         bound.compute({"data": np.zeros((4, 3, 11)), "filters": np.zeros((3, 6, 3))})
+
+
+def test_shapes_are_given_by_name() -> None:
+    operator = tofu.parse(CONV1D)
+    with pytest.raises(ShapeError, match=r"conv1d: shapes are given by tensor, as .*, found \(4, 3, 12\)"):
+        operator.bind((4, 3, 12))
+    with pytest.raises(ShapeError, match="conv1d: an array is given as the shape of data; give the array's"):
+        operator.bind({name: np.zeros(shape) for name, shape in SHAPES.items()})
+
+
+@pytest.mark.parametrize("text", [None, print, b"def f(a): return lambda i: a[i]"])
+def test_a_description_is_text(text: Any) -> None:
+    with pytest.raises(DescriptionError, match=r"a description is text, found .*tofu.op reads a function"):
+        tofu.parse(text)

@@ -156,6 +156,8 @@ def test_mistakes(arguments: Any, says: str) -> None:
 def test_workers_are_counts() -> None:
     with pytest.raises(tofu.OperatorError, match="at least 2"):
         tofu.audit(CONV, shapes=SHAPES, workers=(1,))
+    with pytest.raises(tofu.OperatorError, match=r"such as \(2, 3\), found 4"):
+        tofu.audit(CONV, shapes=SHAPES, workers=4)  # type: ignore[arg-type]
 
 
 def test_contract_kernels_compute_one_stage() -> None:
