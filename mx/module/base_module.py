@@ -184,11 +184,12 @@ class BaseModule(ABC):
                     epoch=epoch,
                 )
                 self._log(epoch, "Validation", found)
+            train_data.reset()
 
     def _train_epoch(
         self, epoch: int, train_data: DataIter, eval_metric: mx_metric.EvalMetric, callback: Callbacks
     ) -> None:
-        """One pass over the data, which is reset; the values logged are those before the last callback."""
+        """One pass over the data; the values logged are those before the last callback."""
         started = time.perf_counter()
         eval_metric.reset()
         values: list[tuple[str, float]] = []
@@ -202,7 +203,6 @@ class BaseModule(ABC):
             _call(callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
         if nbatch < 0:
             raise DataError("train_data gives no batch: it is empty or at its end; call its reset()")
-        train_data.reset()
         self._log(epoch, "Train", values)
         self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - started)
 
