@@ -11,7 +11,7 @@ from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, numbered, of_data
 from .shape import ENDS, Cut, cuts_of
-from .texts import element, joined, names
+from .texts import element, joined, names, sized_like
 
 
 def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
@@ -40,10 +40,9 @@ def _slice_assign(attributes: Attributes, shapes: Mapping[str, Shape]) -> Varian
         raise ShapeError(f"_slice_assign: rhs has shape {rhs}, but the box from begin to end has {box}")
     variables = names("i", len(lhs))
     indices = [_source(variable, cut) for variable, cut in zip(variables, cuts, strict=True)]
-    binders = [f"{v}=lhs.shape[{axis}]" for axis, v in enumerate(variables)]
     inside = _inside(variables, cuts, lhs)
     return variant(
-        f"def _slice_assign(lhs, rhs):\n    return lambda {joined(binders)}: "
+        f"def _slice_assign(lhs, rhs):\n    return lambda {sized_like(variables, 'lhs')}: "
         f"where({inside}, pad({element('rhs', indices)}, 0), {element('lhs', variables)})"
     )
 
@@ -52,9 +51,9 @@ def _crop_assign_scalar(attributes: Attributes, shapes: Mapping[str, Shape]) -> 
     data = shapes["data"]
     cuts = cuts_of("_crop_assign_scalar", attributes, data)
     variables = names("i", len(data))
-    binders = [f"{v}=data.shape[{axis}]" for axis, v in enumerate(variables)]
     return variant(
-        f"def _crop_assign_scalar(data, *, scalar):\n    return lambda {joined(binders)}: "
+        "def _crop_assign_scalar(data, *, scalar):\n"
+        f"    return lambda {sized_like(variables, 'data')}: "
         f"where({_inside(variables, cuts, data)}, scalar, {element('data', variables)})",
         {"scalar": attributes.number("scalar")},
     )

@@ -11,7 +11,7 @@ from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, of_data
 from .elementwise import BINARY
-from .texts import axis_in, element, joined, names
+from .texts import axis_in, element, joined, names, sized
 
 NAMES = {
     "broadcast_add": "elemwise_add",
@@ -64,9 +64,8 @@ def _to_shape(name: str, data: Shape, target: Shape) -> Variant:
     if len(target) != len(data) or any(a not in (1, b) for a, b in zip(data, target, strict=True)):
         raise ShapeError(f"{name}: data of shape {data} does not stretch to {target}")
     variables = names("i", len(data))
-    indices = _stretched(data, target, variables)
-    binders = [f"{variable}={extent}" for variable, extent in zip(variables, target, strict=True)]
-    return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {element('data', indices)}")
+    source = element("data", _stretched(data, target, variables))
+    return variant(f"def {name}(data):\n    return lambda {sized(variables, target)}: {source}")
 
 
 def _broadcast_to(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:

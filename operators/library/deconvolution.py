@@ -12,7 +12,7 @@ from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import of_data, with_bias
 from .convolution import check_space, per_dimension
-from .texts import joined, names
+from .texts import joined, names, sized
 
 DECONVOLUTION = """
 def {name}(data, weight, *, stride, dilate, padding):
@@ -53,15 +53,15 @@ def deconvolution(name: str, attributes: Attributes, data: Shape, *, biased: boo
     item = f"pad(data[n, {channel}, {source}], 0)"
     if meets := [f"{numerators[d]} % stride[{d}] == 0" for d in dimensions if stride[d] != 1]:
         item = f"where({' and '.join(meets)}, {item}, 0)"
-    taps = names("k", rank)
+    taps, places = names("k", rank), names("x", rank)
     return variant(
         (DECONVOLUTION_BIAS if biased else DECONVOLUTION).format(
             name=name,
             filters=filters,
-            places=joined([f"x{d}={extents[d]}" for d in dimensions]),
-            place=joined(names("x", rank)),
+            places=sized(places, extents),
+            place=joined(places),
             channel=f"c={data[1] // groups}",
-            taps=joined([f"{tap}={extent}" for tap, extent in zip(taps, kernel, strict=True)]),
+            taps=sized(taps, kernel),
             item=f"{item} * weight[{channel}, {inner}, {joined(taps)}]",
         ),
         {

@@ -12,7 +12,7 @@ from ..definition import ByShape, Fixed, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import joined
+from .texts import names, sized
 
 
 def wanted_shape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Shape:
@@ -28,7 +28,7 @@ def of_output(attributes: Attributes) -> tuple[str, ...]:
 def _filled(name: str, value: str) -> ByShape:
     def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         extents = wanted_shape(attributes, shapes)
-        binders = joined([f"i{axis}={extent}" for axis, extent in enumerate(extents)])
+        binders = sized(names("i", len(extents)), extents)
         constants = {value: float(attributes.number(value))} if value in attributes else {}
         parameters = f"*, {value}" if constants else ""
         return variant(f"def {name}({parameters}):\n    return lambda {binders}: {value}", constants)

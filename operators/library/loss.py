@@ -15,7 +15,7 @@ from ..definition import Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
-from .texts import flat_index, joined, names, product_of_extents
+from .texts import flat_index, joined, names, product_of_extents, sized_like
 
 IDENTITY = "data[*i]"
 PREDICTIONS = {
@@ -73,7 +73,7 @@ def _regressions() -> tuple[Operator, ...]:
 def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """`grad_scale` everywhere, perhaps divided by the batch or by the number of valid elements."""
     variables = names("i", len(shapes["data"]))
-    binders = joined([f"{v}=data.shape[{axis}]" for axis, v in enumerate(variables)])
+    binders = sized_like(variables, "data")
     head = "def MakeLoss_grad(data, *, grad_scale):\n"
     constants = {"grad_scale": attributes.number("grad_scale")}
     targets = {"data": "output_0"}
@@ -122,7 +122,7 @@ def _svm_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Ma
 
 
 def _ones(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    binders = joined([f"i{axis}=data.shape[{axis}]" for axis in range(len(shapes["data"]))])
+    binders = sized_like(names("i", len(shapes["data"])), "data")
     return variant(f"def make_loss_grad(data):\n    return lambda {binders}: 1", targets={"data": "output_0"})
 
 

@@ -18,7 +18,7 @@ from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, of_data
 from .reshape import reshaped
-from .texts import axis_in, element, flat_index, joined, names
+from .texts import axis_in, element, flat_index, joined, names, sized
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,7 @@ def _mask(order: _Order, data: Shape, count: int) -> str:
     """Shaped like data: a rank in flattened data is read at the flat position."""
     variables = names("i", len(data))
     indices = variables if order.shape == data else [flat_index(variables, data)]
-    binders = [f"{v}={extent}" for v, extent in zip(variables, data, strict=True)]
-    return f"lambda {joined(binders)}: where({element('rank', indices)} < {count}, 1, 0)"
+    return f"lambda {sized(variables, data)}: where({element('rank', indices)} < {count}, 1, 0)"
 
 
 AXIS = integer("axis", -1, optional=True)

@@ -11,7 +11,7 @@ from ..operator import Example, Operator
 from .arguments import arguments
 from .dropout import position
 from .initial import fill_hints, of_output, wanted_shape
-from .texts import joined, names
+from .texts import joined, names, sized
 
 EVEN = "low + (high - low) * {first}"
 """`first` and `second` are evenly distributed between 0 and 1, and neither."""
@@ -31,9 +31,7 @@ def _drawn(name: str, formula: str, seeds: tuple[str, ...], *specs: AttributeSpe
         numbers = {
             role: f"uniform({seed}[0], {high}, {low})" for role, seed in zip(ROLES, seeds, strict=False)
         }
-        binders = joined(
-            [f"{v}={extent}" for v, extent in zip(names("i", len(extents)), extents, strict=True)]
-        )
+        binders = sized(names("i", len(extents)), extents)
         return variant(
             f"def {name}({joined(seeds)}, *, {joined(constants)}):\n"
             f"    return lambda {binders}: {formula.format(**numbers)}",

@@ -11,7 +11,7 @@ from ..attributes import Attributes, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, of_data
-from .texts import axis_in, check_rank, element, flat_index, joined, names, unflattened
+from .texts import axis_in, check_rank, element, flat_index, joined, names, sized, unflattened
 
 
 def reshaped(tensor: str, before: Shape, after: Shape) -> str:
@@ -23,15 +23,11 @@ def reshaped(tensor: str, before: Shape, after: Shape) -> str:
     variables = names("i", len(after))
     indices: list[str] = []
     if not prod(before):
-        return f"lambda {_binders(variables, after)}: {element(tensor, ['0'] * len(before))}"
+        return f"lambda {sized(variables, after)}: {element(tensor, ['0'] * len(before))}"
     for old, new in _groups(before, after):
         index = flat_index([variables[axis] for axis in new], [after[axis] for axis in new])
         indices += unflattened(index, [before[axis] for axis in old])
-    return f"lambda {_binders(variables, after)}: {element(tensor, indices)}"
-
-
-def _binders(variables: Sequence[str], shape: Shape) -> str:
-    return joined([f"{name}={extent}" for name, extent in zip(variables, shape, strict=True)])
+    return f"lambda {sized(variables, after)}: {element(tensor, indices)}"
 
 
 def _groups(before: Shape, after: Shape) -> Iterator[tuple[list[int], list[int]]]:

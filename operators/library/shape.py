@@ -11,7 +11,7 @@ from ..attributes import Attributes, Bounds, bounds, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, numbered, of_data
-from .texts import axis_in, element, joined, names
+from .texts import axis_in, element, joined, names, sized, sized_like
 
 
 def _permuted(name: str, order: Sequence[int]) -> Variant:
@@ -57,9 +57,10 @@ def _concat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         terms.append(f"pad({element(name, indices)}, 0)")
         start += other[axis]
     extents = [*first[:axis], start, *first[axis + 1 :]]
-    binders = [f"{variable}={extent}" for variable, extent in zip(variables, extents, strict=True)]
+    total = " + ".join(terms)
+    total = " + ".join(terms)
     return variant(
-        f"def Concat({joined(parameters)}):\n    return lambda {joined(binders)}: {' + '.join(terms)}"
+        f"def Concat({joined(parameters)}):\n    return lambda {sized(variables, extents)}: {total}"
     )
 
 
@@ -182,8 +183,8 @@ def _reverse(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 def _filled(name: str, value: int) -> ByRank:
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-        binders = [f"i{axis}=data.shape[{axis}]" for axis in range(ranks["data"])]
-        return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {value}")
+        binders = sized_like(names("i", ranks["data"]), "data")
+        return variant(f"def {name}(data):\n    return lambda {binders}: {value}")
 
     return ByRank(describe)
 

@@ -22,6 +22,16 @@ def element(tensor: str, indices: Sequence[str]) -> str:
     return f"{tensor}[{joined(indices)}]"
 
 
+def sized(variables: Sequence[str], shape: Sequence[int]) -> str:
+    """Binders of the variables with the extents of this shape."""
+    return joined([f"{variable}={extent}" for variable, extent in zip(variables, shape, strict=True)])
+
+
+def sized_like(variables: Sequence[str], tensor: str) -> str:
+    """Binders of the variables with the extents of the tensor's dimensions."""
+    return joined([f"{variable}={tensor}.shape[{axis}]" for axis, variable in enumerate(variables)])
+
+
 def flat_index(variables: Sequence[str], shape: Sequence[int]) -> str:
     """The row-major position of `variables` in a tensor of this shape; `0` for no variables."""
     terms = []

@@ -11,7 +11,7 @@ from ..attributes import Attributes, choice, integer, number, shape
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, of_data
-from .texts import axis_in, element, joined, names, unflattened
+from .texts import axis_in, element, joined, names, sized, unflattened
 
 
 def _tile(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -23,13 +23,13 @@ def _tile(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     counts = (1,) * (rank - len(reps)) + reps
     extents = (1,) * (rank - len(data)) + data
     variables = names("i", rank)
-    binders = [f"{v}={n * e}" for v, n, e in zip(variables, counts, extents, strict=True)]
+    binders = sized(variables, [count * extent for count, extent in zip(counts, extents, strict=True)])
     indices = [
         variable if count == 1 else f"{variable} % {extent}"
         for variable, count, extent in zip(variables, counts, extents, strict=True)
     ]
     source = element("data", indices[rank - len(data) :])
-    return variant(f"def tile(data):\n    return lambda {joined(binders)}: {source}")
+    return variant(f"def tile(data):\n    return lambda {binders}: {source}")
 
 
 def _repeat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
