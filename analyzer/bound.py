@@ -80,10 +80,7 @@ class Bound(Shown):
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
         """Every way to split the operator, in the order of `variables`."""
-        return tuple(
-            Strategy(split.variable, split.kind, split.reducer, split.needs_offset, self)
-            for split in self.splits.values()
-        )
+        return tuple(Strategy.of(split, self) for split in self.splits.values())
 
     @cached_property
     def refusals(self) -> tuple[Refusal, ...]:

@@ -79,10 +79,7 @@ class StagedBound(Shown):
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
         """Every way to split the operator, in the order of `variables`."""
-        return tuple(
-            Strategy(split.variable, split.kind, split.reducer, split.needs_offset, self)
-            for split in self.last.splits.values()
-        )
+        return tuple(Strategy.of(split, self) for split in self.last.splits.values())
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:

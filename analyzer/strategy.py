@@ -9,7 +9,7 @@ from ..display import Shown
 from ..errors import ShapeError
 from ..tdl.ast import AnyReducer, Description
 from .region import Boxes, Region, to_region
-from .strategies import Kind
+from .strategies import Kind, Split
 
 
 class Splittable(Protocol):
@@ -36,6 +36,11 @@ class Strategy(Shown):
     reducer: AnyReducer | None
     needs_offset: bool
     bound: Splittable = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, split: Split, bound: Splittable) -> Strategy:
+        """What a split is for a description that is bound."""
+        return cls(split.variable, split.kind, split.reducer, split.needs_offset, bound)
 
     def input_regions(self, *, worker: int, workers: int) -> dict[str, Region]:
         """What one worker reads of each tensor. Raises ShapeError for more workers than the extent."""
