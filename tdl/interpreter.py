@@ -40,6 +40,7 @@ from .ast import (
     Variable,
 )
 from .opaque import call_opaque
+from .source import counted
 
 Array = npt.NDArray[Any]
 Interval = tuple[int, int]
@@ -130,15 +131,14 @@ class _Run:
                 return at[name]
             case Extent(tensor=tensor, axis=axis):
                 return self.shapes[tensor][axis]
-            case Element(tensor=tensor, indices=indices):
-                index = self.index(indices, at)
-                if not _inside(index, self.array(tensor).shape):
-                    raise self.outside(tensor, index, at)
-                return _scalar(self.array(tensor)[index])
+            case Element():
+                index, found = self.element(node, at)
+                if found is None:
+                    raise self.outside(node.tensor, index, at)
+                return found
             case Pad(element=element, value=filler):
-                index = self.index(element.indices, at)
-                inside = _inside(index, self.array(element.tensor).shape)
-                return _scalar(self.array(element.tensor)[index]) if inside else self.value(filler, at)
+                _, found = self.element(element, at)
+                return self.value(filler, at) if found is None else found
             case Unary(operator=operator, operand=operand):
                 return -self.value(operand, at) if operator == "-" else int(not self.value(operand, at))
             case Binary(operator=operator, left=left, right=right):
@@ -189,6 +189,16 @@ class _Run:
         if tensor not in self.tensors:
             raise DataError(f"'{self.operator}' reads tensor '{tensor}', which was not given")
         return self.tensors[tensor]
+
+    def element(self, node: Element, at: Position) -> tuple[tuple[int, ...], Scalar | None]:
+        """The place that an access reads, and what is there; None where that is outside the tensor."""
+        index, array = self.index(node.indices, at), self.array(node.tensor)
+        if len(index) != array.ndim:
+            raise ShapeError(
+                f"'{self.operator}' reads {node.tensor} with {counted(len(index), 'index', 'indices')}, "
+                f"but its shape is {array.shape}"
+            )
+        return index, _scalar(array[index]) if _inside(index, array.shape) else None
 
     def index(self, indices: tuple[Index, ...], at: Position) -> tuple[int, ...]:
         """The whole numbers that the indices are at a position."""
@@ -253,8 +263,6 @@ def _numpy_index(indices: tuple[int | None, ...]) -> tuple[int | slice, ...]:
 
 
 def _inside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    if len(index) != len(shape):
-        raise ShapeError(f"{len(index)} indices for a tensor of shape {shape}")
     return all(0 <= i < extent for i, extent in zip(index, shape, strict=True))
 
 

@@ -190,7 +190,7 @@ def test_opaque_functions() -> None:
         ("def f(a): return lambda *i: a[*i]", "no extent for variable 'i'"),
         ("def f(a): return lambda i, k: a[i + k]", "no extent for variable 'k'"),
         ("def f(a, b): return lambda i: a[i] * b[i]", "reads tensor 'b', which was not given"),
-        ("def f(a): return lambda i: a[i, 0]", r"2 indices for a tensor of shape \(3,\)"),
+        ("def f(a): return lambda i: a[i, 0]", r"'f' reads a with 2 indices, but its shape is \(3,\)"),
     ],
 )
 def test_what_is_missing_is_named(text: str, message: str) -> None:
