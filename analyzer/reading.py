@@ -12,8 +12,8 @@ import numpy.typing as npt
 from .edges import Edge
 from .evaluate import Bulk, Integers
 from .refinements import refinements
-from .region import Boxes, Shape
-from .trials import FAR, Trial
+from .region import FAR, Boxes, Shape
+from .trials import Trial
 
 if TYPE_CHECKING:
     from .analysis import Analysis

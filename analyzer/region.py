@@ -15,6 +15,8 @@ Interval = tuple[int, int]
 Region = tuple[Interval, ...]
 Shape = tuple[int, ...]
 Boxes = npt.NDArray[np.int64]
+FAR = np.iinfo(np.int64).max
+"""Beyond every place."""
 
 
 def whole(shape: Sequence[int]) -> Boxes:
@@ -72,10 +74,9 @@ def even_cuts(interval: Interval, size: int) -> list[Interval]:
 
 def hull(a: Boxes, b: Boxes) -> Boxes:
     """The smallest boxes that contain two bulks of boxes, pair by pair; empty boxes do not count."""
-    far = np.iinfo(np.int64).max
-    lower, upper = np.full(a.shape[:-1], far), np.full(a.shape[:-1], -far)
+    lower, upper = np.full(a.shape[:-1], FAR), np.full(a.shape[:-1], -FAR)
     for boxes in (a, b):
         full = (boxes[..., 0] < boxes[..., 1]).all(axis=-1, keepdims=True)
-        np.minimum(lower, np.where(full, boxes[..., 0], far), out=lower)
-        np.maximum(upper, np.where(full, boxes[..., 1], -far), out=upper)
+        np.minimum(lower, np.where(full, boxes[..., 0], FAR), out=lower)
+        np.maximum(upper, np.where(full, boxes[..., 1], -FAR), out=upper)
     return np.stack((np.where(lower < upper, lower, 0), np.where(lower < upper, upper, 0)), axis=-1)

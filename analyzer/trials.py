@@ -8,10 +8,9 @@ from math import prod
 import numpy as np
 
 from .evaluate import Bulk, Integers
-from .region import Boxes
+from .region import FAR, Boxes
 
 MAX_TRIALS = 2**18
-FAR = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
