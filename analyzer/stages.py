@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..tdl import ast
-from ..tdl.traverse import walk
+from ..tdl.traverse import opaques_in, tensors_in
 
 
 def split_stages(description: ast.Description) -> tuple[ast.Description, ...]:
@@ -25,14 +25,8 @@ def split_stages(description: ast.Description) -> tuple[ast.Description, ...]:
 def _alone(
     description: ast.Description, names: tuple[str, ...], name: str, outputs: tuple[ast.Lambda, ...]
 ) -> ast.Description:
-    tensors: set[str] = set()
-    opaques: set[str] = set()
-    for output in outputs:
-        for node in walk(output):
-            if isinstance(node, ast.Element | ast.Extent):
-                tensors.add(node.tensor)
-            elif isinstance(node, ast.OpaqueElement):
-                opaques.add(node.function)
+    tensors = set[str]().union(*map(tensors_in, outputs))
+    opaques = {opaque for output in outputs for opaque in opaques_in(output)}
     return replace(
         description,
         name=name,

@@ -18,7 +18,7 @@ from ..analyzer.region import Interval, Region, Shape
 from ..errors import DataError, OperatorError
 from ..tdl import ast, combiner
 from ..tdl.opaque import call_opaque
-from ..tdl.traverse import children, custom_reducers, rebuild, transform, variable_names, walk
+from ..tdl.traverse import children, custom_reducers, rebuild, tensors_in, transform, variable_names, walk
 from .derive import derive
 from .kernel import Array, KernelCall, Run
 
@@ -191,12 +191,7 @@ class _Parts:
         from .stage import derived
 
         stated = tuple(transform(output, self.stated) for output in outputs)
-        mentioned = {
-            node.tensor
-            for output in stated
-            for node in walk(output)
-            if isinstance(node, ast.Element | ast.Extent)
-        }
+        mentioned = set[str]().union(*map(tensors_in, stated))
         tensors = tuple(ast.TensorParameter(name) for name in self.shapes if name in mentioned)
         description = ast.Description(self.name, tensors, (), (), (), stated)
         bound = derived(description).bind(self.shapes)

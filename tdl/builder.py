@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _NOT_RECURSIVE = "a description cannot be recursive"
 _DECLARING = frozenset({"Opaque", "Reducer"})
-LANGUAGE = frozenset({"pad", *_DECLARING, *Reducer, *FUNCTIONS, *CONSTANTS})
+LANGUAGE: frozenset[str] = frozenset({"pad", *_DECLARING, *Reducer, *FUNCTIONS, *CONSTANTS})
+"""The words that mean something by themselves."""
 
 BINARY_OPERATORS = {
     "or": "or",

@@ -106,6 +106,16 @@ def variable_names(node: Node) -> set[str]:
     return {part.name for part in walk(node) if isinstance(part, Variable)}
 
 
+def tensors_in(node: Node) -> set[str]:
+    """The tensors that a tree reads or whose shapes it mentions."""
+    return {part.tensor for part in walk(node) if isinstance(part, Element | Extent)}
+
+
+def opaques_in(node: Node) -> tuple[str, ...]:
+    """The opaque functions that a tree calls, each once, in the order of the text."""
+    return tuple(dict.fromkeys(part.function for part in walk(node) if isinstance(part, OpaqueElement)))
+
+
 def reads_elements(node: Node) -> bool:
     """Whether a value depends on tensor elements."""
     return any(isinstance(part, Element | OpaqueElement) for part in walk(node))

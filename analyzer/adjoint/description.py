@@ -20,18 +20,16 @@ from ...tdl.ast import (
     Attribute,
     Binder,
     Description,
-    Element,
     Expression,
     Extent,
     Lambda,
-    OpaqueElement,
     Reduce,
     Reducer,
     Star,
     TensorParameter,
 )
 from ...tdl.parser import MAX_DEPTH
-from ...tdl.traverse import levels, walk
+from ...tdl.traverse import levels, opaques_in, tensors_in, walk
 from .algebra import ZERO, add
 from .contribution import Contribution, contribution, position
 from .extents import Extents, forward_extents
@@ -120,17 +118,14 @@ def _lambda(
 
 
 def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> Description:
-    used = {node.tensor for node in walk(gradient) if isinstance(node, Element | Extent)}
+    used = tensors_in(gradient)
     tensors = tuple(TensorParameter(parameter) for parameter in parameters if parameter in used)
-    opaques = tuple(
-        dict.fromkeys(node.function for node in walk(gradient) if isinstance(node, OpaqueElement))
-    )
     if max(level for _, level in levels(gradient)) > MAX_DEPTH:
         raise OperatorError(
             f"{name} cannot be derived: it is nested more than {MAX_DEPTH} levels deep; name parts of the "
             f"operator as stages of their own: part = lambda ...: ..."
         )
-    text = format(Description(name, tensors, (), opaques, (), (gradient,)))
+    text = format(Description(name, tensors, (), opaques_in(gradient), (), (gradient,)))
     try:
         return parse(text, origin=name)
     except DescriptionError as error:

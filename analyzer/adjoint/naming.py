@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, count
 
-from ...tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Reducer, Variable
-from ...tdl.functions import CONSTANTS, FUNCTIONS
-from ...tdl.traverse import Node, custom_reducers, transform, walk
+from ...tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Variable
+from ...tdl.builder import LANGUAGE
+from ...tdl.traverse import Node, custom_reducers, tensors_in, transform, walk
 from .extents import Extents, bare_accesses
 from .sites import origin
-
-_RESERVED = frozenset((*FUNCTIONS, *CONSTANTS, *Reducer, "pad", "Opaque", "Reducer"))
 
 
 def state_extents(value: Lambda, extents: Extents) -> Lambda:
@@ -37,10 +35,7 @@ def state_extents(value: Lambda, extents: Extents) -> Lambda:
 
 def rename(value: Lambda, named_after: Mapping[str, str], forward: Description) -> Lambda:
     """Give every variable a name that a person would: the forward's where it can keep it."""
-    taken = _RESERVED.union(forward.opaques) | {
-        node.tensor for node in walk(value) if isinstance(node, Element | Extent)
-    }
-    taken |= {str(reducer) for reducer in custom_reducers(value)}
+    taken = LANGUAGE.union(forward.opaques, tensors_in(value), map(str, custom_reducers(value)))
     known = {node.name for node in walk(forward) if isinstance(node, Binder)} | taken
     letters = chain((letter for letter in "ijklmn" if letter not in known), (f"i{n}" for n in count()))
     names: dict[str, str] = {}
