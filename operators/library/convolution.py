@@ -54,22 +54,27 @@ def check_space(operator: str, attributes: Attributes, data: PartialShape) -> No
         )
 
 
+def _geometry(attributes: Attributes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Stride, dilation and padding of every dimension of `kernel`."""
+    stride, dilate = (per_dimension("Convolution", attributes, name, 1) for name in ("stride", "dilate"))
+    return stride, dilate, per_dimension("Convolution", attributes, "pad", 0)
+
+
 def _constants(attributes: Attributes) -> dict[str, Constant]:
+    stride, dilate, padding = _geometry(attributes)
     return {
         "num_filter": attributes.integer("num_filter"),
         "kernel": attributes.shape("kernel"),
-        "stride": per_dimension("Convolution", attributes, "stride", 1),
-        "dilate": per_dimension("Convolution", attributes, "dilate", 1),
-        "padding": per_dimension("Convolution", attributes, "pad", 0),
+        "stride": stride,
+        "dilate": dilate,
+        "padding": padding,
     }
 
 
 def _text(attributes: Attributes, channel: str) -> str:
     """The description; `channel` is the index of the data channel that meets `weight[f, c, ...]`."""
     dimensions = range(len(attributes.shape("kernel")))
-    constants = _constants(attributes)
-    padding = constants["padding"]
-    assert isinstance(padding, tuple)
+    _, _, padding = _geometry(attributes)
     element = f"data[n, {channel}, {joined([INDEX.format(d=d) for d in dimensions])}]"
     return (CONVOLUTION if attributes.flag("no_bias") else CONVOLUTION_BIAS).format(
         places=joined([f"x{d}={EXTENT.format(d=d, axis=d + 2)}" for d in dimensions]),
@@ -86,11 +91,7 @@ def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, At
     A `depthwise` convolution, one channel and one filter in each group, has products too small to be worth
     gathering for, save those over all places that make its weight's gradient.
     """
-    stride, dilate, pad = (
-        per_dimension("Convolution", attributes, name, default)
-        for name, default in (("stride", 1), ("dilate", 1), ("pad", 0))
-    )
-    geometry = (stride, dilate, pad, attributes.integer("num_group"))
+    geometry = (*_geometry(attributes), attributes.integer("num_group"))
     weight = kernels.ConvolutionWeightGradient(*geometry)
     if depthwise:
         attachment = Attachment(adjoints={"weight": weight})

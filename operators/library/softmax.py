@@ -125,23 +125,20 @@ def _by_mode(attributes: Attributes, rank: int) -> Collection[int]:
     return (1,) if attributes.text("mode") == "channel" else (rank - 1,)
 
 
+def _operator(name: str, template: str, gradient: str) -> Operator:
+    return Operator(
+        name=name,
+        definition=_forward(name, template, _along_axis),
+        argument_names=arguments("data"),
+        specs=(integer("axis", -1), optional_number("temperature")),
+        gradient_definition=_gradient(name, gradient, _along_axis),
+        example=Example({"data": (2, 4)}),
+    )
+
+
 OPERATORS = (
-    Operator(
-        name="softmax",
-        definition=_forward("softmax", SOFTMAX, _along_axis),
-        argument_names=arguments("data"),
-        specs=(integer("axis", -1), optional_number("temperature")),
-        gradient_definition=_gradient("softmax", SOFTMAX_GRADIENT, _along_axis),
-        example=Example({"data": (2, 4)}),
-    ),
-    Operator(
-        name="log_softmax",
-        definition=_forward("log_softmax", LOG_SOFTMAX, _along_axis),
-        argument_names=arguments("data"),
-        specs=(integer("axis", -1), optional_number("temperature")),
-        gradient_definition=_gradient("log_softmax", LOG_SOFTMAX_GRADIENT, _along_axis),
-        example=Example({"data": (2, 4)}),
-    ),
+    _operator("softmax", SOFTMAX, SOFTMAX_GRADIENT),
+    _operator("log_softmax", LOG_SOFTMAX, LOG_SOFTMAX_GRADIENT),
     Operator(
         name="SoftmaxActivation",
         definition=_forward("SoftmaxActivation", SOFTMAX, _by_mode),
