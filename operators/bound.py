@@ -12,6 +12,7 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Shape, to_region
 from ..analyzer.shapes import checked_shapes
 from ..errors import ShapeError
+from ..tdl.numbers import real_array
 from .by_parts import Functions, compute_by_parts, has_parts
 from .derive import derive
 from .kernel import Array, KernelCall, Run, view_of
@@ -81,11 +82,14 @@ def _nothing() -> None:
 def checked_arrays(
     operator: str, shapes: Mapping[str, Shape], tensors: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """One array for each of `shapes`. Raises ShapeError for a missing one or one of another shape."""
+    """One array for each of `shapes`.
+
+    Raises ShapeError for a missing one or one of another shape, DataError for one without numbers.
+    """
     missing = [name for name in shapes if name not in tensors]
     if missing:
         raise ShapeError(f"{operator}: no array is given for {', '.join(missing)}")
-    arrays = {name: np.asarray(tensors[name]) for name in shapes}
+    arrays = {name: real_array(f"{operator}: tensor '{name}'", tensors[name]) for name in shapes}
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ShapeError(

@@ -39,6 +39,7 @@ from .ast import (
     Unary,
     Variable,
 )
+from .numbers import real_array
 from .opaque import call_opaque
 from .source import counted
 
@@ -62,8 +63,9 @@ def interpret(
     descriptions without stages. `opaque` gives the functions behind `Opaque()`. Variables of one name share
     one extent, in all stages.
 
-    Raises `ShapeError` for an element outside its tensor and for Max or Min over nothing, `DataError` for
-    an index that is not a whole number, `OperatorError` for an opaque function not given.
+    Raises `ShapeError` for an element outside its tensor and for Max or Min over nothing, `DataError` for a
+    tensor without numbers and an index that is not a whole number, `OperatorError` for an opaque function not
+    given.
     """
     if description.attributes:
         raise OperatorError(
@@ -72,7 +74,9 @@ def interpret(
     if box is not None and description.stages:
         raise OperatorError(f"'{description.name}' has stages; interpret a box of one stage at a time")
     intervals = {name: (0, extent) for name, extent in extents.items()} | dict(box or {})
-    known = {name: np.asarray(tensor) for name, tensor in tensors.items()}
+    known = {
+        name: real_array(f"'{description.name}': tensor '{name}'", tensor) for name, tensor in tensors.items()
+    }
     exact = all(tensor.dtype.kind in "iub" for tensor in known.values())
     run = _Run(description.name, intervals, known, dict(shapes), dict(opaque or {}))
     with np.errstate(all="ignore"):

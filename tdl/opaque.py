@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError, TofuError
+from .numbers import real_array
 
 
 def call_opaque(
     operator: str, name: str, function: Callable[..., Any], slices: Sequence[npt.NDArray[Any]]
 ) -> npt.NDArray[Any]:
-    """What a function makes of slices of tensors, as an array. Raises DataError naming it where it raises."""
+    """What a function makes of slices of tensors, as an array of numbers.
+
+    Raises DataError that names it where it raises or returns anything else.
+    """
     try:
-        return np.asarray(function(*slices))
+        result = function(*slices)
     except TofuError:
         raise
     except Exception as error:
@@ -24,3 +27,4 @@ def call_opaque(
         raise DataError(
             f"'{operator}': the opaque function '{name}' raises {type(error).__name__} for {shapes}: {error}"
         ) from error
+    return real_array(f"'{operator}': what the opaque function '{name}' returns", result)

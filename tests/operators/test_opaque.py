@@ -71,6 +71,15 @@ def test_opaque_functions_among_other_things() -> None:
     np.testing.assert_allclose(bound.interpret(tensors, opaque=functions)[0], expected, 1e-10)
 
 
+@pytest.mark.parametrize("returned", ["no numbers", 1j])
+def test_an_opaque_function_returns_numbers(returned: object) -> None:
+    bound: Any = tofu.parse(CHOLESKY).bind({"batch_mat": (2, 3, 3)})
+    functions = {"Cholesky": lambda m: np.full((3, 3), returned)}
+    for run in (bound.interpret, bound.compute):
+        with pytest.raises(tofu.DataError, match=r"what the opaque function 'Cholesky' returns holds values"):
+            run({"batch_mat": positive(2, 3)}, opaque=functions)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [

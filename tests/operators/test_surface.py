@@ -164,6 +164,23 @@ def test_shapes_and_arrays_that_do_not_fit() -> None:
         bound.compute({"data": np.zeros((4, 3, 11)), "filters": np.zeros((3, 6, 3))})
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.full((4, 3, 12), "x"), "holds values of type <U1; give integers or"),
+        (np.full((4, 3, 12), None), "holds values of type object"),
+        (np.full((4, 3, 12), 1j), "holds values of type complex128"),
+        ([[1.0], [1.0, 2.0]], "is no array: .* inhomogeneous"),
+    ],
+)
+def test_arrays_hold_numbers(data: Any, message: str) -> None:
+    bound: Any = conv1d.bind(SHAPES)
+    arrays = {"data": data, "filters": np.zeros((3, 6, 3))}
+    for run in (bound.compute, bound.interpret):
+        with pytest.raises(tofu.DataError, match=f"conv1d.*: tensor 'data' {message}"):
+            run(arrays)
+
+
 def test_shapes_are_given_by_name() -> None:
     operator = tofu.parse(CONV1D)
     with pytest.raises(ShapeError, match=r"conv1d: shapes are given by tensor, as .*, found \(4, 3, 12\)"):
