@@ -1,3 +1,5 @@
+"""Which descriptions sum products of two tensors."""
+
 from __future__ import annotations
 
 import pytest

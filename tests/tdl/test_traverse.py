@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tofu import tdl
-from tofu.tdl import ast
+from tofu.tdl import ast, traverse
 
 TEXT = """\
 def f(m, a, *, n=2):
@@ -60,6 +60,24 @@ def test_transform_renames_below_every_kind_of_node() -> None:
 def test_transform_without_change_is_the_node_itself() -> None:
     description = tdl.parse(TEXT)
     assert tdl.transform(description, lambda node: node) is description
+
+
+def test_what_a_tree_mentions() -> None:
+    description = tdl.parse(TEXT)
+    stage, (first, _) = description.stages[0], description.outputs
+    assert traverse.tensors_in(stage) == {"a", "m"}
+    assert traverse.opaques_in(first) == ("C",)
+    assert traverse.variable_names(first) == {"b", "i", "k"}
+    assert traverse.reads_elements(first.body)
+    assert not traverse.reads_elements(ast.Variable("i"))
+
+
+def test_expressions_take_the_places_of_variables() -> None:
+    value = tdl.parse_expression("i + 2 * j")
+    assert traverse.substitute(value, {"j": tdl.parse_expression("i - 1")}) == tdl.parse_expression(
+        "i + 2 * (i - 1)"
+    )
+    assert traverse.substitute(value, {"k": ast.Number(1)}) is value
 
 
 def test_deep_trees_need_no_recursion() -> None:
