@@ -116,8 +116,8 @@ def _gradient(
     return describe
 
 
-def _along_axis(attributes: Attributes, rank: int) -> Collection[int]:
-    return (axis_in("softmax", attributes.integer("axis"), rank),)
+def _along_axis(name: str) -> Classes:
+    return lambda attributes, rank: (axis_in(name, attributes.integer("axis"), rank),)
 
 
 def _by_mode(attributes: Attributes, rank: int) -> Collection[int]:
@@ -128,10 +128,10 @@ def _by_mode(attributes: Attributes, rank: int) -> Collection[int]:
 def _operator(name: str, template: str, gradient: str) -> Operator:
     return Operator(
         name=name,
-        definition=_forward(name, template, _along_axis),
+        definition=_forward(name, template, _along_axis(name)),
         argument_names=arguments("data"),
         specs=(integer("axis", -1), optional_number("temperature")),
-        gradient_definition=_gradient(name, gradient, _along_axis),
+        gradient_definition=_gradient(name, gradient, _along_axis(name)),
         example=Example({"data": (2, 4)}),
     )
 

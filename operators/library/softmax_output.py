@@ -13,7 +13,7 @@ from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
 from .softmax import SOFTMAX, distribution
-from .texts import flat_index, joined, names, product_of_extents
+from .texts import check_rank, flat_index, joined, names, product_of_extents
 
 
 def _classes(attributes: Attributes, rank: int) -> Collection[int]:
@@ -25,8 +25,7 @@ def _classes(attributes: Attributes, rank: int) -> Collection[int]:
 
 def _forward(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     rank = ranks["data"]
-    if rank < 2:
-        raise ShapeError(f"SoftmaxOutput: data has {rank} dimensions, at least batch and class are needed")
+    check_rank("SoftmaxOutput", "data", rank, "batch, class, ...")
     return variant(distribution(rank, _classes(attributes, rank)).fill(SOFTMAX, "SoftmaxOutput"))
 
 

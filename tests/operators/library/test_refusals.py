@@ -94,6 +94,7 @@ def test_attributes_that_mean_nothing(
     ("name", "attributes", "shapes", "message"),
     [
         ("BatchNorm", {"axis": 7}, MATRIX, "there is no axis 7 in 2 dimensions"),
+        ("log_softmax", {"axis": 2}, MATRIX, "there is no axis 2 in 2 dimensions"),
         ("Flatten", {}, {"data": ()}, r"data has 0 dimensions; it is batch, \.\.\.$"),
         ("_arange", {"start": 0.0, "stop": float("inf")}, {}, "gives no finite number of elements"),
         ("_arange", {"start": 3.0, "stop": 1.0}, {}, r"start=3\.0, stop=1\.0, step=1\.0 gives no elements"),
@@ -133,7 +134,7 @@ def test_attributes_that_mean_nothing(
             {"data": (2, 6)},
             "squeeze_axis needs parts of 1 element, they have 3",
         ),
-        ("SoftmaxOutput", {}, {"data": (2,)}, "data has 1 dimensions, at least batch and class"),
+        ("SoftmaxOutput", {}, {"data": (2,)}, "data has 1 dimension; it is batch, class"),
         (
             "SpatialTransformer",
             SAMPLED,
