@@ -46,15 +46,9 @@ class Pairwise:
     def reordered(self, order: Sequence[int]) -> Pairwise:
         """The same problem with variable `order[i]` as variable `i`."""
         place = {variable: position for position, variable in enumerate(order)}
-        tables: dict[Pair, Costs] = {}
-        transposed: dict[int, Costs] = {}
-        for (a, b), table in self.tables.items():
-            if place[a] < place[b]:
-                tables[place[a], place[b]] = table
-                continue
-            if id(table) not in transposed:
-                transposed[id(table)] = np.ascontiguousarray(table.T)
-            tables[place[b], place[a]] = transposed[id(table)]
+        ascending = {(a, b): table for (a, b), table in self.tables.items() if place[a] < place[b]}
+        others = {pair: table for pair, table in self.tables.items() if pair not in ascending}
+        tables = {(place[a], place[b]): t for (a, b), t in (ascending | transposed(others)).items()}
         return Pairwise(
             tuple(self.domains[v] for v in order),
             self.constant,
@@ -64,10 +58,22 @@ class Pairwise:
 
     def cost(self, assignment: Sequence[int]) -> int:
         """What an assignment costs."""
-        total = self.constant
-        total += sum(float(costs[value]) for costs, value in zip(self.unary, assignment, strict=True))
-        total += sum(float(table[assignment[a], assignment[b]]) for (a, b), table in self.tables.items())
-        return int(total)
+        return int(self.constant + total(self.unary, self.tables, assignment))
+
+
+def total(unary: Sequence[Costs], tables: Mapping[Pair, Costs], assignment: Sequence[int]) -> float:
+    """What values and pairs of values of an assignment add up to."""
+    single = sum(float(costs[value]) for costs, value in zip(unary, assignment, strict=True))
+    return single + sum(float(table[assignment[a], assignment[b]]) for (a, b), table in tables.items())
+
+
+def transposed(tables: Mapping[Pair, Costs]) -> dict[Pair, Costs]:
+    """Tables `[b, a]` in place of `[a, b]`; where several were one array they are one again."""
+    known: dict[int, Costs] = {}
+    for table in tables.values():
+        if id(table) not in known:
+            known[id(table)] = np.ascontiguousarray(table.T)
+    return {(b, a): known[id(table)] for (a, b), table in tables.items()}
 
 
 @dataclass(frozen=True, slots=True)

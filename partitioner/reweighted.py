@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pairwise import Costs, Pair, Pairwise
+from .pairwise import Costs, Pair, Pairwise, total, transposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,7 @@ class Reweighted:
 
     def cost(self, assignment: Sequence[int]) -> float:
         """What an assignment costs beyond the bound."""
-        total = sum(float(costs[value]) for costs, value in zip(self.unary, assignment, strict=True))
-        return total + sum(float(t[assignment[a], assignment[b]]) for (a, b), t in self.tables.items())
+        return total(self.unary, self.tables, assignment)
 
     def restricted(self, fixed: Mapping[int, int]) -> Reweighted:
         """What is left where these variables have these values."""
@@ -56,13 +55,7 @@ class MessagePassing:
         neighbours = problem.neighbours()
         self._later = [[o for o in others if o > v] for v, others in enumerate(neighbours)]
         self._earlier = [[o for o in others if o < v] for v, others in enumerate(neighbours)]
-        self._tables: dict[Pair, Costs] = {}
-        transposed: dict[int, Costs] = {}
-        for (a, b), table in problem.tables.items():
-            if id(table) not in transposed:
-                transposed[id(table)] = np.ascontiguousarray(table.T)
-            self._tables[a, b] = table
-            self._tables[b, a] = transposed[id(table)]
+        self._tables = {**problem.tables, **transposed(problem.tables)}
         self.sent = {pair: np.zeros(problem.domains[pair[1]]) for pair in self._tables}
         self.sent.update(sent or {})
 
