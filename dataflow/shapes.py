@@ -46,9 +46,9 @@ def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None
 def complete(symbol: Symbol, table: Table) -> None:
     """Raise ShapeError naming what is unknown, where anything is."""
     unknown = [
-        (entry.node.output_name(entry.output), shape)
+        (node.output_name(index), shape)
         for node in symbol.nodes
-        for entry, shape in ((Entry(node, index), shape) for index, shape in enumerate(table[node]))
+        for index, shape in enumerate(table[node])
         if shape is None or None in shape
     ]
     if not unknown:

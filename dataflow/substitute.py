@@ -37,8 +37,8 @@ def substitute(
         inputs = tuple([_replaced(entry, made, values) for entry in node.inputs])
         made[node] = node if inputs == node.inputs else replace(node, inputs=inputs)
     if name is not None:
-        (head,) = {head.node for head in symbol.heads} if symbol.name else (None,)
-        if head is None or head.is_variable:
+        head = symbol.heads[0].node
+        if symbol.name is None or head.is_variable:
             raise GraphError("name= renames the node of a symbol that is one operator's; this one is not")
         made[head] = replace(made[head], name=name)
     composed = Symbol([_replaced(head, made, values) for head in symbol.heads])

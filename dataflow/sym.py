@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import OperatorError
 from ..operators import registry
-from .compose import apply, compose
+from .compose import apply
 from .compose import group as Group
 from .compose import variable as Variable
 from .naming import NameScope
@@ -27,12 +27,12 @@ __all__ = ["Group", "NameScope", "Symbol", "Variable", "apply", "load", "load_js
 
 def zeros(shape: Sequence[int], *, name: str | None = None) -> Symbol:
     """A tensor of zeros; an extent of 0 is inferred."""
-    return compose("_zeros", (), {"shape": tuple(shape)}, name=name)
+    return apply("_zeros", shape=tuple(shape), name=name)
 
 
 def ones(shape: Sequence[int], *, name: str | None = None) -> Symbol:
     """A tensor of ones; an extent of 0 is inferred."""
-    return compose("_ones", (), {"shape": tuple(shape)}, name=name)
+    return apply("_ones", shape=tuple(shape), name=name)
 
 
 def __getattr__(name: str) -> Callable[..., Symbol]:
