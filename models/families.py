@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..dataflow.symbol import Symbol
 from ..errors import GraphError
@@ -32,10 +33,10 @@ class Family:
     source: str
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """What `get` takes beside the name, `batch` first."""
+    def options(self) -> dict[str, Any]:
+        """What `get` takes beside the name, `batch` first, with the defaults."""
         parameters = inspect.signature(self.build).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "name")
+        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "name"}
 
 
 def _mlp(
@@ -60,7 +61,7 @@ def _alexnet(
     image: Image = IMAGENET,
     classes: int = 1000,
     hidden: int = 4096,
-    width: float = 1,
+    width: float = 1.0,
 ) -> Model:
     return _classifier(name, convolutional.alexnet(classes, hidden, width), batch, image)
 
@@ -73,13 +74,13 @@ def _vgg(
     image: Image = IMAGENET,
     classes: int = 1000,
     hidden: int = 4096,
-    width: float = 1,
+    width: float = 1.0,
 ) -> Model:
     return _classifier(name, convolutional.vgg(int(depth), classes, hidden, width), batch, image)
 
 
 def _inception(
-    *, name: str, batch: int = 32, image: Image = (3, 299, 299), classes: int = 1000, width: float = 1
+    *, name: str, batch: int = 32, image: Image = (3, 299, 299), classes: int = 1000, width: float = 1.0
 ) -> Model:
     return _classifier(name, inception.network(classes, width), batch, image)
 

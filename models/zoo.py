@@ -23,13 +23,14 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
     Raises GraphError for an unknown name, option or value.
     """
     found = family(name)
-    for option in options:
-        if option not in found.options:
-            raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(found.options)}")
     if batch is not None:
-        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-            raise GraphError(f"batch is {batch!r}, expected a positive integer")
         options["batch"] = batch
+    known = found.options
+    for option, value in options.items():
+        if option not in known:
+            raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(known)}")
+        if not _is_like(value, known[option]):
+            raise GraphError(f"{option} of model {name!r} is {value!r}, expected {_kind(known[option])}")
     matched = re.fullmatch(found.pattern, name)
     assert matched is not None
     with NameScope():
@@ -43,3 +44,26 @@ def family(name: str) -> Family:
             return each
     hint = source.suggestion(name, names(), most=3) or f"there are {', '.join(names())}"
     raise GraphError(f"there is no model {name!r}; {hint}")
+
+
+def _is_like(value: object, default: object) -> bool:
+    """Whether an option may have a value, by its default: sizes are positive, other numbers may be zero."""
+    match default:
+        case tuple():
+            return isinstance(value, tuple | list) and all(_is_like(size, 1) for size in value)
+        case float():
+            return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+        case None if value is None:
+            return True
+        case _:
+            return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _kind(default: object) -> str:
+    match default:
+        case tuple():
+            return f"positive integers such as {default}"
+        case float():
+            return f"a number such as {default}"
+        case _:
+            return "a positive integer"

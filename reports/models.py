@@ -69,7 +69,9 @@ def model_facts() -> list[ModelFacts]:
             model = models.get(name)
             data = tuple(shape[1:] for shape in model.data.values())
             facts.append(
-                ModelFacts(name, model.weight_count, model.batch, data, family.options[1:], family.source)
+                ModelFacts(
+                    name, model.weight_count, model.batch, data, tuple(family.options)[1:], family.source
+                )
             )
     return facts
 

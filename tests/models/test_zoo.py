@@ -181,6 +181,16 @@ def test_bad_options() -> None:
         models.get("gpt-2-64", heads=3)
     with pytest.raises(GraphError, match="has no option 'colour'; it has batch, image, classes"):
         models.get("lenet", colour=3)
+    for option, value in (
+        ("image", 5),
+        ("image", (3, 0, 8)),
+        ("hidden", 2.5),
+        ("width", "half"),
+        ("classes", 0),
+    ):
+        with pytest.raises(GraphError, match=f"{option} of model 'vgg-11' is .*, expected"):
+            models.get("vgg-11", **{option: value})
+    assert models.get("gpt-2-64", batch=1, heads=None, dropout=0).batch == 1
     for batch in (0, -1, 2.5, True):
         with pytest.raises(GraphError, match="expected a positive integer"):
             models.get("lenet", batch=batch)  # type: ignore[arg-type]
