@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Graph
-from ..dataflow.partitioned import BufferKind, Compute, PartitionedGraph
+from ..dataflow.partitioned import Buffer, BufferKind, Compute, PartitionedGraph
 from ..display import Shown
 from ..errors import PlanError
 from ..operators.bound import BoundOperator
@@ -82,32 +82,40 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     """
     lifetimes = buffer_lifetimes(partitioned)
     hosts = in_place_hosts(partitioned, lifetimes)
-    placed: dict[tuple[bytes, ...], tuple[tuple[int, ...], int, Ticks]] = {}
-    offsets: list[tuple[int, ...]] = []
-    arenas: list[int] = []
-    sums: list[Ticks] = []
-    largest: list[tuple[LiveTensor, ...]] = []
-    kinds: list[Mapping[BufferKind, int]] = []
+    known: dict[tuple[bytes, ...], _Arena] = {}
+    arenas: list[_Arena] = []
+    live: list[list[Buffer]] = []
     for worker, program in enumerate(partitioned.programs):
         sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)
         births, deaths = lifetimes.births[worker], lifetimes.deaths[worker]
         host = np.array(hosts[worker], np.int64)
         key = (sizes.tobytes(), births.tobytes(), deaths.tobytes(), host.tobytes())
-        if key not in placed:
-            placed[key] = _plan_worker(sizes, births, deaths, hosts[worker])
-        worker_offsets, arena, live_bytes = placed[key]
-        offsets.append(worker_offsets)
-        arenas.append(arena)
-        sums.append(live_bytes)
-        peak = live_bytes.argmax()
-        live = np.flatnonzero((births <= peak) & (peak <= deaths))
-        by_birth = live[np.argsort(births[live], kind="stable")].tolist()
-        newest = {hosts[worker][index]: program.buffers[index] for index in by_birth}
-        buffers = sorted(newest.values(), key=lambda b: (-b.nbytes, b.index))[:LARGEST_COUNT]
-        tensors = partitioned.graph.tensors
-        largest.append(tuple(LiveTensor(tensors[b.tensor].name, b.kind, b.nbytes) for b in buffers))
-        kinds.append({kind: sum(b.nbytes for b in newest.values() if b.kind is kind) for kind in BufferKind})
-    return MemoryPlan(tuple(offsets), tuple(arenas), tuple(sums), tuple(largest), tuple(kinds))
+        if key not in known:
+            known[key] = _plan_arena(sizes, births, deaths, host)
+        arenas.append(known[key])
+        held = _held_at(int(known[key].live_bytes.argmax()), births, deaths, hosts[worker])
+        live.append([program.buffers[index] for index in held])
+    tensors = partitioned.graph.tensors
+    return MemoryPlan(
+        offsets=tuple(arena.offsets for arena in arenas),
+        arena_bytes=tuple(arena.nbytes for arena in arenas),
+        live_bytes=tuple(arena.live_bytes for arena in arenas),
+        largest=tuple(
+            tuple(LiveTensor(tensors[b.tensor].name, b.kind, b.nbytes) for b in buffers[:LARGEST_COUNT])
+            for buffers in (sorted(each, key=lambda b: (-b.nbytes, b.index)) for each in live)
+        ),
+        peak_kinds=tuple(
+            {kind: sum(b.nbytes for b in buffers if b.kind is kind) for kind in BufferKind}
+            for buffers in live
+        ),
+    )
+
+
+def _held_at(now: int, births: Ticks, deaths: Ticks, hosts: Sequence[int]) -> list[int]:
+    """The buffers that memory holds at a tick: of those that share it the one born last."""
+    live = np.flatnonzero((births <= now) & (now <= deaths))
+    by_birth = live[np.argsort(births[live], kind="stable")].tolist()
+    return list({hosts[index]: index for index in by_birth}.values())
 
 
 def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
@@ -207,19 +215,25 @@ def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: i
     return a.region == b.region and tensors[a.tensor].dtype == tensors[b.tensor].dtype
 
 
-def _plan_worker(
-    sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Sequence[int]
-) -> tuple[tuple[int, ...], int, Ticks]:
-    """Offsets, arena bytes, and live bytes by tick of one worker."""
+@dataclass(frozen=True, slots=True)
+class _Arena:
+    """By buffer its offset, the bytes of one worker's arena, and those live at every tick."""
+
+    offsets: tuple[int, ...]
+    nbytes: int
+    live_bytes: Ticks
+
+
+def _plan_arena(sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Ticks) -> _Arena:
     merged_births, merged_deaths = births.copy(), deaths.copy()
     np.minimum.at(merged_births, hosts, births)
     np.maximum.at(merged_deaths, hosts, deaths)
     births, deaths = merged_births, merged_deaths
-    owners = np.flatnonzero((np.asarray(hosts) == np.arange(len(sizes))) & (births <= deaths) & (sizes > 0))
+    owners = np.flatnonzero((hosts == np.arange(len(sizes))) & (births <= deaths) & (sizes > 0))
     offsets = np.zeros(len(sizes), np.int64)
     if not len(owners):
-        return tuple(offsets.tolist()), 0, np.zeros(1, np.int64)
+        return _Arena(tuple(offsets.tolist()), 0, np.zeros(1, np.int64))
     aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    offsets[owners], arena = place(aligned, births[owners], deaths[owners])
+    offsets[owners], nbytes = place(aligned, births[owners], deaths[owners])
     live = live_sizes(sizes[owners], births[owners], deaths[owners])
-    return tuple(offsets[np.asarray(hosts)].tolist()), arena, live
+    return _Arena(tuple(offsets[hosts].tolist()), nbytes, live)
