@@ -14,121 +14,25 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
-import hashlib
-import importlib
-import inspect
 import json
 import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
-from functools import cached_property
 from pathlib import Path
 from time import process_time
-from types import FunctionType
 from typing import Any
 
 import coverage
 import hypothesis
-import libcst
 import pytest
-from libcst.metadata import MetadataWrapper, PositionProvider
-from mutmut.mutation.file_mutation import Mutation, create_mutations, deep_replace
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.mutants import ROOT, Mutant, mutants
+
 TESTS = ["tests/analyzer", "tests/operators/audit"]
 KILLED = ("failed", "too slow")
-
-
-@dataclass(frozen=True, eq=False)
-class Mutant:
-    """One change to one function: its file, its name in it and its lines, the lines changed."""
-
-    path: str
-    function: str
-    body: frozenset[int]
-    number: int
-    lines: frozenset[int]
-    module: libcst.Module
-    mutation: Mutation
-
-    @cached_property
-    def key(self) -> str:
-        """Names the mutant; stays the same while its function does."""
-        nodes = (self.mutation.original_node, self.mutation.mutated_node)
-        change = "\n".join(self.module.code_for_node(node) for node in nodes)
-        return f"{self.path}:{self.function}:{self.number}:{hashlib.sha256(change.encode()).hexdigest()[:8]}"
-
-    @cached_property
-    def code(self) -> str:
-        """The whole file, changed."""
-        return deep_replace(self.module, self.mutation.original_node, self.mutation.mutated_node).code
-
-    @property
-    def change(self) -> str:
-        """The lines that differ."""
-        before, after = self.module.code.splitlines(), self.code.splitlines()
-        return "\n".join(list(unified_diff(before, after, n=0, lineterm=""))[3:])
-
-    def rank(self, seed: int) -> str:
-        """A random number that depends on the seed and the mutant alone: the lowest make the sample."""
-        return hashlib.sha256(f"{seed} {self.key}".encode()).hexdigest()
-
-    def install(self) -> None:
-        """Give the function this mutant's code, wherever it was imported to."""
-        module = importlib.import_module("tofu." + self.path.removesuffix(".py").replace("/", "."))
-        mutated = dict(vars(module))
-        exec(compile(self.code, self.path, "exec"), mutated)
-        function, replacement = _function(vars(module), self.function), _function(mutated, self.function)
-        function.__code__ = replacement.__code__
-        function.__defaults__ = replacement.__defaults__
-        function.__kwdefaults__ = replacement.__kwdefaults__
-
-
-def _function(namespace: Mapping[str, Any], name: str) -> FunctionType:
-    owner, _, method = name.rpartition(".")
-    found = inspect.getattr_static(namespace[owner], method) if owner else namespace[method]
-    return found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
-
-
-def mutants(path: Path) -> Iterator[Mutant]:
-    """All that mutmut changes in the functions of one file; it leaves decorated ones alone."""
-    name, source = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
-    module, mutations, _, _ = create_mutations(name, source)
-    places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-    names = dict(_functions(module))
-    numbers: dict[str, int] = defaultdict(int)
-    for mutation in mutations:
-        function = mutation.contained_by_top_level_function
-        if function not in names:
-            continue
-        numbers[names[function]] += 1
-        yield Mutant(
-            name,
-            names[function],
-            _lines(places[function.body]),
-            numbers[names[function]],
-            _lines(places[mutation.original_node]),
-            module,
-            mutation,
-        )
-
-
-def _functions(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, str]]:
-    for statement in module.body:
-        if isinstance(statement, libcst.ClassDef):
-            for inner in statement.body.body:
-                if isinstance(inner, libcst.FunctionDef):
-                    yield inner, f"{statement.name.value}.{inner.name.value}"
-        elif isinstance(statement, libcst.FunctionDef):
-            yield statement, statement.name.value
-
-
-def _lines(place: Any) -> frozenset[int]:
-    return frozenset(range(place.start.line, place.end.line + 1))
 
 
 @dataclass(frozen=True)
