@@ -135,14 +135,13 @@ class BoundSymbol:
 
     def reshape(self, **shapes: Shape) -> BoundSymbol:
         """The symbol bound to other shapes of some arguments; arrays whose shape stays are shared."""
-        wanted = {name: array.shape for name, array in self.arg_dict.items() if name in shapes} | shapes
         made = simple_bind(
             self.symbol,
             self._devices,
             lower=self._lower,
             grad_req=dict(self._requests),
             seed=self._seed,
-            **wanted,
+            **shapes,
         )
         for mine, new in (
             (self.arg_dict, made.arg_dict),

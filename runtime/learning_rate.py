@@ -42,18 +42,6 @@ class Cosine:
         return self.final_rate + (self.rate - self.final_rate) * (1 + math.cos(math.pi * done)) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class StepDecay:
-    """Multiplied by `factor` after every `every` steps."""
-
-    rate: float
-    every: int
-    factor: float = 0.1
-
-    def __call__(self, step: int, /) -> float:
-        return self.rate * self.factor ** (step // self.every)
-
-
 def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
     """The value for the graph's learning rate tensor at `step`.
 

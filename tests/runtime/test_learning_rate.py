@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tofu.dataflow.optimizer import adam, sgd
-from tofu.runtime.learning_rate import Constant, Cosine, StepDecay, fed_rate
+from tofu.runtime.learning_rate import Constant, Cosine, fed_rate
 
 
 def test_schedules() -> None:
@@ -12,8 +12,6 @@ def test_schedules() -> None:
     assert [cosine(0), cosine(1), cosine(2)] == [0.5, 1.0, 1.0]
     assert cosine(7) == pytest.approx(0.55)
     assert cosine(12) == cosine(100) == pytest.approx(0.1)
-    decay = StepDecay(1.0, every=10, factor=0.5)
-    assert [decay(0), decay(9), decay(10), decay(25)] == [1.0, 1.0, 0.5, 0.25]
 
 
 def test_adam_is_fed_a_corrected_rate() -> None:
