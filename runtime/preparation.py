@@ -6,7 +6,8 @@ kernel is prepared on scratch of its own, and those that took any are prepared a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -53,6 +54,16 @@ def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
     instruction = partitioned.programs[worker].instructions[index]
     operation = partitioned.graph.operations[instruction.operation]
     return f"worker {worker}, operation '{operation.name}' ({type(instruction).__name__})"
+
+
+@contextmanager
+def errors_named(partitioned: PartitionedGraph, worker: int, index: int) -> Iterator[None]:
+    """What goes wrong in preparing an instruction as an ExecutionError that names it."""
+    try:
+        yield
+    except Exception as error:
+        place = place_of(partitioned, worker, index)
+        raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
 
 
 def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:
@@ -107,12 +118,8 @@ class _Preparation:
         return Prepared(tuple(done), self._traffic, shared)
 
     def _step(self, index: int, workspace: Workspace) -> Step:
-        instruction = self._partitioned.programs[self._worker].instructions[index]
-        try:
-            return self._bound(instruction, workspace)
-        except Exception as error:
-            place = place_of(self._partitioned, self._worker, index)
-            raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
+        with errors_named(self._partitioned, self._worker, index):
+            return self._bound(self._partitioned.programs[self._worker].instructions[index], workspace)
 
     def _bound(self, instruction: Instruction, workspace: Workspace) -> Step:
         match instruction:

@@ -6,6 +6,7 @@ computations, the collection of its outputs. These are the control dependencies 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from itertools import pairwise
 from typing import assert_never
@@ -16,6 +17,7 @@ from ..dataflow.partitioned import (
     Instruction,
     MultiFetch,
     PartitionedGraph,
+    Piece,
     Program,
     Reduce,
 )
@@ -65,10 +67,21 @@ def reads(worker: int, instruction: Instruction) -> list[tuple[int, int]]:
     match instruction:
         case Compute(inputs=inputs):
             return [(worker, buffer) for buffer in inputs if buffer is not None]
+        case MultiFetch() | Reduce():
+            return [(piece.worker, piece.buffer) for piece in transferred(instruction)]
+        case _:
+            assert_never(instruction)
+
+
+def transferred(instruction: Instruction) -> Sequence[Piece]:
+    """The pieces that an instruction fetches or combines; none where it computes."""
+    match instruction:
+        case Compute():
+            return ()
         case MultiFetch(pieces=pieces):
-            return [(piece.worker, piece.buffer) for piece in pieces]
+            return pieces
         case Reduce(parts=parts):
-            return [(piece.worker, piece.buffer) for part in parts for piece in part]
+            return [piece for part in parts for piece in part]
         case _:
             assert_never(instruction)
 

@@ -13,7 +13,6 @@ from typing import assert_never
 
 from ...dataflow.graph import Graph
 from ...dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
-from ...errors import ExecutionError
 from ...operators.cuda import transfers
 from ...operators.cuda.commands import Command, Convolution
 from ...operators.cuda.compute import compute
@@ -22,7 +21,8 @@ from ...operators.cuda.view import DeviceView
 from ...operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
 from ..memory import MemoryPlan
 from ..placed import Placed
-from ..preparation import place_of
+from ..preparation import errors_named
+from ..timeline import transferred
 from .machine import Machine
 from .staging import stage
 
@@ -112,12 +112,8 @@ class _Preparation:
         return prepared
 
     def _commands(self, index: int, workspace: DeviceWorkspace) -> tuple[Command, ...]:
-        instruction = self._partitioned.programs[self._worker].instructions[index]
-        try:
-            return self._bound(instruction, workspace)
-        except Exception as error:
-            place = place_of(self._partitioned, self._worker, index)
-            raise ExecutionError(f"{place}, in preparation: {type(error).__name__}: {error}") from error
+        with errors_named(self._partitioned, self._worker, index):
+            return self._bound(self._partitioned.programs[self._worker].instructions[index], workspace)
 
     def _bound(self, instruction: Instruction, workspace: DeviceWorkspace) -> tuple[Command, ...]:
         match instruction:
@@ -155,17 +151,10 @@ class _Preparation:
 
     def _fetched_bytes(self) -> int:
         """What crosses between workers, into this one, by the pieces of its instructions."""
-        program = self._partitioned.programs[self._worker]
-        total = 0
-        for instruction in program.instructions:
-            match instruction:
-                case MultiFetch(pieces=pieces):
-                    parts: tuple[tuple[Piece, ...], ...] = (pieces,)
-                case Reduce(parts=parts):
-                    pass
-                case _:
-                    continue
-            for piece in chain.from_iterable(parts):
-                if piece.worker != self._worker:
-                    total += self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
-        return total
+        instructions = self._partitioned.programs[self._worker].instructions
+        moved = chain.from_iterable(map(transferred, instructions))
+        return sum(
+            self._placed.part(piece.worker, piece.buffer, piece.region).nbytes
+            for piece in moved
+            if piece.worker != self._worker
+        )
