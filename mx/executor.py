@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from ..dataflow.symbol import Symbol
 from ..module import bind as tofu_bind
 from ..module import simple_bind as tofu_simple_bind
 from ..runtime.bound_symbol import BoundSymbol
+from ..runtime.closing import Closing
 from . import random
 from .ndarray.array import NDArray, as_array
 
 __all__ = ["Executor", "bind", "simple_bind"]
 
 
-class Executor:
+class Executor(Closing):
     """`arg_dict`, `grad_dict` and `aux_dict` hold the arrays; `forward` and `backward` compute with them."""
 
     def __init__(self, bound: BoundSymbol) -> None:
@@ -82,14 +82,6 @@ class Executor:
     def close(self) -> None:
         """End all threads and give the workers' memory back."""
         self._bound.close()
-
-    def __enter__(self) -> Executor:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, shapes: Mapping[str, Any]) -> Executor:

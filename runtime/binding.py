@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import numpy.typing as npt
 
@@ -17,6 +15,7 @@ from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, training_graph
 from ..operators.kernel import Array
+from .closing import Closing
 from .context import Context, devices_of
 from .data import Batch
 from .engine import engine_on
@@ -51,7 +50,7 @@ class _Bound:
     step: int
 
 
-class Binding:
+class Binding(Closing):
     """A symbol bound to workers, one for each entry of `context`.
 
     `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies
@@ -197,14 +196,6 @@ class Binding:
         for bound in self._evaluators.values():
             bound.executor.close()
         self._evaluators.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _executor(self, graph: Graph) -> Executor:
         partitioned = self._lower(graph, self.workers)

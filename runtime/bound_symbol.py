@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from .arguments import Arrays, GradientRequest, assign, named, requests_of
+from .closing import Closing
 from .context import Context, devices_of
 from .engine import engine_on
 from .executor import Executor, Lower
@@ -86,7 +86,7 @@ def bind(
     return BoundSymbol(symbol, devices_of(context), lower, requests, arguments, kept, auxiliary, seed)
 
 
-class BoundSymbol:
+class BoundSymbol(Closing):
     """Arrays for all arguments, auxiliary states and gradients, and calls that compute with them.
 
     `arg_dict`, `aux_dict` and `grad_dict` hold whole arrays by name; assign to their elements,
@@ -213,14 +213,6 @@ class BoundSymbol:
         for executor in self._executors.values():
             executor.close()
         self._executors.clear()
-
-    def __enter__(self) -> BoundSymbol:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _run(self, is_train: bool, heads: Mapping[str, npt.ArrayLike]) -> Executor:
         executor = self._executors.get(is_train)

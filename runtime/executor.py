@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from ..dataflow.naming import suggestion
 from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
+from .closing import Closing
 from .engine import MakeEngine, Watch, engine_on
 from .memory import plan_memory
 from .memory_limit import MemoryLimit
@@ -27,7 +27,7 @@ Lower = Callable[[Graph, int], PartitionedGraph]
 """Partitions a graph over so many workers."""
 
 
-class Executor:
+class Executor(Closing):
     """A partitioned graph in memory, ready to run.
 
     `memory` is the memory plan. The engine is the processor's with so many `threads`, or what `make_engine`
@@ -149,14 +149,6 @@ class Executor:
     def close(self) -> None:
         """Give the engine's threads and memory back."""
         self._engine.close()
-
-    def __enter__(self) -> Executor:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _check(self, limit: MemoryLimit) -> None:
         """Now that kernels are prepared, and nothing has touched the memory yet."""
