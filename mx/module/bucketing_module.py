@@ -10,7 +10,7 @@ from ...errors import ExecutionError
 from .. import metric as mx_metric
 from ..io import DataBatch
 from ..ndarray.array import NDArray
-from .base_module import BaseModule, Params
+from .base_module import BaseModule
 from .module import Module
 
 
@@ -79,16 +79,8 @@ class BucketingModule(BaseModule):
         self._current.bind(data_shapes, label_shapes, force_rebind=force_rebind, **self._bind_options)
         self.binded = True
 
-    def init_params(
-        self,
-        initializer: Any = None,
-        arg_params: Params | None = None,
-        aux_params: Params | None = None,
-        allow_missing: bool = False,
-        force_init: bool = False,
-        allow_extra: bool = False,
-    ) -> None:
-        self._current.init_params(initializer, arg_params, aux_params, allow_missing, force_init, allow_extra)
+    def init_params(self, *params: Any, **options: Any) -> None:
+        self._current.init_params(*params, **options)
 
     def set_params(self, *params: Any, **options: Any) -> None:
         self._current.set_params(*params, **options)
@@ -96,14 +88,8 @@ class BucketingModule(BaseModule):
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         return self._current.get_params()
 
-    def init_optimizer(
-        self,
-        kvstore: Any = "local",
-        optimizer: Any = "sgd",
-        optimizer_params: Any = (("learning_rate", 0.01),),
-        force_init: bool = False,
-    ) -> None:
-        self._current.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+    def init_optimizer(self, *settings: Any, **options: Any) -> None:
+        self._current.init_optimizer(*settings, **options)
 
     def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
         """Go on with the module of another bucket."""
