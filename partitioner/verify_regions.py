@@ -43,10 +43,13 @@ def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[i
 
 
 def check_tiling(whole: Region, parts: Sequence[Region], place: str) -> None:
-    """Raise PlanError unless the distinct `parts` are disjoint, non-empty and together exactly `whole`."""
+    """Raise PlanError unless the distinct `parts` are disjoint, non-empty and together exactly `whole`.
+
+    Of what is empty as a whole every part may be empty.
+    """
     distinct = sorted(set(parts))
     for number, part in enumerate(distinct):
-        if not size(part):
+        if not size(part) and size(whole):
             raise PlanError(f"{place}: a worker would have nothing of {_shown(whole)}: {_shown(part)}")
         if not inside(part, whole):
             raise PlanError(f"{place}: {_shown(part)} lies outside {_shown(whole)}")

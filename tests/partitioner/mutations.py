@@ -18,6 +18,7 @@ from tofu.partitioner.verify_memory import verify_memory
 from tofu.partitioner.verify_program import verify_program
 from tofu.runtime.memory import plan_memory
 from tofu.runtime.schedule import schedule
+from tofu.tdl.ast import Reducer
 
 
 class Nothing(Exception):
@@ -289,6 +290,104 @@ def computes_from_another_buffer(subject, draw):
     subject.replace_instruction(worker, place, dataclasses.replace(compute, inputs=inputs))
 
 
+def reads_elsewhere(subject, draw):
+    worker, place, compute = draw.choice(subject.instructions(Compute))
+    read = [position for position, buffer in enumerate(compute.inputs) if buffer is not None]
+    if not read:
+        raise Nothing
+    position = draw.choice(read)
+    (lower, upper), *rest = compute.input_regions[position]
+    regions = list(compute.input_regions)
+    regions[position] = ((lower + 1, upper + 1), *rest)
+    subject.replace_instruction(worker, place, dataclasses.replace(compute, input_regions=tuple(regions)))
+
+
+def writes_an_output_less(subject, draw):
+    worker, place, compute = draw.choice(subject.instructions(Compute))
+    subject.replace_instruction(worker, place, dataclasses.replace(compute, outputs=compute.outputs[:-1]))
+
+
+def reduces_otherwise(subject, draw):
+    reductions = subject.instructions(Reduce)
+    if not reductions:
+        raise Nothing
+    worker, place, reduce = draw.choice(reductions)
+    other = Reducer.PROD if reduce.reducer is not Reducer.PROD else Reducer.MIN
+    subject.replace_instruction(worker, place, dataclasses.replace(reduce, reducer=other))
+
+
+def fetches_what_is_to_be_reduced(subject, draw):
+    reductions = subject.instructions(Reduce)
+    if not reductions:
+        raise Nothing
+    worker, place, reduce = draw.choice(reductions)
+    fetch = MultiFetch(reduce.operation, reduce.target, reduce.parts[0])
+    subject.replace_instruction(worker, place, fetch)
+
+
+def reduces_before_it_computes(subject, draw):
+    reductions = subject.instructions(Reduce)
+    if not reductions:
+        raise Nothing
+    worker, place, reduce = draw.choice(reductions)
+    subject.replace_instruction(worker, place)
+    first = next(
+        (index, instruction)
+        for index, instruction in enumerate(subject.program.programs[worker].instructions)
+        if instruction.operation == reduce.operation
+    )
+    subject.replace_instruction(worker, first[0], reduce, first[1])
+
+
+def goes_on_after_the_last_operation(subject, draw):
+    worker = draw.randrange(subject.plan.workers)
+    instructions = subject.program.programs[worker].instructions
+    after = dataclasses.replace(instructions[-1], operation=len(subject.graph.operations))
+    subject.replace_instruction(worker, len(instructions) - 1, instructions[-1], after)
+
+
+def has_a_program_less(subject, draw):
+    subject.program = dataclasses.replace(subject.program, programs=subject.program.programs[:-1])
+
+
+def has_shards_of_a_tensor_less(subject, draw):
+    subject.program = dataclasses.replace(subject.program, shards=subject.program.shards[:-1])
+
+
+def has_a_buffer_of_another_size(subject, draw):
+    worker, buffer, _ = draw.choice(subject.buffers())
+    one = subject.program.programs[worker]
+    changed = dataclasses.replace(buffer, nbytes=buffer.nbytes + draw.choice([-1, 4]))
+    buffers = (*one.buffers[: buffer.index], changed, *one.buffers[buffer.index + 1 :])
+    programs = list(subject.program.programs)
+    programs[worker] = dataclasses.replace(one, buffers=buffers)
+    subject.program = dataclasses.replace(subject.program, programs=tuple(programs))
+
+
+def writes_an_update_into_another_tensor(subject, draw):
+    """The shards of another tensor of the same shape, cut alike."""
+    tensors, shards = subject.graph.tensors, list(subject.program.shards)
+
+    def regions(tensor):
+        buffers = [program.buffers for program in subject.program.programs]
+        return [buffers[worker][shard].region for worker, shard in enumerate(shards[tensor])]
+
+    fitting = [
+        (alias, other.index)
+        for alias in range(len(tensors))
+        for other in tensors
+        if tensors[alias].alias is not None
+        and other.alias is None
+        and other.index != tensors[alias].alias
+        and regions(alias) == regions(other.index)
+    ]
+    if not fitting:
+        raise Nothing
+    alias, other = draw.choice(fitting)
+    shards[alias] = shards[other]
+    subject.program = dataclasses.replace(subject.program, shards=tuple(shards))
+
+
 def says_it_fetches_other_bytes(subject, draw):
     planned = subject.program.planned_bytes + draw.choice([-4, 4])
     subject.program = dataclasses.replace(subject.program, planned_bytes=planned)
@@ -303,6 +402,32 @@ def swaps_two_shards(subject, draw):
         raise Nothing
     shards[first][worker], shards[second][worker] = shards[second][worker], shards[first][worker]
     subject.program = dataclasses.replace(subject.program, shards=tuple(map(tuple, shards)))
+
+
+def has_a_memory_plan_for_fewer_workers(subject, draw):
+    del draw.choice([subject.offsets, subject.arenas, subject.waits])[-1]
+
+
+def has_an_offset_less(subject, draw):
+    del draw.choice(subject.offsets)[-1]
+
+
+def has_the_waits_of_an_instruction_less(subject, draw):
+    del draw.choice(subject.waits)[-1]
+
+
+def puts_two_outputs_into_one_place(subject, draw):
+    several = [
+        (worker, compute)
+        for worker, _, compute in subject.instructions(Compute)
+        if len(set(compute.outputs)) > 1
+    ]
+    if not several:
+        raise Nothing
+    worker, compute = draw.choice(several)
+    first, second = draw.sample(compute.outputs, 2)
+    subject.offsets[worker][first] = subject.offsets[worker][second]
+    subject.arenas[worker] += subject.program.programs[worker].buffers[first].nbytes
 
 
 def lies_outside_its_arena(subject, draw):
@@ -386,6 +511,14 @@ def waits_for_what_comes_later(subject, draw):
     index = draw.randrange(len(subject.waits[worker]))
     other = (worker + 1) % subject.plan.workers
     subject.waits[worker][index].append((other, len(subject.waits[other]) - 1))
+
+
+def waits_for_what_there_is_not(subject, draw):
+    worker = draw.randrange(subject.plan.workers)
+    index = draw.randrange(len(subject.waits[worker]))
+    other = (worker + 1) % subject.plan.workers
+    missing = draw.choice([(other, len(subject.waits[other])), (other, -1), (subject.plan.workers, 0)])
+    subject.waits[worker][index].append(missing)
 
 
 def written(instruction):

@@ -15,7 +15,10 @@ from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.plan_file import decode_plan, encode_plan
 from tofu.partitioner.verify import check_workers, verify
+from tofu.partitioner.verify_memory import verify_memory
 from tofu.partitioner.verify_program import verify_program
+from tofu.runtime.memory import plan_memory
+from tofu.runtime.schedule import schedule
 
 PLAN_SEEDS = 60
 PROGRAM_SEEDS = 60
@@ -200,6 +203,87 @@ def test_refusals_are_by_name(toy, texts):
     costs = dataclasses.replace(plan, cost_bytes=plan.cost_bytes + 4)
     with pytest.raises(PlanError, match=r"states 4 bytes.*its choices move 0"):
         verify(build(8), costs)
+
+
+def test_plans_changed_in_python_are_refused(toy, texts):
+    """A plan file cannot say these; a plan that a program has changed can."""
+    builder = toy()
+    builder.apply(texts["MATMUL"], builder.tensor(8, 4, name="a"), builder.tensor(4, 8))
+    graph = builder.graph()
+    plan = partition(graph, 4)
+    layout = plan.layouts["a"]
+
+    def with_layout(**changes):
+        layouts = {**plan.layouts, "a": dataclasses.replace(layout, **changes)}
+        return dataclasses.replace(plan, layouts=layouts)
+
+    for changed, says in (
+        (dataclasses.replace(plan, workers=8), r"factors \(2, 2\) do not multiply to 8 workers"),
+        (with_layout(dimensions=(0,)), "tensor 'a': 1 choices for 2 steps"),
+        (with_layout(factors=(4,)), "tensor 'a': 2 choices for 2 steps"),
+        (with_layout(dimensions=(0, 2)), r"tensor 'a' of shape \(8, 4\) has no dimension 2"),
+        (
+            dataclasses.replace(plan, strategies={"matmul0": ("i",)}),
+            "operation 'matmul0': 1 choices for 2 steps",
+        ),
+        (
+            dataclasses.replace(plan, lower_bound_bytes=plan.cost_bytes + 1),
+            f"lower bound of {plan.cost_bytes + 1} bytes, above its cost of {plan.cost_bytes}",
+        ),
+    ):
+        with pytest.raises(PlanError, match=says):
+            verify(graph, changed)
+
+
+@pytest.mark.parametrize("shapes", [((0, 4), (4, 4)), ((4, 0), (0, 4))])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_tensors_without_elements_are_accepted(toy, texts, shapes, workers):
+    builder = toy()
+    first, second = (builder.tensor(*shape) for shape in shapes)
+    builder.apply(texts["RELU"], builder.apply(texts["MATMUL"], first, second))
+    graph = builder.graph()
+    plan = partition(graph, workers)
+    verify(graph, plan)
+    program = lower(graph, plan)
+    verify_program(graph, workers, plan.cost_bytes, program)
+    memory = plan_memory(program)
+    verify_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
+
+
+def test_memory_of_programs_in_another_order(graph):
+    plan = partition(graph, 4)
+    program = lower(graph, plan)
+    memory = plan_memory(program)
+    waits = schedule(program, memory).waits
+    first, *rest = program.programs
+    turned = dataclasses.replace(first, instructions=first.instructions[::-1])
+    with pytest.raises(PlanError, match=r"worker 0: instruction \d is not in the order of the graph"):
+        verify_memory(
+            dataclasses.replace(program, programs=(turned, *rest)), memory.offsets, memory.arena_bytes, waits
+        )
+
+
+def test_an_output_in_the_place_of_an_input_is_missed_at_the_end(toy, texts):
+    """Both are of one shape and cut alike, and nothing reads the input afterwards."""
+    builder = toy()
+    a = builder.tensor(8, 4, name="a")
+    builder.apply(texts["RELU"], a)
+    graph = builder.graph()
+    plan = partition(graph, 2)
+    program = lower(graph, plan)
+    programs = tuple(
+        dataclasses.replace(
+            one,
+            instructions=tuple(
+                dataclasses.replace(compute, outputs=(program.shards[a][worker],))
+                for compute in one.instructions
+            ),
+        )
+        for worker, one in enumerate(program.programs)
+    )
+    changed = dataclasses.replace(program, programs=programs, shards=(program.shards[a],) * 2)
+    with pytest.raises(PlanError, match="'a' is not in its shard on worker 0 at the end"):
+        verify_program(graph, 2, plan.cost_bytes, changed)
 
 
 def test_stated_bytes_must_be_those_of_the_programs(graph):
