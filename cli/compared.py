@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
@@ -42,8 +42,21 @@ def _timed(plan: Plan) -> dict[str, Any]:
     return {"objective_seconds": timed.seconds, "objective_lower_bound_seconds": timed.lower_bound}
 
 
+def watched(request: Request, graph: Graph, method: str) -> Plan:
+    """Search by one method, and say on standard error how it goes."""
+    from ..reports.search import Bounds, format_picoseconds
+    from ..reports.units import format_bytes
+
+    show = format_picoseconds if request.objective == "time" else format_bytes
+    with Bounds(show=show, what=f"searching by {method}") as bounds:
+        return request.partition(graph, method, bounds)
+
+
 def compared(
-    graph: Graph, request: Request, without: Collection[str] = ()
+    graph: Graph,
+    request: Request,
+    without: Collection[str] = (),
+    search: Callable[[Request, Graph, str], Plan] = Request.partition,
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
     """The figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
@@ -55,7 +68,7 @@ def compared(
         if method in without:
             continue
         try:
-            plan = asked.partition(graph, method)
+            plan = search(asked, graph, method)
         except PlanError as error:
             left_out[method] = error
             continue

@@ -11,7 +11,7 @@ import click
 
 from ..garbage import garbage_left
 from . import candidates
-from .compared import LONG, compared, figures
+from .compared import LONG, compared, figures, watched
 from .options import (
     Shape,
     ShapeOption,
@@ -137,7 +137,7 @@ def command(
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
-    found = request.partition(graph, method) if as_json else _watched(request, graph, method)
+    found = request.partition(graph, method) if as_json else watched(request, graph, method)
     facts, arenas = _print(loaded, graph, found, request, as_json)
     if report is not None:
         from ..reports.console import waiting
@@ -152,14 +152,6 @@ def command(
         dataclasses.replace(found, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
-
-
-def _watched(request: Request, graph: Graph, method: str) -> Plan:
-    from ..reports.search import Bounds, format_picoseconds
-    from ..reports.units import format_bytes
-
-    with Bounds(show=format_picoseconds if request.objective == "time" else format_bytes) as bounds:
-        return request.partition(graph, method, bounds)
 
 
 def _print(
@@ -208,7 +200,7 @@ def _write_page(
 def _compare(model: str, graph: Graph, request: Request, as_json: bool) -> None:
     from ..reports import comparison
 
-    entries, left_out = compared(graph, request)
+    entries, left_out = compared(graph, request, search=Request.partition if as_json else watched)
     if not entries:
         raise next(iter(left_out.values()))
     reasons = {method: str(error) for method, error in left_out.items()}

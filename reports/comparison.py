@@ -14,22 +14,26 @@ from .units import format_bytes, format_milliseconds
 def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: Mapping[str, str]) -> None:
     """Print the comparison. `entries` are what `tofu plan --compare --json` prints, one per method.
 
-    `left_out` has the reason for every method that could not do what was asked.
+    The best comes first, by what the searches minimised. `left_out` has the reason for every method that
+    could not do what was asked.
     """
     console = wide_console()
     timed, limited = "transfer_seconds" in entries[0], "fits" in entries[0]
-    columns = ["method", "bytes moved", "by step", "of the least", "peak of a worker"]
+    minimised, of_least = "cost_bytes", "of the least"
+    if "objective_seconds" in entries[0]:
+        minimised, of_least = "transfer_seconds", "of the least time"
+    columns = ["method", "bytes moved", "by step", of_least, "peak of a worker"]
     columns += ["fits in " + format_bytes(entries[0]["device_memory_bytes"])] if limited else []
     columns += ["time over links"] if timed else []
     table = Table(*columns, "searched in")
     table.title, table.title_justify = f"{model} over {workers} workers", "left"
-    least = min(entry["cost_bytes"] for entry in entries)
-    for entry in sorted(entries, key=lambda entry: int(entry["cost_bytes"])):
+    least = min(entry[minimised] for entry in entries)
+    for entry in sorted(entries, key=lambda entry: float(entry[minimised])):
         table.add_row(
             entry["method"],
             format_bytes(entry["cost_bytes"]),
             ", ".join(map(format_bytes, entry["step_cost_bytes"])),
-            f"{entry['cost_bytes'] / least:.2f} x" if least else "-",
+            f"{entry[minimised] / least:.2f} x" if least else "-",
             format_bytes(entry["peak_bytes_per_worker"]),
             *(["yes" if entry["fits"] else "out of memory"] if limited else []),
             *([format_milliseconds(entry["transfer_seconds"])] if timed else []),

@@ -35,6 +35,10 @@ def on_terminal(console: Console) -> bool:
 
 
 def waiting(what: str, quiet: bool = False) -> AbstractContextManager[object]:
-    """A line on a terminal that says what is being waited for; nothing elsewhere, or if `quiet`."""
-    console = wide_console()
-    return nullcontext() if quiet or not on_terminal(console) else console.status(what)
+    """A line on standard error that says what is being waited for, taken away again on a terminal."""
+    console = wide_console(stderr=True)
+    if not quiet and on_terminal(console):
+        return console.status(what)
+    if not quiet:
+        console.print(what)
+    return nullcontext()

@@ -19,19 +19,26 @@ LEAST_CHANGE = 0.001
 class Bounds:
     """Two bounds on one line of a terminal; lines elsewhere. Writes to standard error.
 
-    Enter it before the search, and hand it to the search as its report. `show` puts a cost in words.
+    Enter it before the search, and hand it to the search as its report. `show` puts a cost in words, `what`
+    is said on a terminal as long as there are no bounds.
     """
 
-    def __init__(self, console: Console | None = None, show: Callable[[int], str] = format_bytes) -> None:
+    def __init__(
+        self,
+        console: Console | None = None,
+        show: Callable[[int], str] = format_bytes,
+        what: str = "searching",
+    ) -> None:
         self._console = console or wide_console(stderr=True)
         self._show = show
+        self._what = what
         self._status: Status | None = None
         self._shown = 2.0
 
     def __enter__(self) -> Bounds:
         context: AbstractContextManager[Status | None] = nullcontext()
         if on_terminal(self._console):
-            context = self._console.status("searching")
+            context = self._console.status(self._what)
         self._context = context
         self._status = context.__enter__()
         return self

@@ -115,6 +115,24 @@ def test_methods_are_compared_side_by_side(tofu: Tofu) -> None:
     assert all(method in text for method in METHODS)
 
 
+def test_a_comparison_by_time_has_the_fastest_first(tofu: Tofu) -> None:
+    asked = ("plan", "mlp", "--compare", "--machine", "pcie-8", "--objective", "time")
+    entries = json.loads(tofu(*asked, "--json").output)["methods"]
+    by_time = sorted(entries, key=lambda entry: entry["transfer_seconds"])
+    assert [entry["method"] for entry in by_time] != [
+        entry["method"] for entry in sorted(entries, key=lambda entry: entry["cost_bytes"])
+    ]
+    lines = [line for line in tofu(*asked).stdout.splitlines() if " x " in line]
+    assert [line.split()[1] for line in lines] == [entry["method"] for entry in by_time]
+    assert "1.00 x" in lines[0]
+
+
+def test_a_comparison_says_how_it_goes(tofu: Tofu) -> None:
+    result = tofu("plan", "mlp", "--workers", "4", "--compare")
+    assert "best plan" in result.stderr
+    assert not tofu("plan", "mlp", "--workers", "4", "--compare", "--json").stderr
+
+
 def test_a_comparison_cannot_be_saved(tofu: Tofu) -> None:
     result = tofu("plan", "mlp", "--compare", "--save", "plan.json")
     assert result.exit_code == 2

@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.table import Table
 
-from tofu.reports.console import PLAIN_WIDTH, on_terminal, wide_console
+from tofu.reports.console import PLAIN_WIDTH, on_terminal, waiting, wide_console
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +53,10 @@ def test_tables_in_pipes_are_wide_unless_columns_says_otherwise(
     assert _width(_printed(capsys)) == PLAIN_WIDTH
     monkeypatch.setenv("COLUMNS", "60")
     assert _width(_printed(capsys)) == 60
+
+
+def test_what_is_waited_for_is_said_beside_the_output(capsys: pytest.CaptureFixture[str]) -> None:
+    with waiting("comparing"), waiting("nothing", quiet=True):
+        pass
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "comparing\n")

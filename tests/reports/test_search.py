@@ -54,6 +54,13 @@ def test_one_line_on_a_terminal(kind):
         assert said.endswith("\x1b[2K"), "the line is taken back"
 
 
+def test_without_bounds_a_terminal_shows_what_is_done():
+    console = Console(file=_Terminal(), force_terminal=True, width=100)
+    with Bounds(console, what="searching by refine"):
+        pass
+    assert "searching by refine" in console.file.getvalue()
+
+
 def test_a_search_reports_bounds_that_close():
     graph = models.get("mlp").training_graph()
     seen = []
