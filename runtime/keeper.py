@@ -40,6 +40,15 @@ class Keeper:
         Raises DataError where there is none, or it is of another run.
         """
         found = self._folder.load()
+        for tensor in tensors_of(self._executor, Role.PARAMETER):
+            kept = found.tensors.get(tensor.name)
+            if kept is None or kept.shape != tensor.shape:
+                there = "it is missing" if kept is None else f"it has {kept.shape}"
+                raise DataError(
+                    f"the checkpoint in {self._folder.folder} is of another model: '{tensor.name}' has shape "
+                    f"{tensor.shape} here, there {there}; go on with that model, or begin anew in "
+                    f"another folder"
+                )
         made, asked = _flat(found.state["settings"]), _flat(self._settings)
         for name in {**asked, **made}:
             if made.get(name) != asked.get(name):

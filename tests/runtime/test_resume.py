@@ -142,6 +142,22 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         other.fit(batches(), metric=metrics, checkpoint=tmp_path, resume=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "hidden", "says"),
+    [("fc0", 16, "there it is missing"), ("fc1", 8, r"\(8, 12\) here, there it has \(16, 12\)")],
+)
+def test_another_model_is_refused_as_such(tmp_path: Path, name: str, hidden: int, says: str) -> None:
+    Run(1, epochs=1, checkpoint=tmp_path)
+    with NameScope():
+        net = sym.FullyConnected(sym.Variable("data"), num_hidden=hidden, name=name)
+        net = sym.SoftmaxOutput(net, name="softmax")
+    with (
+        Module(net, cpu(0), lower=lowered) as other,
+        pytest.raises(DataError, match=f"of another model: '{name}_weight' has shape .*{says}"),
+    ):
+        other.fit(batches(), checkpoint=tmp_path, resume=True)
+
+
 def test_other_data_of_the_same_shape_are_refused(tmp_path: Path) -> None:
     first = batches()
     other = ArrayIterator(first.data["data"] + 1, first.label["softmax_label"], 16, shuffle=True, seed=5)
