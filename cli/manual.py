@@ -25,7 +25,7 @@ ENVIRONMENT = """
 |---|---|
 | `NO_COLOR` | not empty: no colours |
 | `FORCE_COLOR` | not empty: colours in pipes too, as for `less -R`; bars stay off there |
-| `COLUMNS` | the width of tables; else that of the terminal, and 140 in files and pipes |
+| `COLUMNS` | the width of tables; else that of the terminal, and 160 in files and pipes |
 | `TERM` | `dumb`: no colours and no bars |
 
 On a terminal long work shows a bar; elsewhere it prints a plain line now and then. Output may be piped:

@@ -26,14 +26,13 @@ def command(as_json: bool, as_markdown: bool) -> None:
         rows = [asdict(each) for each in facts]
         click.echo(json.dumps({"counts": own, "paper": dict(report.PAPER), "operators": rows}))
         return
-    from rich.table import Table
-
     from ..reports.console import wide_console
+    from ..reports.tables import table
 
-    table = Table("operator", "also called", "attributes", "kind")
+    rows = table("operator", "also called", "attributes", "kind")
     for each in facts:
-        table.add_row(each.name, ", ".join(each.aliases), ", ".join(each.attributes), each.kind)
+        rows.add_row(each.name, ", ".join(each.aliases), ", ".join(each.attributes), each.kind)
     console = wide_console()
-    console.print(table)
+    console.print(rows)
     for key, count in own.items():
         console.print(f"{key.replace('_', ' ')}: {count} (the paper: {report.PAPER[key]})")

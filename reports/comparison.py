@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
-
 from .console import wide_console
+from .tables import table
 from .units import format_bytes, format_milliseconds
 
 
@@ -25,11 +24,10 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
     columns = ["method", "bytes moved", "by step", of_least, "peak of a worker"]
     columns += ["fits in " + format_bytes(entries[0]["device_memory_bytes"])] if limited else []
     columns += ["time over links"] if timed else []
-    table = Table(*columns, "searched in")
-    table.title, table.title_justify = f"{model} over {workers} workers", "left"
+    methods = table(*columns, "searched in", title=f"{model} over {workers} workers")
     least = min(entry[minimised] for entry in entries)
     for entry in sorted(entries, key=lambda entry: float(entry[minimised])):
-        table.add_row(
+        methods.add_row(
             entry["method"],
             format_bytes(entry["cost_bytes"]),
             ", ".join(map(format_bytes, entry["step_cost_bytes"])),
@@ -39,6 +37,6 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
             *([format_milliseconds(entry["transfer_seconds"])] if timed else []),
             f"{entry['search_seconds']:.2f} s",
         )
-    console.print(table)
+    console.print(methods)
     for method, reason in left_out.items():
         console.print(f"{method} is left out: {reason}", soft_wrap=True, markup=False)

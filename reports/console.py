@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
-PLAIN_WIDTH = 140
+PLAIN_WIDTH = 160
 
 
 class _Console(Console):

@@ -7,6 +7,7 @@ from rich.table import Table
 from ..partitioner.explain import Explanation
 from .choices import format_choice
 from .console import wide_console
+from .tables import table
 from .units import format_bytes, format_change
 
 SHOWN = 10
@@ -34,31 +35,31 @@ def show(explanation: Explanation) -> None:
 
 
 def _moved(explanation: Explanation) -> Table:
-    table = Table("operator", "moves", "tensor", "bytes", title="What moves", title_justify="left")
+    rows = table("operator", "moves", "tensor", "bytes", title="What moves")
     for entry in sorted(explanation.moved, key=lambda entry: -entry.bytes)[:SHOWN]:
-        table.add_row(entry.operation, entry.kind, entry.tensor, format_bytes(entry.bytes))
+        rows.add_row(entry.operation, entry.kind, entry.tensor, format_bytes(entry.bytes))
     if len(explanation.moved) > SHOWN:
-        table.add_row(f"{len(explanation.moved) - SHOWN} more", "", "", "")
-    return table
+        rows.add_row(f"{len(explanation.moved) - SHOWN} more", "", "", "")
+    return rows
 
 
 def _alternatives(explanation: Explanation) -> Table:
     neighbours = "tensors" if explanation.what == "operator" else "operators"
-    table = Table("split", "plan, all else held", f"plan, its {neighbours} choosing again")
-    table.title, table.title_justify = "Alternatives", "left"
+    heads = ("split", "plan, all else held", f"plan, its {neighbours} choosing again")
+    rows = table(*heads, title="Alternatives")
     shown = list(explanation.alternatives[:SHOWN])
     if explanation.chosen not in shown:
         shown.append(explanation.chosen)
     for entry in shown:
-        table.add_row(
+        rows.add_row(
             format_choice(entry.choice),
             _change(entry.held_bytes, explanation.plan_bytes),
             _change(entry.following_bytes, explanation.plan_bytes),
             style="bold" if entry is explanation.chosen else "",
         )
     if len(explanation.alternatives) > len(shown):
-        table.add_row(f"{len(explanation.alternatives) - len(shown)} more", "", "")
-    return table
+        rows.add_row(f"{len(explanation.alternatives) - len(shown)} more", "", "")
+    return rows
 
 
 def _change(cost: int, present: int) -> str:

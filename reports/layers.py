@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
 from ..partitioner.layers import Layer, Repeated
 from .console import wide_console
+from .tables import table
 from .units import format_bytes
 
 
 def show(blocks: Sequence[Repeated]) -> None:
     """Print the layers; `640x320/8x3x3` is a weight whose second dimension is cut into 8."""
-    table = Table("weight", "shape", "used by", "split along", "data", "weight moves", "activations move")
+    rows = table("weight", "shape", "used by", "split along", "data", "weight moves", "activations move")
     for block in blocks:
         for number, layer in enumerate(block.layers):
             ends = number == len(block.layers) - 1
-            table.add_row(*_row(layer, block, number), end_section=ends)
+            rows.add_row(*_row(layer, block, number), end_section=ends)
     console = wide_console()
-    console.print(table)
-    console.print("shapes show the cuts of each dimension: 64/2 is cut in two; bytes are those of one layer")
+    console.print(rows)
+    console.print(
+        "64/2 in a shape is a dimension of 64 cut in two; n/2 is an index variable, 0/2 a dimension of the "
+        "data, split in two; bytes are those of one layer",
+        soft_wrap=True,
+    )
 
 
 def _row(layer: Layer, block: Repeated, number: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..dataflow.partitioned import BufferKind
 from ..runtime.memory import MemoryPlan
+from .tables import table
 from .units import format_bytes
 
 COLUMNS, ROWS = 72, 8
@@ -54,20 +55,19 @@ def highest(live: npt.NDArray[np.int64], spans: int) -> npt.NDArray[np.int64]:
 
 
 def _peaks(memory: MemoryPlan, single: int) -> Table:
-    table = Table("worker", "peak", "live at once", "of one device's")
-    table.title, table.title_justify = "Memory without kernel workspaces", "left"
+    heads = ("worker", "peak", "live at once", "of one device's")
+    workers = table(*heads, title="Memory without kernel workspaces")
     rows = zip(memory.arena_bytes, memory.lower_bound_bytes, strict=True)
     for worker, (count, bound) in enumerate(rows):
         share = f"{count / max(single, 1):.1%}"
-        table.add_row(str(worker), format_bytes(count), format_bytes(bound), share)
-    table.add_row("one device", format_bytes(single), "", "100%", style="bold")
-    return table
+        workers.add_row(str(worker), format_bytes(count), format_bytes(bound), share)
+    workers.add_row("one device", format_bytes(single), "", "100%", style="bold")
+    return workers
 
 
 def _largest(memory: MemoryPlan, worker: int) -> Table:
-    table = Table("tensor", "as", "bytes", "share")
-    table.title, table.title_justify = f"Largest at the peak of worker {worker}", "left"
+    tensors = table("tensor", "as", "bytes", "share", title=f"Largest at the peak of worker {worker}")
     bound = max(memory.lower_bound_bytes[worker], 1)
     for tensor in memory.largest[worker]:
-        table.add_row(tensor.name, tensor.kind, format_bytes(tensor.nbytes), f"{tensor.nbytes / bound:.1%}")
-    return table
+        tensors.add_row(tensor.name, tensor.kind, format_bytes(tensor.nbytes), f"{tensor.nbytes / bound:.1%}")
+    return tensors

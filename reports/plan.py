@@ -13,6 +13,7 @@ from ..partitioner.plan import TransferSeconds
 from ..runtime.memory import MemoryPlan
 from .console import wide_console
 from .memory import page
+from .tables import table
 from .units import format_bytes, format_milliseconds
 
 LARGEST = 10
@@ -79,17 +80,17 @@ def _nearness(moved: int, bound: int) -> str:
 
 def _levels(facts: dict[str, Any]) -> Table:
     """What crosses each level of a machine, and how long its busiest link takes."""
-    table = Table("level", "bytes that cross it", "busiest link, one way", "takes")
-    seconds = f"{format_milliseconds(facts['transfer_seconds'])} in one iteration"
-    table.title, table.title_justify = f"Traffic on {facts['machine']}: {seconds}", "left"
+    taken = format_milliseconds(facts["transfer_seconds"])
+    heads = ("level", "bytes that cross it", "busiest link, one way", "takes")
+    levels = table(*heads, title=f"Traffic on {facts['machine']}: {taken} in one iteration")
     for entry in facts["levels"]:
-        table.add_row(
+        levels.add_row(
             entry["level"],
             format_bytes(entry["crossing_bytes"]),
             format_bytes(entry["busiest_link_bytes"]),
             format_milliseconds(entry["busiest_link_seconds"]),
         )
-    return table
+    return levels
 
 
 def _verdict(facts: dict[str, Any]) -> str:
@@ -98,20 +99,17 @@ def _verdict(facts: dict[str, Any]) -> str:
 
 
 def _steps(plan: Plan) -> Table:
-    table = Table(
-        "step", "groups", "bytes moved in one iteration", title="Communication", title_justify="left"
-    )
+    steps = table("step", "groups", "bytes moved in one iteration", title="Communication")
     for step, (factor, cost) in enumerate(zip(plan.factors, plan.step_cost_bytes, strict=True), 1):
-        table.add_row(str(step), f"{factor}-way", format_bytes(cost))
-    table.add_row("all", str(plan.workers), format_bytes(plan.cost_bytes), style="bold")
-    return table
+        steps.add_row(str(step), f"{factor}-way", format_bytes(cost))
+    steps.add_row("all", str(plan.workers), format_bytes(plan.cost_bytes), style="bold")
+    return steps
 
 
 def _contributors(graph: Graph, plan: Plan) -> Table:
-    table = Table("operation", "split along", "moves", "bytes", "share")
-    table.title, table.title_justify = "Largest contributors", "left"
+    largest = table("operation", "split along", "moves", "bytes", "share", title="Largest contributors")
     for entry in contributors(graph, plan)[:LARGEST]:
         split = ", ".join(variable or "-" for variable in plan.strategies[entry.operation])
         moves, share = f"{entry.kind} {entry.tensor}", f"{entry.bytes / plan.cost_bytes:.1%}"
-        table.add_row(entry.operation, split, moves, format_bytes(entry.bytes), share)
-    return table
+        largest.add_row(entry.operation, split, moves, format_bytes(entry.bytes), share)
+    return largest
