@@ -181,15 +181,22 @@ class _Collected:
         if not found:
             what = kinds[0] if kinds else "operator or tensor"
             known = [name for named in tables for name in named]
-            raise PlanError(
-                f"{constraint}: there is no {what} {constraint.name!r}{suggestion(constraint.name, known)}"
-            )
+            hint = self._other_kind(constraint.name) or suggestion(constraint.name, known)
+            raise PlanError(f"{constraint}: there is no {what} {constraint.name!r}{hint}")
         if not kinds and len({subject.what for subject in found}) > 1:
             raise PlanError(
                 f"{constraint} could be about operators or tensors; pin a dimension or an index variable "
                 f"at one step at least"
             )
         return found
+
+    def _other_kind(self, name: str) -> str:
+        """What has this name but was asked for by the other kind's choices; empty where nothing has."""
+        for what, named in self._by_name.items():
+            if name in named:
+                labels = ", ".join(map(str, named[name].extents)) or "nothing"
+                return f"; the {what} of that name is split along {labels}"
+        return ""
 
 
 def _labels(constraint: Constraint) -> list[str | int]:

@@ -162,6 +162,8 @@ def test_patterns_reach_all_that_fit(toy, texts):
         ("pin a=0,0,0", "one for each of the 2 steps"),
         ("pin a=0,i", "both dimensions and index variables"),
         ("pin A=0", "no tensor 'A'"),
+        ("pin relu0=0", "no tensor 'relu0'; the operator of that name is split along i, j"),
+        ("forbid a:i", "no operator 'a'; the tensor of that name is split along 0, 1"),
         ("pin relu=i", "did you mean 'relu0'"),
         ("pin a=2", "cannot be split along 2; it has 0, 1"),
         ("forbid relu0:k", "cannot be split along 'k'; it has i, j"),
