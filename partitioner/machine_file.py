@@ -88,7 +88,10 @@ def quantity(value: object, place: str, per_second: bool = False) -> float:
         text = value.strip()
         matched = _QUANTITY.fullmatch(text.removesuffix("/s") if per_second else text)
         if matched is None:
-            raise MachineError(f"{place} is {value[:60]!r}; write it with its unit, such as {example}")
+            raise MachineError(
+                f"{place} is {value[:60]!r}; write it with its unit, such as {example}; units are "
+                f"{', '.join(UNITS)}"
+            )
         number = float(matched[1]) * UNITS[matched[2]]
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(min(value, 10**30))

@@ -134,9 +134,9 @@ def _check_search(
         raise PlanError(f"constraints are a list of pins and prohibitions; write [{constraints!r}]")
     if (layouts is None) == (own is None and method == MANUAL):
         raise PlanError(
-            "the method 'manual' needs layouts"
+            "the method 'manual' needs layouts, such as {'fc1_weight': 0}, or a file of them (--layouts)"
             if layouts is None
-            else f"layouts are for the method 'manual', not {method!r}; pin tensors by constraints instead"
+            else f"layouts are for the method 'manual', not {method!r}; choose that, or pin tensors"
         )
 
 

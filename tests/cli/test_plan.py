@@ -82,7 +82,7 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
         (["plan", "mlp", "--pin", "data=0", "--forbid", "data:0"], "pin data=0; forbid data:0"),
         (["plan", "mlp", "--forbid", "data:7"], "it has 0, 1, 2, 3"),
         (["plan", "mlp", "--method", "spartan", "--forbid", "data:0"], "cannot take constraints"),
-        (["plan", "mlp", "--method", "manual"], "needs layouts"),
+        (["plan", "mlp", "--method", "manual"], "a file of them (--layouts)"),
         (["plan", "mlp", "--layouts", "missing.yaml"], "No such file"),
         (["plan", "mlp", "--machine", "pcie8"], "did you mean 'pcie-8'"),
         (["plan", "mlp", "--machine", "pcie-8", "--workers", "9"], "9 workers need as many devices"),

@@ -85,7 +85,7 @@ def test_a_plan_is_refused() -> None:
     assert plan.cost_bytes == tofu.partition(graph, 2).cost_bytes
     with pytest.raises(PlanError, match=r"may hold 1,000; the largest tensors"):
         tofu.partition(graph, 2, memory="1kB")
-    with pytest.raises(MachineError, match="write it with its unit, such as 12 GB"):
+    with pytest.raises(MachineError, match="write it with its unit, such as 12 GB; units are B, kB, MB, GB"):
         tofu.partition(graph, 2, memory="12")
     with pytest.raises(MachineError, match="memory is -5; it must be positive"):
         tofu.Module(network(), memory=-5)
