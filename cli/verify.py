@@ -66,7 +66,7 @@ def command(
         click.echo(json.dumps(facts))
         return
     click.echo(
-        f"{plan} is valid for {facts['model']} on {found.workers} workers: {facts['tensors']} tensors, "
-        f"{facts['operators']} operators and {facts['instructions']} instructions checked, "
-        f"{found.cost_bytes} bytes recounted, {facts['peak_bytes_per_worker']} bytes of memory walked"
+        f"{plan} is valid for {facts['model']} on {found.workers} workers: {facts['tensors']:,} tensors, "
+        f"{facts['operators']:,} operators and {facts['instructions']:,} instructions checked, "
+        f"{found.cost_bytes:,} bytes recounted, {facts['peak_bytes_per_worker']:,} bytes of memory walked"
     )
