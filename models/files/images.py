@@ -94,12 +94,11 @@ def _pixels(paths: list[Path], resize: tuple[int, int] | None) -> Pixels:
     whole = np.empty((len(images), 1 if grey else 3, *size), np.uint8)
     for number, (path, image) in enumerate(zip(paths, images, strict=True)):
         if image.shape[:2] != size:
-            height, width = size
             raise refusal(
                 path,
-                f"{width} x {height} pixels as in {paths[0]}",
-                f"{image.shape[1]} x {image.shape[0]}",
-                f"bring all to one size, for example with --resize {height}x{width}",
+                f"height and width {size[0]}x{size[1]} as in {paths[0]}",
+                f"{image.shape[0]}x{image.shape[1]}",
+                f"bring all to one size, for example with --resize {size[0]}x{size[1]}",
             )
         whole[number] = image if image.ndim == 2 else image.transpose(2, 0, 1)
     return whole

@@ -66,7 +66,7 @@ def test_one_image_in_colour_makes_all_so(pets: Path) -> None:
 def test_mixed_sizes(pets: Path, refused: Refuse) -> None:
     odd = _save(pets / "dog" / "odd.png", 1, size=(7, 6))
     said = refused(pets)
-    assert f"{odd}: expected 4 x 5 pixels as in {pets / 'cat' / '0.png'}, found 6 x 7" in said
+    assert f"{odd}: expected height and width 5x4 as in {pets / 'cat' / '0.png'}, found 7x6" in said
     assert "--resize 5x4" in said
     assert read(pets, Reading(resize=(8, 9))).sample == (3, 8, 9)
 
