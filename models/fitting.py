@@ -17,6 +17,7 @@ from .files.dataset import refusal
 from .model import Model
 
 ADVICE = "choose a model for such data: mlp or wresnet for images, lstm for text"
+OTHER_LABELS = "give a model of your own for such labels, file.py:function, and --metric mse"
 CLASS_METRICS = ("accuracy", "cross-entropy", "perplexity")
 """Metrics whose labels are class numbers, of outputs `[rows, classes]`."""
 
@@ -31,7 +32,7 @@ def built(name: str, batch: int | None, data: Dataset, place: Path | str, **opti
     known = _text_options(data) if data.sequence else _array_options(data)
     needed = {option: known.get(option) for option in family.options if option in _DECIDED}
     if None in needed.values():
-        raise refusal(place, f"{_reads(needed)} for {name}", _holds(data), ADVICE)
+        raise refusal(place, f"{_reads(needed)} for {name}", _holds(data), _advice(data))
     try:
         model = zoo.get(name, batch, **needed, **options)
         model.symbol.infer_shape(**model.shapes)
@@ -59,6 +60,10 @@ def _array_options(data: Dataset) -> dict[str, Any]:
         return {}
     sequence = dict(zip(("steps", "features"), data.sample, strict=True)) if len(data.sample) == 2 else {}
     return {"image": data.sample, "classes": data.classes, **sequence}
+
+
+def _advice(data: Dataset) -> str:
+    return ADVICE if data.sequence or data.classes is not None else OTHER_LABELS
 
 
 def _reads(needed: dict[str, Any]) -> str:
