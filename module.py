@@ -109,6 +109,10 @@ class Module(module.Module):
             dtype=dtype,
             loss_scale=loss_scale,
         )
+        if plan is not None and not isinstance(plan, Plan):
+            raise PlanError(
+                f"plan is a {type(plan).__name__}, expected a tofu.Plan; a file is read by tofu.Plan.load"
+            )
         if plan is not None and plan.workers != self.workers:
             raise PlanError(f"the plan is for {plan.workers} workers, the context lists {self.workers}")
         self.plans: dict[str, Plan] = {}

@@ -11,7 +11,7 @@ from itertools import pairwise
 from ..dataflow.graph import Graph
 from ..dataflow.naming import suggestion
 from ..dataflow.validate import validate
-from ..errors import GraphError, PlanError
+from ..errors import PlanError
 from ..garbage import garbage_left
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
@@ -23,7 +23,7 @@ from .machine_file import load_machine
 from .manual import Layouts, layout_pins, manual
 from .network import Network, build_network
 from .objective import PICOSECONDS, TransferTime
-from .plan import WORKER_LIMIT, Plan, TransferSeconds
+from .plan import WORKER_LIMIT, Plan, TransferSeconds, require_graph
 from .recount import count_bytes
 from .recursive import recursion_bound, recursive, steps_of
 from .refine import refine
@@ -78,11 +78,7 @@ def partition(
     `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the method
     gives up; GraphError for a malformed graph.
     """
-    if not isinstance(graph, Graph):
-        raise GraphError(
-            f"a graph is partitioned, not a {type(graph).__name__}; a model's is model.training_graph(), "
-            "a symbol's training_graph(symbol, shapes) of tofu.dataflow.training"
-        )
+    require_graph(graph)
     own = method if callable(method) else None
     method = str(method) if own is None else getattr(own, "__name__", type(own).__name__)
     _check_workers(workers)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..dataflow.graph import Graph
 from ..display import Shown
-from ..errors import PlanError
+from ..errors import GraphError, PlanError
 from .recount import Contribution, count, count_bytes
 from .solution import UnprovenStep
 from .source import Source
@@ -99,6 +99,7 @@ class Plan(Shown):
 
     def check_graph(self, graph: Graph) -> None:
         """Raise PlanError unless names and fingerprint are those of `graph`."""
+        require_graph(graph)
         _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
         _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
         actual = graph.fingerprint
@@ -124,6 +125,15 @@ class Plan(Shown):
             )
 
 
+def require_graph(value: object) -> None:
+    """Raise GraphError where somebody gave a model, or a symbol, for its graph."""
+    if not isinstance(value, Graph):
+        raise GraphError(
+            f"a graph is partitioned, not a {type(value).__name__}; a model's is model.training_graph(), "
+            "a symbol's training_graph(symbol, shapes) of tofu.dataflow.training"
+        )
+
+
 def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
     """What moves bytes in one iteration, most bytes first; they sum to the plan's cost."""
     plan.check_graph(graph)
@@ -131,10 +141,17 @@ def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
     return sorted(moving, key=lambda entry: -entry.bytes)
 
 
+_OTHER_GRAPH = "; it was made for another model, optimizer or number of micro-batches: partition again"
+
+
 def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[str]) -> None:
     names = set(expected)
     missing, unknown = sorted(names - planned.keys()), sorted(planned.keys() - names)
     if missing:
-        raise PlanError(f"the plan says nothing about {what} {missing[0]!r} ({len(missing)} in all)")
+        raise PlanError(
+            f"the plan says nothing about {what} {missing[0]!r} ({len(missing)} in all){_OTHER_GRAPH}"
+        )
     if unknown:
-        raise PlanError(f"the plan names {what} {unknown[0]!r}, not in the graph ({len(unknown)} in all)")
+        raise PlanError(
+            f"the plan names {what} {unknown[0]!r}, not in the graph ({len(unknown)} in all){_OTHER_GRAPH}"
+        )

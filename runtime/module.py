@@ -60,6 +60,9 @@ class Module(Binding):
         """
         if resume and checkpoint is None:
             raise DataError("resume needs the folder of the checkpoints; name it as checkpoint")
+        _require_batches(train_data)
+        if eval_data is not None:
+            _require_batches(eval_data)
         rate = Constant(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
         run = TrainingRun(
@@ -114,6 +117,7 @@ class Module(Binding):
         return np.concatenate(parts)
 
     def _bind_inference(self, data: ArrayIterator) -> Executor:
+        _require_batches(data)
         return self.evaluator({**self._label_shapes(data.batch_size), **data.shapes})
 
     def _label_shapes(self, batch_size: int) -> dict[str, Shape]:
@@ -121,6 +125,15 @@ class Module(Binding):
         if self._training is None:
             return {}
         return {name: (batch_size, *shape[1:]) for name, shape in self._training.purpose.shapes.items()}
+
+
+def _require_batches(data: object) -> None:
+    """Raise DataError where somebody gave arrays for an iterator over batches of them."""
+    if not isinstance(data, ArrayIterator):
+        raise DataError(
+            f"expected batches such as tofu.ArrayIterator(data, label, batch_size=64), "
+            f"not {type(data).__name__}"
+        )
 
 
 def _metrics(metric: Metrics) -> list[Metric]:

@@ -45,6 +45,18 @@ def test_a_plan_for_other_workers_is_refused():
         tofu.Module(_net(), [tofu.cpu(i) for i in range(2)], plan=_plan(4))
 
 
+def test_the_name_of_a_plan_file_is_no_plan():
+    with pytest.raises(tofu.PlanError, match=r"plan is a str, .* read by tofu\.Plan\.load"):
+        tofu.Module(_net(), tofu.cpu(0), plan="plan.json")
+
+
+def test_arrays_are_no_batches():
+    with tofu.Module(_net(), tofu.cpu(0)) as module:
+        for use in (module.fit, module.score, module.predict):
+            with pytest.raises(tofu.DataError, match=r"such as tofu\.ArrayIterator\(.*\), not ndarray"):
+                use(np.zeros((8, 4)))
+
+
 def test_values_print_shortly():
     plan = _plan(2)
     graph = training_graph(_net(), _batches().shapes, "sgd", name="net")

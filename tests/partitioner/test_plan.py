@@ -9,7 +9,8 @@ import re
 import numpy as np
 import pytest
 
-from tofu.errors import PlanError
+from tofu import models
+from tofu.errors import GraphError, PlanError
 from tofu.partitioner import partition
 from tofu.partitioner.documents import JSON_LIMIT_BYTES
 from tofu.partitioner.plan import Plan, contributors
@@ -198,7 +199,7 @@ def test_a_plan_is_for_one_graph(plan, matmul, toy, texts):
     other.apply(texts["RELU"], other.apply(texts["MATMUL"], a, b))
     plan.verify(other.graph())
     other.apply(texts["RELU"], a)
-    with pytest.raises(PlanError, match="says nothing about tensor 't4'"):
+    with pytest.raises(PlanError, match=r"says nothing about tensor 't4' \(1 in all\); .* another model"):
         plan.verify(other.graph())
     with pytest.raises(PlanError, match=r"names tensor 't4', not in the graph"):
         partition(other.graph(), 4).verify(matmul)
@@ -208,6 +209,11 @@ def test_a_plan_is_for_one_graph(plan, matmul, toy, texts):
     wider.apply(texts["RELU"], wider.apply(texts["MATMUL"], a, b))
     with pytest.raises(PlanError, match="fingerprint"):
         plan.verify(wider.graph())
+
+
+def test_a_model_is_no_graph(plan):
+    with pytest.raises(GraphError, match=r"not a Model; a model's is model\.training_graph\(\)"):
+        plan.verify(models.get("mlp"))
 
 
 def changed(plan, **fields):
