@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from .options import Shape, examples, json_option, model_candidates
-from .planned import Planned, planned_options
+from .planned import Planned, needs_model, planned_options
 
 
 @click.command(
@@ -45,7 +45,7 @@ def command(
     """Say what PLAN chose for TENSOR or OPERATOR, what it moves, and what every alternative would.
 
     Without a name every weight is listed: how it and the data are split, and what moves for either. MODEL is
-    needed only where the plan file does not say what it was made for.
+    needed only where the plan file does not say what it was made for; there it may follow PLAN at once.
     """
     from ..partitioner import Plan
     from ..partitioner.explain import explain
@@ -54,6 +54,8 @@ def command(
     from ..reports import layers as layers_report
 
     found = Plan.load(plan)
+    if model is None and needs_model(found) and name not in {*found.layouts, *found.strategies}:
+        name, model = None, name
     graph = Planned(model, batch, dict(shapes), optimizer).graph(found)
     if name is None:
         found_layers = layers(graph, found)

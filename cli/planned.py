@@ -35,11 +35,11 @@ class Planned:
         if self.model is not None:
             return self.model
         if plan.source is None:
-            raise PlanError("the plan file does not say which model it is for; name MODEL")
+            raise PlanError("the plan file does not say which model it is for; name MODEL after it")
         if python_file.split(plan.source.model) is not None:
             raise PlanError(
                 f"the plan was made for the Python function {plan.source.model!r}, which is not run "
-                f"because a file says so; name MODEL"
+                f"because a file says so; name MODEL after it"
             )
         return plan.source.model
 
@@ -53,6 +53,11 @@ class Planned:
             shapes = shapes or dict(recorded.shapes)
             optimizer = optimizer or recorded.optimizer
         return load_model(name, batch, shapes).training_graph(optimizer=optimizer or "sgd")
+
+
+def needs_model(plan: Plan) -> bool:
+    """Whether the file does not say what it was made for, or names Python code, which is not run unasked."""
+    return plan.source is None or python_file.split(plan.source.model) is not None
 
 
 def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:

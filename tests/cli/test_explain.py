@@ -66,3 +66,9 @@ def test_mistakes_end_in_one_message(tofu: Tofu, plan: str, tmp_path: Path) -> N
         assert says in result.output
     named = tofu("verify", str(nameless), "mlp", "--batch", "16", "--optimizer", "adam")
     assert named.exit_code == 0
+    options = ("--batch", "16", "--optimizer", "adam")
+    for path in (str(nameless), str(code)):
+        listed = tofu("explain", path, "mlp", *options)
+        assert listed.exit_code == 0, path
+        assert "activations move" in listed.output
+        assert tofu("explain", path, "fc1_weight", "mlp", *options).output.startswith("tensor fc1_weight")
