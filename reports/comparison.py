@@ -7,7 +7,7 @@ from typing import Any
 
 from .console import wide_console
 from .tables import table
-from .units import format_bytes, format_milliseconds
+from .units import format_bytes, format_seconds
 
 
 def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: Mapping[str, str]) -> None:
@@ -34,7 +34,7 @@ def show(model: str, workers: int, entries: Sequence[dict[str, Any]], left_out: 
             f"{entry[minimised] / least:.2f} x" if least else "-",
             format_bytes(entry["peak_bytes_per_worker"]),
             *(["yes" if entry["fits"] else "out of memory"] if limited else []),
-            *([format_milliseconds(entry["transfer_seconds"])] if timed else []),
+            *([format_seconds(entry["transfer_seconds"])] if timed else []),
             f"{entry['search_seconds']:.2f} s",
         )
     console.print(methods)

@@ -14,7 +14,7 @@ from ..runtime.memory import MemoryPlan
 from .console import wide_console
 from .memory import page
 from .tables import table
-from .units import format_bytes, format_milliseconds
+from .units import format_bytes, format_seconds
 
 LARGEST = 10
 
@@ -47,13 +47,10 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
 
 def _transfers(time: TransferSeconds) -> str:
     """What was minimised in place of bytes, and what is proven of it."""
-    taken = f"transfers, one after the other, take {format_milliseconds(time.seconds)}; "
+    taken = f"transfers, one after the other, take {format_seconds(time.seconds)}; "
     if time.lower_bound is None:
         return taken + "no bound on that is proven, which only the method exact does"
-    return (
-        taken
-        + f"those of every plan of these steps at least {format_milliseconds(time.lower_bound)} (proven)"
-    )
+    return taken + f"those of every plan of these steps at least {format_seconds(time.lower_bound)} (proven)"
 
 
 def _unproven(plan: Plan) -> Iterator[str]:
@@ -80,7 +77,7 @@ def _nearness(moved: int, bound: int) -> str:
 
 def _levels(facts: dict[str, Any]) -> Table:
     """What crosses each level of a machine, and how long its busiest link takes."""
-    taken = format_milliseconds(facts["transfer_seconds"])
+    taken = format_seconds(facts["transfer_seconds"])
     heads = ("level", "bytes that cross it", "busiest link, one way", "takes")
     levels = table(*heads, title=f"Traffic on {facts['machine']}: {taken} in one iteration")
     for entry in facts["levels"]:
@@ -88,7 +85,7 @@ def _levels(facts: dict[str, Any]) -> Table:
             entry["level"],
             format_bytes(entry["crossing_bytes"]),
             format_bytes(entry["busiest_link_bytes"]),
-            format_milliseconds(entry["busiest_link_seconds"]),
+            format_seconds(entry["busiest_link_seconds"]),
         )
     return levels
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.status import Status
 
 from .console import on_terminal, wide_console
-from .units import format_bytes, format_milliseconds
+from .units import format_bytes, format_seconds
 
 PICOSECOND = 1e-12
 LEAST_CHANGE = 0.001
@@ -58,4 +58,4 @@ class Bounds:
 
 def format_picoseconds(count: int) -> str:
     """The unit in which a search minimises the time of transfers."""
-    return format_milliseconds(count * PICOSECOND)
+    return format_seconds(count * PICOSECOND)

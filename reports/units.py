@@ -15,9 +15,9 @@ def format_bytes(count: float) -> str:
     return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
 
 
-def format_milliseconds(seconds: float) -> str:
-    """`0.04512 -> '45.12 ms'`."""
-    return f"{seconds * 1e3:.2f} ms"
+def format_seconds(seconds: float) -> str:
+    """`0.04512 -> '45.12 ms'`, `9.53e-6 -> '9.53 µs'`."""
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 or not seconds else f"{seconds * 1e6:.2f} µs"
 
 
 def format_duration(seconds: float) -> str:

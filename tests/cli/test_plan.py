@@ -168,7 +168,7 @@ def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
     assert unbounded["objective_lower_bound_seconds"] is None
     assert unbounded["objective_seconds"] >= by_time["objective_seconds"]
     assert "no bound on that is proven" in tofu(*timed).output
-    proven = f"at least {by_time['objective_seconds'] * 1e3:.2f} ms (proven)"
+    proven = f"at least {by_time['objective_seconds'] * 1e6:.2f} µs (proven)"
     assert proven in tofu(*timed, "--method", "exact").output
     output = tofu("plan", "mlp", "--machine", "pcie-8", "--memory", "100kB").output
     for part in ("Traffic on pcie-8", "socket", "out of memory by"):
