@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from ..tdl.numbers import real_array
 from .by_parts import Functions, compute_by_parts, has_parts
 from .derive import derive
-from .kernel import Array, KernelCall, Run, view_of
+from .kernel import Array, KernelCall, Run, prepared, view_of
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -38,7 +38,7 @@ class BoundOperator(Bound):
         if not any(output.size for output in call.outputs):
             return _nothing
         if self.stage.kernel is not None:
-            return self.stage.kernel(call)
+            return prepared(self.stage.kernel, call)
         functions = {**self.stage.opaques, **opaque}
         return compute_by_parts(call, functions) if self._has_parts else derive(call)
 

@@ -8,17 +8,19 @@ Preparation happens once per plan, the returned function runs every iteration.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..analyzer.region import Interval, Region
+from ..errors import OperatorError
 from .workspace import Array, Workspace
 
 if TYPE_CHECKING:
     from .bound import BoundOperator
 
-__all__ = ["Array", "Kernel", "KernelCall", "Run", "in_turn", "view_of"]
+__all__ = ["Array", "Kernel", "KernelCall", "Run", "check_kernel", "in_turn", "prepared", "view_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,36 @@ def in_turn(runs: Sequence[Run]) -> Run:
         for each in runs:
             each()
 
+    return run
+
+
+def check_kernel(operator: str, kernel: object) -> None:
+    """Raise OperatorError for what cannot be called with a KernelCall alone."""
+    wanted = "a function of one KernelCall that returns the function to run"
+    if not callable(kernel):
+        raise OperatorError(f"the kernel of '{operator}' is {kernel!r}, not {wanted}")
+    try:
+        signature = inspect.signature(kernel)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        name = getattr(kernel, "__name__", "kernel")
+        raise OperatorError(
+            f"the kernel of '{operator}', {name}{signature}, is not {wanted}; "
+            f"a function of arrays can be audited, tofu.audit({operator}, {name}), but not attached"
+        ) from None
+
+
+def prepared(kernel: Kernel, call: KernelCall) -> Run:
+    """What a kernel that a user wrote prepares. Raises OperatorError where it is not a function."""
+    run = kernel(call)
+    if not callable(run):
+        raise OperatorError(
+            f"the kernel of '{call.bound.description.name}' returns {type(run).__name__}, "
+            "not the function that fills call.outputs whenever it runs"
+        )
     return run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from .. import tdl
 from ..errors import DescriptionError, OperatorError
@@ -13,7 +13,7 @@ from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.layout import MAX_BYTES
 from .attributes import Attributes, AttributeSpec, Kind
 from .definition import NO_FUNCTIONS, Attachment, Fixed, Variant, constants_of
-from .kernel import Kernel
+from .kernel import Kernel, check_kernel
 from .operator import Operator
 
 T = TypeVar("T")
@@ -21,17 +21,37 @@ T = TypeVar("T")
 __all__ = ["Max", "Min", "Opaque", "Prod", "Reducer", "Sum", "load", "op", "parse"]
 
 
-def op(function: Callable[..., Any]) -> Operator:
+@overload
+def op(function: Callable[..., Any]) -> Operator: ...
+
+
+@overload
+def op(
+    *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS, kernel: Kernel | None = None
+) -> Callable[[Callable[..., Any]], Operator]: ...
+
+
+def op(
+    function: Callable[..., Any] | None = None,
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
+) -> Operator | Callable[[Callable[..., Any]], Operator]:
     """The operator that a decorated function describes. The function is read, never called.
 
         @tofu.op
         def conv1d(data, filters):
             return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
 
-    Raises DescriptionError with file, line and a caret for everything that is wrong.
+    `@tofu.op(opaque=..., kernel=...)` takes what `parse` takes. Raises as `parse` does, with file, line and
+    a caret for everything that is wrong.
     """
-    text, origin, first_line = tdl.op_location(function)
-    return operator_of(tdl.parse(text, origin, first_line))
+
+    def described(function: Callable[..., Any]) -> Operator:
+        text, origin, first_line = tdl.op_location(function)
+        return operator_of(tdl.parse(text, origin, first_line), opaque, kernel)
+
+    return described if function is None else described(function)
 
 
 def parse(
@@ -45,8 +65,12 @@ def parse(
 
     `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
     against the text. Raises DescriptionError, and OperatorError for a function that the text does not
-    declare.
+    declare or a kernel that cannot be one.
     """
+    if not isinstance(text, str):
+        raise DescriptionError(
+            f"a description is text, found {text!r}; tofu.op reads a function, tofu.load a file"
+        )
     return operator_of(tdl.parse(text, origin), opaque, kernel)
 
 
@@ -89,6 +113,8 @@ def operator_of(
         raise OperatorError(
             f"{description.name} has no opaque function {unknown[0]!r}; it declares {declared}"
         )
+    if kernel is not None:
+        check_kernel(description.name, kernel)
     names = description.tensor_names
     count = len(description.outputs)
     return Operator(

@@ -20,7 +20,7 @@ from ...analyzer.region import Boxes, Region, Shape, to_region
 from ...analyzer.strategy import Strategy
 from ...errors import TofuError
 from ..bound import BoundOperator
-from ..kernel import Array, Kernel, KernelCall, view_of
+from ..kernel import Array, Kernel, KernelCall, prepared, view_of
 
 Poison = Callable[[Any], Any]
 Poisons = Mapping[str, Poison]
@@ -114,8 +114,7 @@ class ContractRunner:
         for frame in frames.values():
             frame[...] = 0
         try:
-            prepare = subject.prepare if self.kernel is None else self.kernel
-            run = prepare(call)
+            run = subject.prepare(call) if self.kernel is None else prepared(self.kernel, call)
             for name, frame in frames.items():
                 frame[...] = before[name]
             with np.errstate(all="ignore"):
