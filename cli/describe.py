@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import TofuError
+from ..errors import OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
@@ -83,7 +83,7 @@ def command(
     if as_json:
         click.echo(json.dumps({"operator": found.name, "workers": workers, "stages": stages}))
         return
-    _print(found, given_attributes, stages)
+    _print(found, given_attributes, stages, workers)
     if draw is not None:
         click.echo(f"drawing written to {draw}")
 
@@ -102,7 +102,14 @@ def named_operator(name: str) -> Operator:
             )
         return found
     if not name.endswith(".tdl"):
-        return registry.get(name)
+        try:
+            return registry.get(name)
+        except OperatorError:
+            if Path(f"{name}.tdl").is_file():
+                raise OperatorError(
+                    f"there is no operator {name!r}; did you mean the file {name}.tdl?"
+                ) from None
+            raise
     from ..operators.surface import load
 
     return load(name)
@@ -151,8 +158,9 @@ def _draw(
     write_drawing(operator_drawing(name, chosen, workers), path)
 
 
-def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]]) -> None:
-
+def _print(
+    operator: Operator, attributes: dict[str, object], stages: list[dict[str, Any]], workers: int
+) -> None:
     from ..reports import strategies
     from ..reports.console import wide_console
 
@@ -171,5 +179,5 @@ def _print(operator: Operator, attributes: dict[str, object], stages: list[dict[
         console.print(strategies.work(stage), markup=False, soft_wrap=True)
         for table in strategies.tables(stage):
             console.print(table)
-        for refusal in stage["refusals"]:
-            console.print(f"not split: {refusal['variable']}: {refusal['reason']}", soft_wrap=True)
+        for line in strategies.refusals(stage, workers):
+            console.print(line, markup=False, soft_wrap=True)

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 
 from ..dataflow.naming import suggestion
 from ..errors import TofuError
@@ -36,8 +37,12 @@ def read(path: Path, name: str) -> object:
         sys.path.remove(str(path.parent))
     found = vars(module)
     if name not in found:
-        own = [each for each in found if not each.startswith("_")]
-        raise TofuError(f"{path} defines no {name!r}{suggestion(name, own)}")
+        known = [
+            each
+            for each, value in found.items()
+            if not each.startswith("_") and not isinstance(value, ModuleType)
+        ]
+        raise TofuError(f"{path} defines no {name!r}{suggestion(name, known)}")
     return found[name]
 
 

@@ -67,15 +67,12 @@ def _counted(formula: str, number: str) -> str:
 
 
 def tables(stage: dict[str, Any]) -> Iterator[Table]:
-    """One table per strategy: the regions that each worker reads and writes."""
+    """One table per strategy that so many workers can take: the regions that each reads and writes."""
     for strategy in stage["strategies"]:
+        if "refused" in strategy:
+            continue
         how = "concat" if strategy["kind"] == "concat" else f"reduce by {strategy['reducer']}"
         table = Table(title=f"split {strategy['variable']} ({how})", title_justify="left", title_style="bold")
-        if "refused" in strategy:
-            table.add_column("refused")
-            table.add_row(strategy["refused"])
-            yield table
-            continue
         inputs = list(strategy["workers"][0]["reads"])
         table.add_column("worker", justify="right")
         for name in inputs:
@@ -86,3 +83,14 @@ def tables(stage: dict[str, Any]) -> Iterator[Table]:
             reads = [format_region(regions["reads"][name]) for name in inputs]
             table.add_row(str(worker), *reads, *map(format_region, regions["writes"]))
         yield table
+
+
+def refusals(stage: dict[str, Any], workers: int) -> Iterator[str]:
+    """One line for every variable that is not split, or not over so many workers."""
+    for strategy in stage["strategies"]:
+        if "refused" in strategy:
+            variable = strategy["variable"]
+            extent = stage["extents"][variable]
+            yield f"not split: {variable}: it has extent {extent}, too small for {workers} workers"
+    for refusal in stage["refusals"]:
+        yield f"not split: {refusal['variable']}: {refusal['reason']}"

@@ -49,6 +49,20 @@ def test_file(tofu: Tofu, tmp_path: Path) -> None:
     assert "shift.tdl:2" in result.output
 
 
+def test_a_file_named_without_its_ending(tofu: Tofu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "see `tofu operators`" in tofu("describe", "my_shift").output
+    Path("my_shift.tdl").write_text("def my_shift(a):\n    return lambda i: a[i + 2]\n", encoding="utf-8")
+    assert "did you mean the file my_shift.tdl?" in tofu("describe", "my_shift").output
+
+
+def test_more_workers_than_values(tofu: Tofu) -> None:
+    output = tofu("describe", "dot", "--shape", "lhs=4,6", "--shape", "rhs=6,9", "-w", "5").output
+    assert output.count("┏") == 2
+    [refused] = [line for line in output.splitlines() if line.startswith("not split: ")]
+    assert refused.endswith(": it has extent 4, too small for 5 workers")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -85,6 +99,7 @@ def test_python_file(tofu: Tofu, tmp_path: Path) -> None:
     [
         ("shift", "needs shapes: --shape a=..."),
         ("shift2", "defines no 'shift2'; did you mean 'shift'?"),
+        ("tof", "defines no 'tof'; there are: shift, other"),
         ("other", "is a int; expected an operator"),
     ],
 )
