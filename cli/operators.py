@@ -23,8 +23,8 @@ def command(as_json: bool, as_markdown: bool) -> None:
         return
     own = report.counts(facts)
     if as_json:
-        rows = [asdict(each) for each in facts]
-        click.echo(json.dumps({"counts": own, "paper": dict(report.PAPER), "operators": rows}))
+        operators = [asdict(each) for each in facts]
+        click.echo(json.dumps({"counts": own, "paper": dict(report.PAPER), "operators": operators}))
         return
     from ..reports.console import wide_console
     from ..reports.tables import table

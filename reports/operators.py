@@ -70,10 +70,10 @@ def facts_of(operator: Operator) -> OperatorFacts:
 
 
 def _expression(stage: Stage) -> str:
-    """The first line of what a stage returns, cut where it is long."""
-    lines = (line.strip() for line in tdl.format(stage.description).splitlines())
-    first = next(line for line in lines if line.startswith("return")).removeprefix("return").strip()
-    return first if len(first) <= WIDTH else f"{first[:WIDTH]}..."
+    """What a stage returns, on one line, cut where it is long."""
+    _, returned = tdl.format(stage.description).split("return ", 1)
+    line = " ".join(returned.split()).replace("( ", "(")
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."
 
 
 def counts(facts: Sequence[OperatorFacts]) -> dict[str, int]:

@@ -40,3 +40,11 @@ def test_command() -> None:
     assert report["counts"]["describable"] + report["counts"]["opaque"] == report["counts"]["total"]
     assert report["paper"] == dict(PAPER)
     assert "element-wise" in CliRunner().invoke(command, []).output
+
+
+def test_narrow_tables_keep_names_whole() -> None:
+    lines = CliRunner(env={"COLUMNS": "60"}).invoke(command, []).output.splitlines()
+    assert max(map(len, lines)) == 60
+    first = "".join(line.split("│")[1].strip() for line in lines if "│" in line)
+    assert "BilinearSampler" in first
+    assert "…" not in "".join(lines)
