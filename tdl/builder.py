@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from . import ast
+from . import advice, ast
 from .ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
 from .functions import CONSTANTS, FUNCTIONS
 from .header import is_tree, read_number, read_parameters, span_of
@@ -265,7 +265,7 @@ class Builder:
             case Name(name=name) if name in set(Reducer):
                 return self._reduce(Reducer(name), arguments, span)
             case Name(name=name) if name not in FUNCTIONS and any(isinstance(a, Lambda) for a in arguments):
-                hint = suggestion(name, (*Reducer, *self.reducers))
+                hint = suggestion(name, (*Reducer, *self.reducers)) or advice.FUNCTIONS.get(name)
                 hint = hint or f"declare it: {name} = Reducer(lambda a, b: ..., identity)"
                 return self._complain(f"unknown reducer '{name}'", span, hint)
             case Name(name=name):
@@ -329,6 +329,9 @@ class Builder:
                 return base
             case ast.Call(function=function) if function == self._operator:
                 return self._complain(f"operator '{function}' calls itself", base.span, _NOT_RECURSIVE)
+            case ast.Element(tensor=tensor):
+                hint = f"write all indices in one bracket: {tensor}[i, j]"
+                return self._complain("only a tensor can be indexed", span, hint)
             case _:
                 hint = "to index a computed tensor, make it a stage: part = lambda i: ..."
                 return self._complain("only a tensor can be indexed", base.span, hint)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from . import advice
 from .ast import (
     Attribute,
     Binary,
@@ -43,14 +44,6 @@ from .usage import Usage
 Scope = Mapping[str, Binder]
 
 _CALLABLE = (*FUNCTIONS, *Reducer, "pad")
-_PYTHON_NAMES = {
-    "max": "maximum(x, y) is the larger of two values, Max(lambda i: ...) the largest of a range",
-    "min": "minimum(x, y) is the smaller of two values, Min(lambda i: ...) the smallest of a range",
-    "sum": "write Sum(lambda i: ...)",
-    "pow": "write x ** y",
-    "float": "values are numbers already",
-    "int": "write trunc(x)",
-}
 
 
 def check(
@@ -336,7 +329,7 @@ class _Checker:
             hint = f"write {name}[...]" if self.kinds[name] in ("tensor", "stage") else f"write {name}"
             self.complain_unknown(f"{self.kinds[name]} '{name}' cannot be called", node.span, hint)
         else:
-            hint = _PYTHON_NAMES.get(name) or suggestion(name, (*_CALLABLE, *self.opaques, *self.reducers))
+            hint = advice.FUNCTIONS.get(name) or suggestion(name, (*_CALLABLE, *self.opaques, *self.reducers))
             self.complain_unknown(
                 f"unknown function '{name}'", node.span, hint or f"declare it: {name} = Opaque()"
             )

@@ -7,11 +7,11 @@ only on what the earlier ones accept.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from .advice import CHARACTERS, COMPARISONS, syntax_hint
 from .ast import Description, Expression, Lambda, Span
 from .builder import Builder
 from .checker import check
@@ -112,7 +112,6 @@ _EXPRESSION_STARTS = frozenset({"NAME", "NUMBER", "LPAR", "MINUS", "PLUS"})
 _OPERATORS = frozenset(
     ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "POWER", "FLOOR_DIVIDE", "AND", "OR", "IF", "DOT", "LPAR")
 )
-_COMPARISONS = frozenset(("LESSTHAN", "MORETHAN", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL_TO", "NOT_EQUAL"))
 _FOUND = {"_NEWLINE": "the end of the line", "STRING": "a string"}
 _WORDS = {
     "NAME": "a name",
@@ -134,7 +133,7 @@ def _unexpected_token(text: str, error: UnexpectedToken) -> Diagnostic:
     if token.type == "_NEWLINE":
         span = Span(span.start, span.start)
     return Diagnostic(
-        f"expected {_expected(accepted)}, found {found}", span, _syntax_hint(text, token, accepted)
+        f"expected {_expected(accepted)}, found {found}", span, syntax_hint(text, token, accepted)
     )
 
 
@@ -147,42 +146,16 @@ def _expected(accepted: set[str]) -> str:
         left -= _EXPRESSION_STARTS | {"NOT"}
     elif left >= _OPERATORS:
         words.append("an operator")
-        left -= _OPERATORS | _COMPARISONS | {"LSQB"}
+        left -= _OPERATORS | COMPARISONS | {"LSQB"}
     patterns = {terminal.name: terminal.pattern.value for terminal in _grammar().terminals}
     left -= {"SEMICOLON"} if "_NEWLINE" in left else {"AT"}
     words += sorted(_WORDS.get(name) or f"'{patterns[name]}'" for name in left)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _syntax_hint(text: str, token: Token, accepted: set[str]) -> str:
-    """Advice for the slips that are easy to name."""
-    before = text[: token.start_pos or 0].rstrip()
-    if glued := re.search(r"\blambda(\w+)$", before):
-        return f"did you mean 'lambda {glued[1]}'?"
-    if re.search(r"\breturn(\s+\w+)?$", before):
-        return "a description returns a lambda: return lambda i, j: ..."
-    match token.type:
-        case kind if kind in _COMPARISONS:
-            return "comparisons do not chain, write a < b and b < c"
-        case "EQUAL" if "EQUAL_TO" in accepted:
-            return "equality is written ==, and arguments are given by position"
-        case "COLON" if "RSQB" in accepted:
-            return "':' stands for a whole dimension; to read a part, shift an index: a[i + 1]"
-        case "COLON" | "MINUS" if accepted == {"COLON"} or {"EQUAL", "RPAR"} <= accepted:
-            return "a description has no annotations"
-        case "LAMBDA":
-            return "one lambda takes all variables: lambda i, j: ..."
-        case "DEF":
-            return "a description is one function"
-        case _:
-            return ""
-
-
 def _unexpected_character(text: str, at: int) -> Diagnostic:
     character = text[at]
     if character in "\"'":
         return Diagnostic("a string is never closed", Span(at, at + 1), "strings are for the docstring only")
-    hints = {"{": "tuples are written with ()", "!": "not equal is written !=, negation is written not"}
-    return Diagnostic(
-        f"unexpected character '{character}'", Span(at, at + 1), hints.get(character, "delete it")
-    )
+    hint = CHARACTERS.get(character, "delete it")
+    return Diagnostic(f"unexpected character '{character}'", Span(at, at + 1), hint)
