@@ -26,6 +26,9 @@ WORKERS = 2
 
 LAYOUTS = 12
 
+PRE = '<pre style="font-family: monospace">'
+"""Notebooks set a plain `pre` in the font of the text."""
+
 
 def html(value: object) -> str:
     """The HTML of a value. Raises TypeError for a value that has none."""
@@ -82,7 +85,7 @@ def _operator(bound: Bound | StagedBound) -> str:
     refused = "".join(f"<li>{escape(f'{r.variable}: {r.reason}')}</li>" for r in bound.refusals)
     return "".join(
         (
-            f"<pre>{escape(format(bound.description).rstrip())}</pre>",
+            f"{PRE}{escape(format(bound.description).rstrip())}</pre>",
             f"<p>{escape(f'{shapes} -> {outputs}')}</p>",
             drawn if bound.strategies else "",
             f"<p>not split:</p><ul>{refused}</ul>" if refused else "",

@@ -44,8 +44,10 @@ def test_a_plan(plan: tofu.Plan) -> None:
 
 def test_an_operator_and_its_strategies() -> None:
     bound = tofu.parse(CONV1D).bind({"data": (4, 3, 12), "filters": (3, 6, 3)})
-    text = "".join(elements(bound).itertext())
+    page = elements(bound)
+    text = "".join(page.itertext())
     assert "def conv1d(data, filters):" in text
+    assert [each.attrib["style"] for each in page.findall("pre")] == ["font-family: monospace"]
     assert "x split over 2 workers" in text
     assert "halo: 1 along 2" in text
     one = "".join(elements(bound.strategies[2]).itertext())
