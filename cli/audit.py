@@ -8,7 +8,6 @@ import sys
 import click
 
 from ..operators import registry
-from ..operators.operator import Operator
 from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
@@ -77,11 +76,10 @@ def command(
         raise click.UsageError("name operators, or give --all")
     if (shapes or attributes) and len(operators) != 1:
         raise click.UsageError("--shape and --set are for one operator")
-    names = registry.names() if everything else operators
+    named = [named_operator(name) for name in (registry.names() if everything else operators)]
+    given = [given_or_example(operator, dict(shapes), dict(attributes)) for operator in named]
     audits = []
-    for name in names:
-        operator: Operator = named_operator(name)
-        given_shapes, given_attributes = given_or_example(operator, dict(shapes), dict(attributes))
+    for operator, (given_shapes, given_attributes) in zip(named, given, strict=True):
         report = audit(operator, shapes=given_shapes, attributes=given_attributes, workers=workers)
         audits.append(report)
         if not as_json:

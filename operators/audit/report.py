@@ -59,10 +59,11 @@ class Audit:
         )
 
     def _lines(self) -> Iterator[str]:
+        """The counts, then all findings; what is refuted stands in the descriptions at the top."""
         yield f"{self.name}: {self._counted()}"
-        for operator, group in groupby(self.findings, key=lambda finding: finding.operator):
-            members = list(group)
-            yield f"  {operator}"
+        groups = [list(group) for _, group in groupby(self.findings, key=lambda finding: finding.operator)]
+        for members in sorted(groups, key=lambda group: all(f.verdict is not Verdict.REFUTED for f in group)):
+            yield f"  {members[0].operator}"
             rows = [(f.variable or "kernel", f.check.value, _verdict(f), f.reason) for f in members]
             widths = [max(len(row[column]) for row in rows) for column in range(3)]
             for finding, row in zip(members, rows, strict=True):

@@ -29,6 +29,13 @@ def test_json_begins_with_the_figures(tofu: Tofu) -> None:
     assert {audit["operator"] for audit in report["audits"]} == {"dot", "tanh"}
 
 
+def test_a_wrong_name_is_told_before_the_first_audit(tofu: Tofu) -> None:
+    result = tofu("audit", "dot", "dott")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "did you mean 'dot'?" in result.stderr
+
+
 def test_file_with_shapes(tofu: Tofu, tmp_path: Path) -> None:
     path = tmp_path / "half.tdl"
     path.write_text("def half(data):\n    return lambda i=data.shape[0] // 2: data[2 * i]", encoding="utf-8")

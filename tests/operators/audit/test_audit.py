@@ -131,6 +131,13 @@ def test_one_line_in_a_test() -> None:
         tofu.testing.assert_partitionable(MEAN, kernel=local_mean, shapes={"data": (4, 2)})
 
 
+def test_what_is_refuted_is_printed_first() -> None:
+    text = "def f(a):\n    total = lambda i: Sum(lambda k: a[i, k])\n    return lambda i: total[i] + 1"
+    nothing = tofu.parse(text, kernel=lambda call: lambda: None)
+    described = [line.strip() for line in str(tofu.audit(nothing, shapes={"a": (3, 2)})).splitlines()]
+    assert [line for line in described if line in ("f", "f_total")] == ["f", "f_total"]
+
+
 def test_attribute_called_kernel_is_told_from_a_kernel() -> None:
     pooling = tofu.operators.get("Pooling")
     report = tofu.audit(
