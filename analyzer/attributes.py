@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..errors import OperatorError
 from ..tdl import ast
 from ..tdl.header import MAX_INTEGER
-from ..tdl.source import suggestion
+from ..tdl.source import counted, suggestion
 from ..tdl.traverse import Node, transform, walk
 
 AttributeValue = int | float | bool | tuple[int | float, ...]
@@ -73,12 +73,13 @@ def _checked(place: str, value: object, length: int | None, default: object) -> 
             raise OperatorError(f"{place} is {value!r}; give a finite number or a tuple of numbers")
     if not isinstance(value, tuple | list):
         if length is not None:
-            raise OperatorError(f"{place} is {value!r}; the description needs a tuple of {length} values")
+            needed = f"a tuple of {counted(length, 'value')}, such as {(value,) * length}"
+            raise OperatorError(f"{place} is {value!r}; the description needs {needed}")
         assert isinstance(value, int | float)
         return value
-    needed = len(default) if isinstance(default, tuple) else length
-    if needed is None:
+    count = len(default) if isinstance(default, tuple) else length
+    if count is None:
         raise OperatorError(f"{place} is {value!r}; the description needs one number")
-    if len(parts) != needed:
-        raise OperatorError(f"{place} has {len(parts)} values in {value!r}; the description needs {needed}")
+    if len(parts) != count:
+        raise OperatorError(f"{place} has {len(parts)} values in {value!r}; the description needs {count}")
     return tuple(parts)

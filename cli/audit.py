@@ -11,7 +11,7 @@ from ..operators import registry
 from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
-from .options import AttributeOption, Shape, ShapeOption, examples, json_option
+from .options import Shape, ShapeOption, attribute_option, examples, json_option
 
 
 class _Counts(click.ParamType[tuple[int, ...]]):
@@ -52,7 +52,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
 @click.option(
     "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
 )
-@click.option("--set", "attributes", type=AttributeOption(), multiple=True, help="An attribute's value.")
+@attribute_option
 @click.option("--workers", "-w", type=_Counts(), default=(2, 3), help="Worker counts to try, 2,3 by default.")
 @json_option
 def command(

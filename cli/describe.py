@@ -13,7 +13,7 @@ from ..errors import OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
-from .options import AttributeOption, Shape, ShapeOption, examples, json_option
+from .options import Shape, ShapeOption, attribute_option, examples, json_option
 
 if TYPE_CHECKING:
     from ..operators.bound import BoundOperator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
 )
-@click.option("--set", "attributes", type=AttributeOption(), multiple=True, help="An attribute's value.")
+@attribute_option
 @click.option(
     "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
 )

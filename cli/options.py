@@ -63,3 +63,12 @@ class AttributeOption(click.ParamType[tuple[str, object]]):
             return attribute, ast.literal_eval(text)
         except (ValueError, SyntaxError):
             return attribute, text
+
+
+attribute_option = click.option(
+    "--set",
+    "attributes",
+    type=AttributeOption(),
+    multiple=True,
+    help="An attribute's value, such as relu or 3,3 (a tuple of one ends in a comma: 3,); repeat for each.",
+)
