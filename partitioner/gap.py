@@ -38,7 +38,7 @@ BEAMS = (1000, 4000)
 RELAY_BEAM = 1000
 """The width of the one beam before costs are handed on: they need to know some gap."""
 
-RELAY_STATES = (100_000, 100_000, 200_000, 400_000, 800_000)
+RELAY_STATES = (100_000, 400_000, 800_000)
 """States that a segment may need, each time that costs are handed on there and back."""
 
 DIVE_STATES = 1 << 13

@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import os
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import PlanError
+from ..files import write_whole
 from .documents import parse_json, read_bounded
 from .plan import WORKER_LIMIT, Plan
 from .solution import ENTRIES_COUNTED, UnprovenStep
@@ -31,18 +31,9 @@ Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write atomically: the file is there as a whole or not at all, for all whom the umask lets read it."""
-    text = encode_plan(plan)
-    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    """Write a plan file, whole or not at all. Raises PlanError where that fails."""
     try:
-        try:
-            with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_whole(path, encode_plan(plan).encode())
     except OSError as error:
         raise PlanError(f"cannot write the plan file {str(path)!r}: {error.strerror}") from error
 

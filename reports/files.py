@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .. import files
 from ..errors import TofuError
-from ..runtime import files
 
 
 def check_writable(path: Path) -> None:
@@ -23,7 +23,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """As `runtime.files.write_whole`. Raises TofuError where that fails."""
+    """As `tofu.files.write_whole`. Raises TofuError where that fails."""
     try:
         files.write_whole(path, data)
     except OSError as error:

@@ -176,7 +176,7 @@ def test_a_page_is_written_whole_or_not_at_all(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tofu.runtime.files.Files.sync", full)
+    monkeypatch.setattr("tofu.files.Files.sync", full)
     result = tofu("plan", "mlp", "--report", str(path))
     assert result.exit_code == 2
     assert "No space left on device" in result.output
