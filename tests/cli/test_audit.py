@@ -19,6 +19,15 @@ def test_reports_every_strategy(tofu: Tofu) -> None:
     assert "A: whole" in result.output
 
 
+def test_several_operators_end_in_their_figures(tofu: Tofu) -> None:
+    *_, regions, claims = tofu("audit", "dot", "tanh", "--workers", "2").output.strip().split("\n")
+    assert regions.startswith("2 operators; regions of 5 descriptions: ")
+    assert " exact" in regions
+    assert claims.startswith("claims: ")
+    assert " proven, " in claims
+    assert ", 0 refuted, " in claims
+
+
 def test_json_begins_with_the_figures(tofu: Tofu) -> None:
     report = json.loads(tofu("audit", "dot", "tanh", "--workers", "2", "--json").output)
     assert report["operators"] == 2
@@ -61,6 +70,7 @@ def test_refuted_claims_end_in_status_1(tofu: Tofu, monkeypatch: pytest.MonkeyPa
         (("dot", "--all"), "name operators, or give --all"),
         (("Convolutoin",), "did you mean 'Convolution'?"),
         (("dot", "--workers", "1"), "from 2 on"),
+        (("dot", "--workers", "2,x"), "such as 2,3, found '2,x'"),
         (("dot", "tanh", "--shape", "lhs=2,2"), "for one operator"),
         (("missing.tdl",), "cannot be read"),
     ],

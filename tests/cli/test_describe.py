@@ -114,7 +114,13 @@ def test_python_file_without_the_operator(tofu: Tofu, tmp_path: Path, name: str,
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("x = (", ":1: '(' was never closed"), ("\nx = 1 / 0", ":2 raises ZeroDivisionError")]
+    ("text", "said"),
+    [
+        ("x = (", ":1: '(' was never closed"),
+        ("\nx = 1 / 0", ":2 raises ZeroDivisionError"),
+        ("import tofu\nx = tofu.sym.tnah(tofu.sym.Variable('y'))", "did you mean 'tanh'"),
+        ("import tofu\nx = tofu.parse('def f(a): return lambda i: a[j]')", "unknown name 'j'"),
+    ],
 )
 def test_python_file_that_fails(tofu: Tofu, tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "mine.py"

@@ -37,6 +37,26 @@ def test_a_page_names_choice_cost_and_alternatives(tofu: Tofu, plan: str) -> Non
     assert "tensor fc1.product" in tofu("explain", plan, "fc1.product", "--as", "tensor").output
 
 
+def test_without_a_name_every_weight_is_listed(tofu: Tofu, plan: str) -> None:
+    layers = {each["weight"]: each for each in json.loads(tofu("explain", plan, "--json").output)["layers"]}
+    assert list(layers) == ["fc1_weight", "fc2_weight", "fc3_weight"]
+    for name, layer in layers.items():
+        chosen = json.loads(tofu("explain", plan, name, "--json").output)
+        parts = [1, 1]
+        for dimension in chosen["choice"]:
+            if dimension is not None:
+                parts[dimension] *= 2
+        assert layer["weight_parts"] == parts
+    output = " ".join(tofu("explain", plan).output.split())
+    assert "shapes show the cuts of each dimension" in output
+    for name, layer in layers.items():
+        cut = [
+            f"{n}/{p}" if p > 1 else str(n)
+            for n, p in zip(layer["shape"], layer["weight_parts"], strict=True)
+        ]
+        assert f"{name} │ {' x '.join(cut)} │ {layer['operator']}" in output
+
+
 def test_two_plans_side_by_side(tofu: Tofu, plan: str, tmp_path: Path) -> None:
     other = str(tmp_path / "other.json")
     arguments = ("--workers", "4", "--batch", "16", "--optimizer", "adam", "--method", "all-row")

@@ -66,6 +66,28 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("def build():\n    return 3", "mine.py:build gave a int; expected a tofu.models.Model or a symbol"),
+        ("build = 3", "mine.py:build is a int; expected a function that makes a model"),
+        ("def build():\n    return tofu.sym.tnah(tofu.sym.Variable('x'))", "did you mean 'tanh'"),
+        ("def build():\n    return 1 / 0", "mine.py:3 raises ZeroDivisionError: division by zero"),
+        (
+            "def build():\n    return tofu.sym.exp(tofu.sym.Variable('x'))",
+            "for example --shape x=32,3,224,224",
+        ),
+    ],
+)
+def test_functions_that_make_no_model(tofu: Tofu, tmp_path: Path, body: str, says: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(f"import tofu\n{body}\n", encoding="utf-8")
+    result = tofu("plan", f"{path}:build")
+    assert result.exit_code == 2
+    assert says in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["plan", "wrsnet-50-4"], "did you mean 'wresnet-50-4'"),

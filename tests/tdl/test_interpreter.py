@@ -202,3 +202,13 @@ def test_a_box_is_for_one_stage() -> None:
     description = tdl.parse("def f(a):\n    b = lambda i: a[i]\n    return lambda i: b[i] + b[0]")
     with pytest.raises(OperatorError, match="has stages"):
         tdl.interpret(description, {"i": 3}, {"a": np.arange(3)}, {}, box={"i": (0, 1)})
+
+
+def test_integers_that_only_appear_on_the_way() -> None:
+    """Arithmetic is exact; functions of integers have 64 bits, functions of numbers reach infinity."""
+    head = "def f(a):\n    return lambda i: "
+    one = {"a": np.ones(1)}
+    with pytest.raises(DataError, match="maximum is given an integer that does not fit 64 bits"):
+        tdl.interpret(tdl.parse(head + "a[i] + maximum(10 ** 30, i)"), {"i": 1}, one, {})
+    (found,) = tdl.interpret(tdl.parse(head + "a[i] + tanh(-(10 ** 400))"), {"i": 1}, one, {})
+    assert found.tolist() == [0]

@@ -29,6 +29,16 @@ DESCRIPTIONS = {
         "def f(a):\n    return lambda i=9, j=4: pad(a[(i - 4) // 3, (5 * i + j) % 4], -1) + a[i // 4, 3 - j]",
         {"a": (3, 4)},
     ),
+    "extents_in_indices": (
+        "def f(a):\n    return lambda i, j: a[a.shape[0] - 1 - i, j] + a[i, -(j + 1 - a.shape[1])]"
+        " + pad(a[i - a.shape[0] ** 2 + 9, j % a.shape[1]], -1)",
+        {"a": (3, 4)},
+    ),
+    "functions_of_extents_in_indices": (
+        "def f(a):\n    return lambda i=2 * a.shape[0]:"
+        " pad(a[i - maximum(a.shape[0], 2)], 0) + a[(i + minimum(a.shape[0], 7)) // 3]",
+        {"a": (5,)},
+    ),
     "nested_reducers": (
         "def f(x):\n    return lambda i, j: exp(x[i, j] - Max(lambda k: x[i, k]))"
         " / Sum(lambda k: exp(x[i, k] - Max(lambda l: x[i, l])))",
