@@ -93,8 +93,14 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def suggestion(name: str, candidates: Iterable[str], most: int = 2) -> str:
-    """A hint with the names, no more than `most`, that a misspelt one may stand for; empty where none is."""
-    near = get_close_matches(name, list(candidates), n=most)
+    """A hint with the names, no more than `most`, that a name may stand for; empty where there is none.
+
+    Those that it begins, in any case of letters but the same case first, or else those that are spelt alike.
+    """
+    known = list(candidates)
+    begun = [one for one in known if name and one.casefold().startswith(name.casefold())]
+    begun.sort(key=lambda one: not one.startswith(name))
+    near = begun[:most] or get_close_matches(name, known, n=most)
     return f"did you mean {' or '.join(repr(str(one)) for one in near)}?" if near else ""
 
 

@@ -164,6 +164,8 @@ def test_every_listed_name_is_known() -> None:
     [
         ("wresnt-50-4", "did you mean 'wresnet-50-4'"),
         ("resnet-51", "did you mean 'resnet-50' or"),
+        ("wresnet", "did you mean 'wresnet-50-4' or 'wresnet-50-6' or 'wresnet-50-8'"),
+        ("GPT-36", "did you mean 'gpt-36-1280'"),
         ("wresnet-51-4", "6n . 4"),
         ("zzz", "there are mlp, lenet"),
         ("vgg-12", "did you mean 'vgg-"),
