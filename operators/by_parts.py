@@ -41,8 +41,9 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Run:
     for name in description.opaques:
         if name not in functions:
             raise OperatorError(
-                f"'{description.name}' calls opaque function '{name}', of which nothing is known: pass "
-                f"opaque={{'{name}': function}} to compute, or attach a kernel to the operator"
+                f"'{description.name}' calls opaque function '{name}', of which nothing is known: give "
+                f"opaque={{'{name}': function}} to tofu.parse, tofu.load, tofu.op or compute, "
+                "or attach a kernel"
             )
     steps: list[Run] = [] if description.opaques else list(_Parts(call, functions).steps())
 

@@ -107,6 +107,6 @@ def _within(element: Element) -> Expression:
 
 def no_adjoint(description: Description, span: Span, reason: str) -> OperatorError:
     """The error for a description that cannot be differentiated, with the place in its text."""
-    hint = "give the operator a gradient of its own, or write it without"
+    hint = "apply the operator to data, which needs no gradient, or write it without"
     place = error_at(description, span, reason, hint)
     return OperatorError(f"{description.name} has no derived gradient\n{place}")

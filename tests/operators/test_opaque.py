@@ -40,6 +40,8 @@ def test_opaque_functions_split_along_the_batch_alone() -> None:
         np.testing.assert_allclose(method({"batch_mat": matrices}, opaque=functions)[0], expected, 1e-12)
         with pytest.raises(tofu.OperatorError, match=r"Cholesky.*opaque="):
             method({"batch_mat": matrices})
+    with pytest.raises(tofu.OperatorError, match=r"opaque=.* to tofu.parse, tofu.load, tofu.op or compute"):
+        bound.compute({"batch_mat": matrices})
 
 
 def test_opaque_functions_may_come_with_the_operator() -> None:

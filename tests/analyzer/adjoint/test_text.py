@@ -199,8 +199,11 @@ def test_an_adjoint_has_adjoints_with_other_heads() -> None:
 
 def test_opaque_functions_have_no_adjoint() -> None:
     text = "def inverse(t):\n    f = Opaque()\n    return lambda b, i, j: f(t[b, :, :])[i, j]"
-    with pytest.raises(OperatorError, match=r"inverse has no derived gradient\n(.*\n)*.*f\(t\[b, :, :\]\)"):
+    with pytest.raises(
+        OperatorError, match=r"inverse has no derived gradient\n(.*\n)*.*f\(t\[b, :, :\]\)"
+    ) as told:
         adjoint(parse(text), "t")
+    assert "hint: apply the operator to data" in str(told.value)
 
 
 @pytest.mark.parametrize(
