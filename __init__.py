@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .operators.audit import audit
     from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, lower
-    from .runtime.data import ArrayIterator
+    from .runtime.data import ArrayIterator, Batch, Batches
 
 _HOMES = {
     **dict.fromkeys(
@@ -40,7 +40,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("lower", "Plan"), "partitioner"),
     **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "module"),
-    "ArrayIterator": "runtime.data",
+    **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
     **dict.fromkeys(
         (
@@ -69,6 +69,8 @@ _MODULES = {
 
 __all__ = [
     "ArrayIterator",
+    "Batch",
+    "Batches",
     "Context",
     "DataError",
     "DescriptionError",

@@ -1,10 +1,12 @@
-"""Batches from arrays in memory."""
+"""Batches of samples, from arrays or from what a user derives from `Batches`."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -45,7 +47,46 @@ class Batch:
             )
 
 
-class ArrayIterator:
+class Batches(ABC):
+    """Batches of one size, epoch after epoch: what `Module` trains on, scores and predicts.
+
+    Derive from it for data that are made or read while training, so that they need not be in memory.
+    """
+
+    @property
+    @abstractmethod
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of every array of a batch, by name."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+
+    @abstractmethod
+    def epoch(self, number: int = 0) -> Iterator[Batch]:
+        """The batches of one epoch, the same each time for the same number."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a run that goes on from a checkpoint must have too, in what JSON can say."""
+        return {"shapes": self.shapes, "batches": len(self)}
+
+
+def checked(data: Batches, number: int = 0) -> Iterator[Batch]:
+    """The batches of one epoch. Raises DataError where they are not what the data say they are."""
+    count = 0
+    for batch in data.epoch(number):
+        count += 1
+        if not isinstance(batch, Batch):
+            raise DataError(f"epoch {number} gave a {type(batch).__name__}, expected a tofu.Batch")
+        if not 0 < batch.valid <= batch.size:
+            raise DataError(f"a batch of {batch.size} samples says that {batch.valid} of them are valid")
+        yield batch
+    if count != len(data):
+        raise DataError(f"epoch {number} gave {count} batches, but the length of the data is {len(data)}")
+
+
+class ArrayIterator(Batches):
     """Cuts arrays `[sample, ...]` into batches of one size.
 
     `data` and `label` are arrays, or several by name. With `shuffle` every epoch has an order of its own,
@@ -92,7 +133,7 @@ class ArrayIterator:
         return {name: (self.batch_size, *array.shape[1:]) for name, array in arrays.items()}
 
     @property
-    def settings(self) -> dict[str, int | bool]:
+    def settings(self) -> dict[str, Any]:
         """What decides which samples are in which batch; the checksum is of some samples of each array."""
         return {
             "samples": self.samples,

@@ -10,7 +10,7 @@ from ..dataflow.graph import Role
 from ..dataflow.optimizer import Optimizer
 from ..errors import DataError
 from .checkpoint import Checkpoint, CheckpointFolder
-from .data import ArrayIterator
+from .data import Batches
 from .executor import Executor
 from .parameters import tensors_of
 from .progress import Standing
@@ -84,7 +84,7 @@ def _flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
     return flat
 
 
-def run_settings(data: ArrayIterator, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:
+def run_settings(data: Batches, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:
     """What decides a run beside the model and the rate: batches and their order, updates, metrics."""
     return {
         "data": data.settings,

@@ -15,7 +15,7 @@ from ..errors import DataError
 from ..operators.kernel import Array
 from .binding import Binding
 from .checkpoint import CheckpointFolder
-from .data import ArrayIterator
+from .data import Batches, checked
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
 from .keeper import Keeper, run_settings
@@ -34,8 +34,8 @@ class Module(Binding):
 
     def fit(
         self,
-        train_data: ArrayIterator,
-        eval_data: ArrayIterator | None = None,
+        train_data: Batches,
+        eval_data: Batches | None = None,
         *,
         num_epoch: int = 1,
         optimizer: Optimizer | str = "sgd",
@@ -96,29 +96,31 @@ class Module(Binding):
         self._rate_step = standing.rate_step
         self._step += 1
 
-    def score(self, data: ArrayIterator, metric: Metrics = "accuracy") -> dict[str, float]:
+    def score(self, data: Batches, metric: Metrics = "accuracy") -> dict[str, float]:
         """Metrics over one pass of the data; rows that fill up the last batch do not count."""
         executor = self._bind_inference(data)
         tallies = [Tally(m) for m in _metrics(metric)]
-        for batch in data.epoch():
+        for batch in checked(data):
             feed(executor, batch)
             executor.run()
             tally(executor, batch, tallies)
         return {t.metric.name: t.value for t in tallies}
 
-    def predict(self, data: ArrayIterator) -> Array:
+    def predict(self, data: Batches) -> Array:
         """The symbol's first output for all samples of the data, in its order."""
         executor = self._bind_inference(data)
         parts = []
-        for batch in data.epoch():
+        for batch in checked(data):
             feed(executor, batch)
             executor.run()
             parts.append(valid_rows(outputs(executor)[0], batch.size, batch.valid))
         return np.concatenate(parts)
 
-    def _bind_inference(self, data: ArrayIterator) -> Executor:
+    def _bind_inference(self, data: Batches) -> Executor:
         _require_batches(data)
-        return self.evaluator({**self._label_shapes(data.batch_size), **data.shapes})
+        shapes = data.shapes
+        batch_size = next(iter(shapes.values()))[0]
+        return self.evaluator({**self._label_shapes(batch_size), **shapes})
 
     def _label_shapes(self, batch_size: int) -> dict[str, Shape]:
         """Shapes of everything that was fed in training, for data that comes without labels."""
@@ -129,7 +131,7 @@ class Module(Binding):
 
 def _require_batches(data: object) -> None:
     """Raise DataError where somebody gave arrays for an iterator over batches of them."""
-    if not isinstance(data, ArrayIterator):
+    if not isinstance(data, Batches):
         raise DataError(
             f"expected batches such as tofu.ArrayIterator(data, label, batch_size=64), "
             f"not {type(data).__name__}"

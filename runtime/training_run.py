@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..dataflow.optimizer import Optimizer
-from .data import ArrayIterator, Batch
+from .data import Batch, Batches, checked
 from .executor import Executor
 from .interrupts import Interrupts
 from .keeper import Keeper
@@ -30,8 +30,8 @@ class TrainingRun:
 
     module: Module
     executor: Executor
-    data: ArrayIterator
-    held_out: ArrayIterator | None
+    data: Batches
+    held_out: Batches | None
     epochs: int
     optimizer: Optimizer
     learning_rate: LearningRate
@@ -54,7 +54,7 @@ class TrainingRun:
     def _train_epoch(self, keeper: Keeper | None, interrupts: Interrupts) -> None:
         standing = self.standing
         started = time.perf_counter() - standing.seconds
-        for batch in islice(self.data.epoch(standing.epoch), standing.batch, None):
+        for batch in islice(checked(self.data, standing.epoch), standing.batch, None):
             self._step(batch)
             if keeper is not None and interrupts.requested:
                 standing.seconds = time.perf_counter() - started

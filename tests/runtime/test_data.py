@@ -1,8 +1,11 @@
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
 import numpy as np
 import pytest
 
 from tofu.errors import DataError
-from tofu.runtime.data import ArrayIterator
+from tofu.runtime.data import ArrayIterator, Batch, Batches, checked
 
 
 def test_the_last_batch_is_filled_and_says_so() -> None:
@@ -59,3 +62,42 @@ def test_bad_data_is_refused() -> None:
         ArrayIterator(np.zeros((2, 2)), [[1], [2, 3]])
     with pytest.raises(DataError, match=r"data has no arrays"):
         ArrayIterator({}, np.zeros(2))
+
+
+class Given(Batches):
+    """Batches as a user may give them."""
+
+    shapes: ClassVar = {"data": (4, 2), "softmax_label": (4,)}
+
+    def __init__(self, *batches: object) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return 1
+
+    def epoch(self, number: int = 0) -> Iterator[Any]:
+        return iter(self.batches)
+
+
+def given(valid: int = 4) -> Batch:
+    return Batch({"data": np.zeros((4, 2))}, {"softmax_label": np.zeros(4)}, valid)
+
+
+def test_batches_of_ones_own() -> None:
+    [batch] = checked(Given(given(3)))
+    assert batch.valid == 3
+    assert Given().settings == {"shapes": Given.shapes, "batches": 1}
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([], "epoch 0 gave 0 batches, but the length of the data is 1"),
+        ([given(), given()], "epoch 0 gave 2 batches"),
+        ([{"data": 1}], "gave a dict, expected a tofu.Batch"),
+        ([given(5)], "a batch of 4 samples says that 5 of them are valid"),
+    ],
+)
+def test_batches_that_are_not_what_they_say(batches: list[object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        list(checked(Given(*batches)))
