@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tofu
-from tofu import sym
-from tofu.errors import DataError, ShapeError
+from tofu import cpu, gpu, sym
+from tofu.errors import DataError, ExecutionError, ShapeError
 
 TWO = [tofu.cpu(0), tofu.cpu(1)]
 RNG = np.random.default_rng(3)
@@ -128,3 +128,21 @@ def test_two_dropouts_drop_differently() -> None:
         bound.arg_dict["x"][:] = 1
         one, two = bound.forward(is_train=True)
         assert (one != two).any()
+
+
+def test_auxiliary_states_in_their_order() -> None:
+    with sym.NameScope():
+        net = sym.BatchNorm(sym.Variable("data"), name="bn")
+    with net.simple_bind(TWO, data=(4, 6)) as bound:
+        bound.aux_dict["bn_moving_mean"][:] = 2
+        mean, variance = bound.aux_arrays
+        assert mean is bound.aux_dict["bn_moving_mean"]
+        assert variance is bound.aux_dict["bn_moving_var"]
+
+
+def test_processor_and_cards_do_not_run_one_graph_together() -> None:
+    with (
+        linear().simple_bind([cpu(0), gpu(0)], data=(4, 5)) as bound,
+        pytest.raises(ExecutionError, match=r"workers on cpu\(0\), gpu\(0\): the processor and GPUs do not"),
+    ):
+        bound.forward()

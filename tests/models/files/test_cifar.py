@@ -76,6 +76,11 @@ def test_pixels_that_are_no_array(cifar: Path, refused: Refuse, write: Write) ->
     assert "'data': expected bytes [n, 3072], found list" in refused(cifar)
 
 
+def test_labels_may_be_an_array(cifar: Path, write: Write) -> None:
+    write(labels=np.array([3, 1, 0, 9], np.uint8))
+    assert read(cifar).split.train_label[:4].tolist() == [3, 1, 0, 9]
+
+
 @pytest.mark.parametrize("labels", [[0, 1, 2], [], 7])
 def test_labels_of_another_number(cifar: Path, refused: Refuse, labels: object, write: Write) -> None:
     write(labels=labels)

@@ -83,6 +83,11 @@ def test_another_gzipped_file(tmp_path: Path, refused: Refuse) -> None:
     assert "found another gzipped file; unpack it with gunzip" in refused(tmp_path / "tale.txt.gz")
 
 
+def test_a_gzipped_file_that_ends_early(tmp_path: Path, refused: Refuse) -> None:
+    (tmp_path / "data").write_bytes(gzip.compress(bytes(4))[:12])
+    assert "cannot be read: Compressed file ended before" in refused(tmp_path / "data")
+
+
 @pytest.mark.parametrize("option", ["steps", "level", "vocabulary", "resize"])
 def test_options_of_another_format_are_refused(cifar: Path, refused: Refuse, option: str) -> None:
     said = refused(cifar, **{option: 3})

@@ -91,6 +91,11 @@ def test_labels_that_are_missing(mnist: Path, refused: Refuse) -> None:
     assert "expected its labels in train-labels-idx1-ubyte beside it, found no such file" in refused(mnist)
 
 
+def test_images_under_another_name(mnist: Path, refused: Refuse) -> None:
+    path = (mnist / "train-images-idx3-ubyte.gz").rename(mnist / "pictures")
+    assert "expected a name such as train-images-idx3-ubyte, with train-labels-idx1-ubyte" in refused(path)
+
+
 def test_a_test_part_of_another_size(mnist: Path, refused: Refuse, idx_bytes: Encode) -> None:
     (mnist / "t10k-images-idx3-ubyte.gz").write_bytes(idx_bytes(np.zeros((2, 5, 5))))
     assert "expected images of (4, 5) as in train-images-idx3-ubyte.gz, found (5, 5)" in refused(mnist)

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import tofu
+from tofu import tdl
 from tofu.analyzer.audit.finding import Check, Grade, Verdict
+from tofu.errors import ShapeError
 from tofu.operators.audit import Audit
 
 CONV = tofu.parse(
@@ -129,6 +131,13 @@ def test_one_line_in_a_test() -> None:
     tofu.testing.assert_partitionable(CONV, shapes=SHAPES)
     with pytest.raises(AssertionError, match=r"C: replay +refuted"):
         tofu.testing.assert_partitionable(MEAN, kernel=local_mean, shapes={"data": (4, 2)})
+
+
+def test_what_cannot_be_audited_fails_with_its_own_error() -> None:
+    with pytest.raises(ShapeError, match="data"):
+        tofu.testing.assert_partitionable(CONV, shapes={**SHAPES, "data": (2, 2)})
+    rows = tdl.parse("def rows(a):\n    return lambda i: Sum(lambda j: a[i, j])")
+    assert not tofu.testing.assert_partitionable(rows, shapes={"a": (3, 4)}).refuted
 
 
 def test_what_is_refuted_is_printed_first() -> None:

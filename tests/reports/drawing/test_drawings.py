@@ -16,7 +16,7 @@ from tofu.errors import TofuError
 from tofu.operators.surface import parse
 from tofu.reports.drawing.curve import memory_drawing
 from tofu.reports.drawing.file import write_drawing
-from tofu.reports.drawing.marks import Drawing, Label, Rectangle
+from tofu.reports.drawing.marks import Area, Drawing, Label, Lines, Rectangle
 from tofu.reports.drawing.operator import operator_drawing
 from tofu.reports.drawing.svg import inline, standalone
 from tofu.reports.drawing.tensor import _band, caption, tensor_drawing
@@ -153,6 +153,19 @@ def test_png_shows_the_colours(tmp_path: Path) -> None:
     assert pixels.shape[:2] == (40, 80)
     assert np.allclose(pixels[20, 10, :3] * 255, (0x56, 0xB4, 0xE9), atol=1)
     assert np.allclose(pixels[2, 78, :3], 1)
+
+
+def test_png_draws_lines_and_areas(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    path = tmp_path / "shapes.png"
+    triangle = Area((((0, 0), (20, 0), (0, 20)),), "#D55E00")
+    write_drawing(Drawing(40, 20, "shapes", (triangle, Lines(((30, 0, 30, 20),), "#0072B2", 4))), path)
+    pixels = imread(path)[:, :, :3] * 255
+    assert np.allclose(pixels[8, 8], (0xD5, 0x5E, 0x00), atol=1)
+    assert np.allclose(pixels[20, 60], (0x00, 0x72, 0xB2), atol=1)
+    assert np.allclose(pixels[36, 36], 255)
+    assert np.allclose(pixels[20, 68], 255)
 
 
 def test_png_without_matplotlib_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
