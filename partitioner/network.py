@@ -51,11 +51,6 @@ class Network:
     restrictions: Restrictions = UNRESTRICTED
     objective: TransferTime | None = None
 
-    @property
-    def tied(self) -> bool:
-        """Whether any two operations share a decision."""
-        return len(self.operators) < len(self.graph.operations)
-
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""

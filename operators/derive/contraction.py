@@ -78,15 +78,11 @@ def contract(program: Program, node: Reduction, target: Array) -> None:
     ready: dict[tuple[object, ...], Value] = {}
     for part in blocks(outer, program.box, lengths):
         chunk = fixed(narrow(target, program.axes, part, program.box))
-        started = False
-        for terms in blocks(inner, program.box, lengths):
+        for number, terms in enumerate(blocks(inner, program.box, lengths)):
             ranges = {**program.box, **part, **terms}
             a = _matrix(program, left, ranges, groups.batch, groups.rows, groups.summed, ready)
             b = _matrix(program, right, ranges, groups.batch, groups.summed, groups.columns, ready)
-            _multiply(program, a, b, chunk, groups, add=started)
-            started = True
-        if not started:
-            program.steps.add(_clear, (), chunk, inplace=False)
+            _multiply(program, a, b, chunk, groups, add=number > 0)
 
 
 def _groups(program: Program, node: Reduction, left: Node, right: Node, target: Array) -> _Axes:
@@ -174,7 +170,3 @@ def _multiply(program: Program, a: Value, b: Value, chunk: Value, groups: _Axes,
 def _direct(chunk: Value, groups: _Axes, program: Program) -> Value | None:
     """The result's memory as a matrix a product can be written to."""
     return as_matrix(chunk, groups.batch, groups.rows, groups.columns, program.number)
-
-
-def _clear(out: Array) -> None:
-    out.fill(0)

@@ -10,7 +10,7 @@ import pytest
 import tofu
 from tofu import tdl
 from tofu.errors import DataError, OperatorError
-from tofu.operators.derive import derive
+from tofu.operators.derive import _recipes, derive
 from tofu.operators.kernel import KernelCall
 from tofu.operators.stage import derived
 
@@ -38,6 +38,39 @@ def test_nothing_contracted_gives_zero() -> None:
     text = "def f(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"
     derive(call(text, {"a": a, "b": b}, (out,), k=(1, 1)))()
     np.testing.assert_array_equal(out, 0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "elements"),
+    [
+        ("WORKSPACE_ELEMENTS", 1 << 20),
+        ("WORKSPACE_ELEMENTS", 300),
+        ("WORKSPACE_ELEMENTS", 20),
+        ("RESULT_ELEMENTS", 20),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("lambda i, j: Sum(lambda k: maximum(a[i, k], -1) * minimum(b[k, j], 2))", "ik,kj->ij"),
+        ("lambda j, i: Sum(lambda k: maximum(a[i, k], -1) * minimum(b[k, j], 2))", "ik,kj->ji"),
+    ],
+)
+def test_contractions_in_little_memory(
+    monkeypatch: pytest.MonkeyPatch, limit: str, elements: int, text: str, path: str
+) -> None:
+    """Factors that are computed are packed chunk by chunk, and chunks of the sum are added up."""
+    monkeypatch.setattr(f"tofu.operators.derive.contraction.{limit}", elements)
+    _recipes.cache_clear()
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((24, 40), (40, 30)))
+    expected = np.einsum(path, np.maximum(a, -1), np.minimum(b, 2))
+    out = np.full(expected.shape, np.nan, np.float32)
+    run = derive(call(f"def f(a, b):\n    return {text}", {"a": a, "b": b}, (out,)))
+    _recipes.cache_clear()
+    for _ in range(2):
+        run()
+        np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("empty", ["i", "j"])
