@@ -8,6 +8,7 @@ import pytest
 from tofu import tdl
 from tofu.errors import OperatorError
 from tofu.operators.cuda import generate
+from tofu.operators.cuda.datatypes import encoded
 from tofu.operators.cuda.functions import SPELLINGS, spelling
 from tofu.operators.cuda.values import literal
 from tofu.tdl.functions import FUNCTIONS
@@ -98,3 +99,12 @@ def test_what_has_no_kernel(text: str, types: list[str], outputs: list[str], com
     given = dict(zip(description.tensor_names, types, strict=False))
     with pytest.raises(OperatorError, match=complaint):
         generate(description, given, outputs)
+
+
+def test_bfloat16_is_the_upper_half_of_float32_rounded_to_even() -> None:
+    step = 2.0**-7
+    values = np.array([1, 1 + step / 2, 1 + 3 * step / 2, 1 + 0.51 * step, -2, np.inf, np.nan, 3.4e38])
+    bits = encoded(values, "bfloat16")
+    expected = [0x3F80, 0x3F80, 0x3F82, 0x3F81, 0xC000, 0x7F80, 0x7FFF, 0x7F80]
+    assert (bits.dtype, bits.tolist()) == (np.uint16, expected)
+    assert encoded(values, "float64") is values

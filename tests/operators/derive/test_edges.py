@@ -123,3 +123,27 @@ def test_opaque_functions_have_no_derived_kernel() -> None:
     text = "def f(a):\n    g = Opaque()\n    return lambda b, i=3: g(a[b, :])[i]"
     with pytest.raises(OperatorError, match="'g' is an opaque function"):
         derive(call(text, {"a": np.ones((2, 3))}, (np.ones((2, 3)),)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a[i, 0] + erf(i - 2)",
+        "a[i, 0] * 2 ** -1",
+        "where(a.shape[0] > 2 or a[i, 0] > 0, a[i, 0], 7)",
+        "where(1 > 2 or 2 > 3, 0, a[i, 0])",
+        "a[i, 0] + floor(i // 2) + round(i)",
+        "Max(lambda k: Sum(lambda m: a[k, m] * a[i, 0]))",
+        "a[i, 0] + (1 / (a.shape[0] - 5))",
+        "where(a.shape[1] - 3, a[i, 0], a[i, 1])",
+    ],
+)
+def test_what_constants_and_indices_decide(value: str) -> None:
+    text = f"def f(a):\n    return lambda i: {value}"
+    a = np.random.default_rng(4).integers(-3, 4, (5, 3)).astype(np.float32)
+    out = np.full(5, np.nan, np.float32)
+    given = call(text, {"a": a}, (out,))
+    derive(given)()
+    with np.errstate(all="ignore"):
+        (expected,) = tdl.interpret(given.bound.description, given.bound.extents, {"a": a}, {"a": a.shape})
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
