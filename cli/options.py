@@ -21,7 +21,7 @@ method_option = click.option(
     default="recursive",
     show_default=True,
     shell_complete=candidates.of(candidates.methods),
-    help="Search method.",
+    help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18 or data-parallel.",
 )
 
 

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     "--machine",
     metavar="FILE|PRESET",
     shell_complete=candidates.of(candidates.machines, files=True),
-    help="Report traffic over the links of this machine.",
+    help="Report traffic over the links of this machine: a file, dgx-1-v100, dgx-h100, p2.8xlarge or pcie-8.",
 )
 @click.option(
     "--objective",
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     default="sgd",
     show_default=True,
     shell_complete=candidates.of(candidates.optimizers),
-    help="Whose updates the graph contains.",
+    help="Whose updates the graph contains: sgd, adam, adamw or rmsprop.",
 )
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @click.option(

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 @click.option(
     "--optimizer",
     shell_complete=candidates.of(candidates.optimizers),
-    help="What updates the parameters; the model's usual one if left out.",
+    help="What updates the parameters: sgd, adam, adamw or rmsprop; the model's usual one if left out.",
 )
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     shell_complete=candidates.of(candidates.metrics),
-    help="What to measure, the first one plotted; repeat for several.",
+    help="What to measure: accuracy, cross-entropy, perplexity, mse; repeat for several, the first plotted.",
 )
 @click.option(
     "--seed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -14,6 +15,10 @@ from click.testing import Result
 from tofu.cli import COMMANDS, main
 from tofu.cli.ending import STATUSES
 from tofu.cli.manual import example_lines, page
+from tofu.dataflow.optimizer import OPTIMIZERS
+from tofu.partitioner import METHODS
+from tofu.partitioner.machine_file import PRESETS
+from tofu.runtime.metrics import METRICS
 
 ROOT = Path(__file__).parents[2]
 Tofu = Callable[..., Result]
@@ -40,6 +45,22 @@ def test_help_has_examples_and_explains_every_option(tofu: Tofu, name: str) -> N
     for parameter in _command(name).params:
         if isinstance(parameter, click.Option):
             assert parameter.help, parameter.name
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "known"),
+    [
+        ("plan", "method", set(METHODS)),
+        ("plan", "machine", set(PRESETS)),
+        ("plan", "optimizer", set(OPTIMIZERS)),
+        ("train", "optimizer", set(OPTIMIZERS)),
+        ("train", "metrics", set(METRICS)),
+    ],
+)
+def test_help_names_what_there_is_to_choose_from(name: str, option: str, known: set[str]) -> None:
+    [found] = [parameter for parameter in _command(name).params if parameter.name == option]
+    assert isinstance(found, click.Option)
+    assert set(re.findall(r"[a-z0-9.-]*[a-z0-9]", found.help or "")) >= known
 
 
 @pytest.mark.parametrize("line", list(_examples()))
