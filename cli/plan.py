@@ -166,6 +166,7 @@ def _print(
     facts = {
         "model": model.name,
         "workers": found.workers,
+        "batch": model.batch,
         "operators": len(graph.operations),
         "tensors": len(graph.tensors),
         "weight_state_bytes": model.weight_state_bytes,

@@ -11,6 +11,7 @@ from ..dataflow.graph import Graph
 from ..partitioner import Plan, contributors
 from ..partitioner.plan import TransferSeconds
 from ..runtime.memory import MemoryPlan
+from ..tdl.source import counted
 from .console import wide_console
 from .memory import page
 from .tables import table
@@ -23,12 +24,14 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
     console = wide_console()
     console.print(
-        f"[bold]{facts['model']}[/] over {plan.workers} workers: {facts['operators']} operators, "
-        f"{facts['tensors']} tensors, weights and their state {format_bytes(facts['weight_state_bytes'])}",
+        f"[bold]{facts['model']}[/], batch {facts['batch']}, over {counted(plan.workers, 'worker')}: "
+        f"{facts['operators']:,} operators, {facts['tensors']:,} tensors, "
+        f"weights and their state {format_bytes(facts['weight_state_bytes'])}",
         soft_wrap=True,
     )
     console.print(_steps(plan))
-    console.print(_contributors(graph, plan))
+    if plan.cost_bytes:
+        console.print(_contributors(graph, plan))
     if "levels" in facts:
         console.print(_levels(facts))
     console.print(page(memory, facts["single_device_peak_bytes"]))
@@ -38,8 +41,10 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(_transfers(plan.transfer_time), soft_wrap=True)
     for line in _unproven(plan):
         console.print(line, soft_wrap=True)
+    open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method != "exact"
+    closer = ", the method exact proves more" if open_gap else ""
     console.print(
-        f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven); "
+        f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven{closer}); "
         f"searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )

@@ -9,7 +9,7 @@ function drawHeader() {
   byId("top").append(
     el("h1", {}, facts.model),
     el("p", {class: "quiet"},
-      `${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
+      `batch ${formatCount(facts.batch)}: ${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
       `over ${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} `,
       `by the method ${facts.method}${within}`),
     el("dl", {class: "figures"},

@@ -31,6 +31,7 @@ def test_figures_are_one_object(tofu: Tofu) -> None:
     facts = json.loads(tofu("plan", "mlp", "--workers", "4", "--json").output)
     assert facts.keys() >= FIGURES
     assert facts["workers"] == 4
+    assert facts["batch"] == 64
     assert sum(facts["step_cost_bytes"]) == facts["cost_bytes"] >= facts["lower_bound_bytes"] > 0
     assert facts["peak_bytes_per_worker"] < facts["single_device_peak_bytes"]
 
@@ -39,6 +40,15 @@ def test_one_worker_moves_nothing(tofu: Tofu) -> None:
     facts = json.loads(tofu("plan", "mlp", "--workers", "1", "--json").output)
     assert facts["cost_bytes"] == 0
     assert facts["peak_bytes_per_worker"] == facts["single_device_peak_bytes"]
+    output = tofu("plan", "mlp", "--workers", "1").output
+    assert output.startswith("mlp, batch 64, over 1 worker: ")
+    assert "Largest contributors" not in output
+
+
+def test_what_would_prove_more_is_said(tofu: Tofu) -> None:
+    hint = "(proven, the method exact proves more)"
+    assert hint in tofu("plan", "mlp").output
+    assert hint not in tofu("plan", "mlp", "--method", "exact").output
 
 
 def test_page_shows_steps_contributors_and_memory(tofu: Tofu) -> None:
