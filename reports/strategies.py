@@ -10,6 +10,7 @@ from rich.table import Table
 from ..analyzer.touched import ITEM_BYTES
 from ..errors import ShapeError
 from ..operators.bound import BoundOperator
+from .tables import table
 from .units import format_region
 
 
@@ -72,17 +73,17 @@ def tables(stage: dict[str, Any]) -> Iterator[Table]:
         if "refused" in strategy:
             continue
         how = "concat" if strategy["kind"] == "concat" else f"reduce by {strategy['reducer']}"
-        table = Table(title=f"split {strategy['variable']} ({how})", title_justify="left", title_style="bold")
         inputs = list(strategy["workers"][0]["reads"])
-        table.add_column("worker", justify="right")
-        for name in inputs:
-            table.add_column(f"reads {name}")
-        for index in range(len(strategy["workers"][0]["writes"])):
-            table.add_column("writes" if index == 0 else f"writes {index}")
+        outputs = range(len(strategy["workers"][0]["writes"]))
+        writes = ("writes" if index == 0 else f"writes {index}" for index in outputs)
+        heads = ("worker", *(f"reads {name}" for name in inputs), *writes)
+        rows = table(*heads, title=f"split {strategy['variable']} ({how})")
+        rows.title_style = "bold"
+        rows.columns[0].justify = "right"
         for worker, regions in enumerate(strategy["workers"]):
             reads = [format_region(regions["reads"][name]) for name in inputs]
-            table.add_row(str(worker), *reads, *map(format_region, regions["writes"]))
-        yield table
+            rows.add_row(str(worker), *reads, *map(format_region, regions["writes"]))
+        yield rows
 
 
 def refusals(stage: dict[str, Any], workers: int) -> Iterator[str]:

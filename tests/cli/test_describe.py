@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from tofu import operators
+from tofu.cli import main
 
 Tofu = Callable[..., Result]
 
@@ -61,6 +62,14 @@ def test_more_workers_than_values(tofu: Tofu) -> None:
     assert output.count("┏") == 2
     [refused] = [line for line in output.splitlines() if line.startswith("not split: ")]
     assert refused.endswith(": it has extent 4, too small for 5 workers")
+
+
+def test_narrow_terminals_show_whole_regions() -> None:
+    arguments = ["describe", "dot", "--shape", "lhs=131072,8", "--shape", "rhs=8,131072"]
+    printed = CliRunner(env={"COLUMNS": "40"}).invoke(main, arguments).output
+    assert "…" not in printed
+    reads = "".join(row.split("│")[2].strip() for row in printed.splitlines() if row.startswith("│"))
+    assert "[65536:131072,0:8]" in reads
 
 
 @pytest.mark.parametrize(
