@@ -48,7 +48,7 @@ def test_without_a_name_every_weight_is_listed(tofu: Tofu, plan: str) -> None:
                 parts[dimension] *= 2
         assert layer["weight_parts"] == parts
     output = " ".join(tofu("explain", plan).output.split())
-    assert "shapes show the cuts of each dimension" in output
+    assert "bytes are those of one layer" in output
     for name, layer in layers.items():
         cut = [
             f"{n}/{p}" if p > 1 else str(n)

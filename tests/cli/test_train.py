@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+import tofu
+from tofu.cli.training_run import Devices
 from tofu.runtime.checkpoint import CheckpointFolder
 
 FIGURES = {
@@ -85,3 +87,17 @@ def test_resumes_where_a_run_stopped(tofu: Tofu, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "all 3 epochs are in the checkpoint" in result.output
     assert "holds checkpoints already" in tofu("train", *arguments, "--checkpoint", folder).output
+
+
+@pytest.mark.parametrize(
+    ("context", "named"),
+    [
+        ((tofu.cpu(0), tofu.cpu(1)), "cpu"),
+        ((tofu.gpu(0),), "1 GPU"),
+        ((tofu.gpu(0), tofu.gpu(0)), "1 GPU, shared"),
+        ((tofu.gpu(0), tofu.gpu(1)), "2 GPUs"),
+        ((tofu.gpu(0), tofu.gpu(1)) * 2, "2 GPUs, shared"),
+    ],
+)
+def test_devices_are_named_by_how_many_there_are(context: tuple[tofu.Context, ...], named: str) -> None:
+    assert Devices(context).named == named
