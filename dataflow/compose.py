@@ -113,6 +113,8 @@ def _compose(
     settings: Mapping[str, str],
     place: Place | None,
 ) -> Symbol:
+    if not isinstance(operator, Operator | str):
+        raise OperatorError(f"an operator is applied, found {operator!r}; a function is one under @tofu.op")
     called = operator if isinstance(operator, str) else operator.name
     operator = registry.get(operator) if isinstance(operator, str) else operator
     values = {key: plain(value, key) for key, value in values.items() if value is not None}

@@ -54,7 +54,7 @@ def audit(
     if not isinstance(operator, Operator):
         raise OperatorError(
             f"an operator or a description is audited, found {operator!r}; "
-            f"use tofu.parse(text) or tofu.operators.get(name)"
+            f"use @tofu.op, tofu.parse(text) or tofu.operators.get(name)"
         )
     if kernel is not None and not callable(kernel):
         named["kernel"], kernel = kernel, None

@@ -19,6 +19,14 @@ def perceptron() -> Symbol:
     return sym.SoftmaxOutput(body, name="softmax")
 
 
+def test_a_function_without_its_decorator_is_no_operator() -> None:
+    def double(data):
+        return lambda i: data[i] * 2
+
+    with pytest.raises(OperatorError, match=r"found <function .*double.*; a function is one under @tofu.op"):
+        sym.apply(double, sym.Variable("data"))
+
+
 def test_parameters_and_labels_appear_by_themselves() -> None:
     net = perceptron()
     assert net.list_arguments() == [
