@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..runtime.cuda.inspection import Inspection
+from ..tdl.source import counted
 from .units import format_bytes
 
 GIGA = 1e9
@@ -30,7 +31,8 @@ def text(found: Inspection) -> RenderableType:
         blocks.append("The CUDA engine can run: tofu train wresnet --device gpu")
     else:
         blocks.append(
-            f"The NumPy engine runs on {found.processors} processors; the CUDA engine cannot run here yet."
+            f"The NumPy engine runs on {counted(found.processors, 'processor')} and needs none of these; "
+            "the CUDA engine cannot run here yet."
         )
     return Group(*blocks)
 

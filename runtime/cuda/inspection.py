@@ -135,7 +135,7 @@ def _cards() -> tuple[str | None, tuple[Card, ...], str]:
     try:
         cupy = library("cupy", "a GPU")
     except ExecutionError:
-        return None, (), f"{EXTRAS}, which finds the driver"
+        return None, (), f"not looked for without CuPy: {EXTRAS}"
     runtime = cupy.cuda.runtime
     try:
         version = int(runtime.driverGetVersion())

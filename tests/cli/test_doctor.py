@@ -34,7 +34,7 @@ def test_without_cards_it_says_how_to_install(tofu: Tofu, monkeypatch: pytest.Mo
     result = tofu("doctor")
     assert result.exit_code == 0
     assert "pip install '.[gpu-cuda13]'" in result.output
-    assert "cannot run here yet" in result.output
+    assert "2 processors and needs none of these; the CUDA engine cannot run here yet" in result.output
 
 
 def test_with_cards_it_shows_who_reads_whom(tofu: Tofu, monkeypatch: pytest.MonkeyPatch) -> None:

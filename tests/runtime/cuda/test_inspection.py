@@ -43,6 +43,7 @@ def test_a_machine_without_anything_is_told_what_to_install(monkeypatch: pytest.
     assert (found.cards, found.reaches, found.bandwidth) == ((), (), ())
     assert [part.name for part in found.parts] == ["NVIDIA driver", "CuPy", "cuDNN front end", "cuBLAS"]
     assert all(part.version is None and "gpu-cuda13" in part.remedy for part in found.parts)
+    assert found.parts[0].remedy.startswith("not looked for without CuPy")
 
 
 @pytest.mark.gpu
