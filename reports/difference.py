@@ -43,5 +43,5 @@ def _table(what: str, changes: tuple[Change, ...]) -> Table:
             format_change(second - first),
         )
     if len(changes) > SHOWN:
-        rows.add_row(f"{len(changes) - SHOWN} more", "", "", "", "", "")
+        rows.add_row(f"{len(changes) - SHOWN} more with --json", "", "", "", "", "")
     return rows

@@ -39,7 +39,7 @@ def _moved(explanation: Explanation) -> Table:
     for entry in sorted(explanation.moved, key=lambda entry: -entry.bytes)[:SHOWN]:
         rows.add_row(entry.operation, entry.kind, entry.tensor, format_bytes(entry.bytes))
     if len(explanation.moved) > SHOWN:
-        rows.add_row(f"{len(explanation.moved) - SHOWN} more", "", "", "")
+        rows.add_row(f"{len(explanation.moved) - SHOWN} more with --json", "", "", "")
     return rows
 
 
@@ -58,7 +58,7 @@ def _alternatives(explanation: Explanation) -> Table:
             style="bold" if entry is explanation.chosen else "",
         )
     if len(explanation.alternatives) > len(shown):
-        rows.add_row(f"{len(explanation.alternatives) - len(shown)} more", "", "")
+        rows.add_row(f"{len(explanation.alternatives) - len(shown)} more with --json", "", "")
     return rows
 
 
