@@ -51,6 +51,12 @@ class Network:
     restrictions: Restrictions = UNRESTRICTED
     objective: TransferTime | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"<network of {self.graph.name!r}: {len(self.operators)} classes of operations, "
+            f"{len(self.shapes)} of tensors>"
+        )
+
     @cached_property
     def links(self) -> tuple[Link, ...]:
         """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from tofu import models
 from tofu.errors import PlanError
 from tofu.partitioner import partition
-from tofu.partitioner.network import Network
+from tofu.partitioner.network import Network, build_network
 from tofu.partitioner.recursive import nothing_split, recursive
 from tofu.partitioner.solution import Solution
 
@@ -25,6 +26,11 @@ def test_a_function_keeps_to_constraints(graph):
     tensor = next(t.name for t in graph.tensors if t.alias is None and max(t.shape, default=0) >= 4)
     plan = partition(graph, 4, method=same, constraints=[f"forbid {tensor}:0"])
     assert 0 not in plan.layouts[tensor].dimensions
+
+
+def test_a_network_prints_shortly():
+    network = build_network(models.get("mlp").training_graph())
+    assert repr(network) == "<network of 'mlp': 29 classes of operations, 38 of tensors>"
 
 
 def cheaper(network: Network, workers: int) -> Solution:
