@@ -4,9 +4,15 @@ Everything that a user's input can cause ends in a subclass of `TofuError`. A me
 both values that disagree and what to do about it; commands print it and leave with exit status 2.
 """
 
+from __future__ import annotations
+
 
 class TofuError(Exception):
     """Base of every error that Tofu raises on purpose."""
+
+    def saying(self, text: str) -> TofuError:
+        """An error of the same kind with another message, which says more of the place."""
+        return type(self)(text)
 
 
 class DescriptionError(TofuError):

@@ -100,7 +100,7 @@ def compose(
     try:
         return _compose(operator, positional, values, named, name, hint, settings, place)
     except (OperatorError, GraphError) as error:
-        raise type(error)(f"{error}\n  at {place}" if place else str(error)) from error
+        raise error.saying(f"{error}\n  at {place}" if place else str(error)) from error
 
 
 def _compose(

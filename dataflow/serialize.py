@@ -97,7 +97,7 @@ def load(path: str | Path) -> Symbol:
     try:
         return load_json(text)
     except TofuError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise error.saying(f"{path}: {error}") from error
 
 
 def load_json(text: str) -> Symbol:

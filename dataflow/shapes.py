@@ -143,7 +143,7 @@ class _Inference:
             except ShapeError as error:
                 raise ShapeError(f"{error}\n{self.surroundings(node, operator)}") from error
             except TofuError as error:
-                raise type(error)(f"{node.name!r}: {error}\n{self.surroundings(node, operator)}") from error
+                raise error.saying(f"{node.name!r}: {error}\n{self.surroundings(node, operator)}") from error
             self.known[key] = inferred
         return inferred
 

@@ -20,6 +20,7 @@ from ..errors import OperatorError
 from ..tdl.source import suggestion
 
 MAX_LITERAL = 1000
+MAX_COUNT = 100_000
 LONG_INTEGER = re.compile(r"\b(\d+)L\b")
 """Python 2's long integers, `(3L, 3L)` in old graph files."""
 
@@ -48,7 +49,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """One attribute. `optional` admits None, `least` bounds an integer.
+    """One attribute. `optional` admits None, `least` and `most` bound an integer.
 
     An `ignored` one is accepted and has no effect on results.
     """
@@ -61,11 +62,15 @@ class AttributeSpec:
     optional: bool = False
     ignored: bool = False
     least: int | None = None
+    most: int | None = None
 
     @property
     def expected(self) -> str:
         text = f"one of {', '.join(self.choices)}" if self.kind is Kind.CHOICE else self.kind.value
-        text += "" if self.least is None else f" of at least {self.least}"
+        if self.most is not None:
+            text += f" from {self.least} to {self.most}"
+        elif self.least is not None:
+            text += f" of at least {self.least}"
         return f"{text} or None" if self.optional else text
 
 
@@ -183,8 +188,9 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
             return bool(value) if isinstance(value, bool | np.bool_) or _integer(value) in (0, 1) else None
         case Kind.INT:
             integer = _integer(value)
-            small = integer is not None and spec.least is not None and integer < spec.least
-            return None if small else integer
+            if integer is None or (spec.least is not None and integer < spec.least):
+                return None
+            return None if spec.most is not None and integer > spec.most else integer
         case Kind.FLOAT:
             return _number(value)
         case Kind.SHAPE:
@@ -232,6 +238,11 @@ def integer(
     return AttributeSpec(
         name, Kind.INT, default, default is None and not optional, optional=optional, least=least
     )
+
+
+def count(name: str, default: int | None = None) -> AttributeSpec:
+    """How many tensors or layers an operator has."""
+    return AttributeSpec(name, Kind.INT, default, default is None, least=1, most=MAX_COUNT)
 
 
 def number(name: str, default: float | None = None) -> AttributeSpec:

@@ -42,6 +42,9 @@ class SourceError(DescriptionError):
             shown.append(f"and {len(self.diagnostics) - MAX_SHOWN} more errors")
         super().__init__("\n".join(shown))
 
+    def saying(self, text: str) -> DescriptionError:
+        return DescriptionError(text)
+
 
 @dataclass(frozen=True)
 class Source:

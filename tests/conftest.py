@@ -1,4 +1,4 @@
-"""What all tests share: golden files and the option that rewrites them, running commands, and cards."""
+"""What all tests share: golden files and the option that rewrites them, running commands, cards, patience."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, settings
 
 from tofu.cli import main
 
 from .cards import missing
+
+settings.register_profile("tofu", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tofu")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, flag, integer, number, shape
+from ..attributes import Attributes, count, flag, number, shape
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, numbered, of_data
@@ -108,7 +108,7 @@ OPERATORS = (
         definition=ByShape(_crop, numbered("num_args", "arg")),
         argument_names=numbered("num_args", "arg"),
         specs=(
-            integer("num_args"),
+            count("num_args"),
             shape("offset", (0, 0)),
             shape("h_w", (0, 0)),
             flag("center_crop", False),

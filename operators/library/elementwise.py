@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...analyzer.region import Shape
-from ..attributes import Attributes, choice, integer, number
+from ..attributes import Attributes, choice, count, number
 from ..definition import ByRank, Fixed, Variant, text, variant
 from ..operator import Array, Example, Operator
 from .arguments import arguments, numbered
@@ -238,7 +238,7 @@ ADD_N = Operator(
     aliases=("ElementWiseSum",),
     definition=Fixed(_add_n),
     argument_names=numbered("num_args", "arg"),
-    specs=(integer("num_args", least=1),),
+    specs=(count("num_args"),),
     count_attribute="num_args",
     example=Example({"arg0": SMALL, "arg1": SMALL, "arg2": SMALL}, {"num_args": 3}),
 )

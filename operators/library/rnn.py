@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, choice, flag, integer, number
+from ..attributes import Attributes, choice, count, flag, integer, number
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
@@ -215,7 +215,7 @@ OPERATORS = (
         output_count=_output_count,
         specs=(
             integer("state_size", least=1),
-            integer("num_layers", least=1),
+            count("num_layers"),
             flag("bidirectional", False),
             choice("mode", *GATES),
             number("p", 0.0),

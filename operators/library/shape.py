@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, Bounds, bounds, flag, integer, shape
+from ..attributes import Attributes, Bounds, bounds, count, flag, integer, shape
 from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
 from .arguments import arguments, numbered, of_data
@@ -189,7 +189,7 @@ def _filled(name: str, value: int) -> ByRank:
     return ByRank(describe)
 
 
-COUNT = integer("num_args", least=1)
+COUNT = count("num_args")
 ENDS = (bounds("begin"), bounds("end"), bounds("step", Bounds()))
 PAIR = {"arg0": (2, 3), "arg1": (2, 3)}
 
@@ -246,7 +246,7 @@ OPERATORS = (
         aliases=("split",),
         definition=ByShape(_slice_channel, of_data),
         argument_names=arguments("data"),
-        specs=(integer("num_outputs", least=1), integer("axis", 1), flag("squeeze_axis", False)),
+        specs=(count("num_outputs"), integer("axis", 1), flag("squeeze_axis", False)),
         output_count=lambda attributes: attributes.integer("num_outputs"),
         example=Example({"data": (2, 6)}, {"num_outputs": 3}),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, choice, ignored, integer
+from ..attributes import Attributes, choice, count, ignored, integer
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
@@ -96,7 +96,7 @@ OPERATORS = (
             integer("num_filter", 0),
             choice("sample_type", "bilinear", "nearest"),
             choice("multi_input_mode", "concat", "sum", default="concat"),
-            integer("num_args", 1, least=1),
+            count("num_args", 1),
             ignored("workspace"),
         ),
         count_attribute="num_args",

@@ -229,7 +229,7 @@ def test_an_extent_is_constant() -> None:
         constant(whole, tdl.parse_expression("x + 1"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(value=st.integers(-30, 30), divisor=st.integers(1, 7))
 def test_floor_quotients(value: int, divisor: int) -> None:
     assert floor_quotient(sympy.Integer(value), sympy.Integer(divisor)) == value // divisor

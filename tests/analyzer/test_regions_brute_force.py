@@ -35,7 +35,7 @@ def smallest_box(elements: np.ndarray) -> list[list[int]]:
     return np.stack((elements.min(axis=0), elements.max(axis=0) + 1), axis=-1).tolist()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(case=CASES)
 def test_regions_are_the_smallest_boxes_that_hold_every_read(case: Case) -> None:
     bound = analyze(tdl.parse(case.text)).bind(case.shapes)
@@ -51,7 +51,7 @@ def test_regions_are_the_smallest_boxes_that_hold_every_read(case: Case) -> None
             assert_tiles(bound, boxes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(case=CASES)
 def test_regions_hold_every_read_where_there_is_too_much_to_try(case: Case) -> None:
     limit, trials.MAX_TRIALS = trials.MAX_TRIALS, 20
@@ -79,7 +79,7 @@ def assert_tiles(bound: Bound, boxes: np.ndarray) -> None:
         assert (count == 1).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=CASES)
 def test_tight_regions_hold_nothing_else(case: Case) -> None:
     bound = analyze(tdl.parse(case.text)).bind(case.shapes)
@@ -95,7 +95,7 @@ def test_tight_regions_hold_nothing_else(case: Case) -> None:
 COMBINE = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(case=CASES, seed=st.integers(0, 2**16))
 def test_strategies_compute_what_one_worker_computes(case: Case, seed: int) -> None:
     bound = analyze(tdl.parse(case.text)).bind(case.shapes)

@@ -7,7 +7,7 @@ import pytest
 import tofu.mx as mx
 from tofu import sym
 from tofu.dataflow.place import Place
-from tofu.errors import GraphError, OperatorError, ShapeError
+from tofu.errors import DescriptionError, GraphError, OperatorError, ShapeError
 
 
 def test_a_shape_error_shows_the_line_and_the_producers() -> None:
@@ -29,6 +29,15 @@ def test_an_error_of_composition_shows_the_line() -> None:
         OperatorError, match=r"did you mean 'act_type'\?\n  at test_place.py, line \d+: sym.Act"
     ):
         sym.Activation(sym.Variable("x"), act_typ="relu")
+
+
+def test_an_error_of_a_description_shows_the_line() -> None:
+    with sym.NameScope():
+        net = sym.tile(sym.Variable("x"), reps=(10**20,))
+    with pytest.raises(
+        DescriptionError, match=r"(?s)does not fit.*in tile 'tile0', made at test_place.py, line"
+    ):
+        net.infer_shape(x=(2,))
 
 
 def test_two_of_a_name_show_both_lines() -> None:

@@ -15,7 +15,7 @@ from tofu.partitioner.methods import CONSTRAINABLE
 from tofu.partitioner.network import build_network
 from tofu.partitioner.restrictions import FREE
 
-RANDOM = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+RANDOM = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 def drawn_constraints(draw, graph, plan):

@@ -21,7 +21,7 @@ def pairwise(draw):
     return domains, factors
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(pairwise())
 def test_the_optimum_stays(problem):
     domains, factors = problem

@@ -39,7 +39,7 @@ def graphs(draw):
     return domains, factors, evidence
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs())
 def test_matches_exhaustive_enumeration(graph):
     domains, factors, evidence = graph

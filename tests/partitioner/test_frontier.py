@@ -27,7 +27,7 @@ def dense(variables=6, domain=5, seed=0):
     return reweighted([domain] * variables, factors)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pairwise_factors(variables=5), st.integers(0, 30))
 def test_the_best_assignment_within_the_budget(drawn, budget):
     problem = reweighted(*drawn)
@@ -41,7 +41,7 @@ def test_the_best_assignment_within_the_budget(drawn, budget):
         assert problem.cost(found) == best == Frontier(problem).least_cost(search)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(pairwise_factors(variables=6), st.data())
 def test_windows_add_up_to_no_more_than_the_whole(drawn, data):
     problem = reweighted(*drawn)

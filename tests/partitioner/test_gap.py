@@ -27,7 +27,7 @@ def grid(rows, columns, domain=4, seed=0):
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pairwise_factors())
 def test_the_optimum_from_any_cost(problem):
     domains, factors = problem

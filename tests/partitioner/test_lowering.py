@@ -162,7 +162,7 @@ def test_lowered_graphs_compute_and_fetch_what_they_should(graph, workers):
     check(graph, workers)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_graphs(data, draw_graph):
     check(data.draw(draw_graph(max_operations=4)), data.draw(st.integers(1, 8)))

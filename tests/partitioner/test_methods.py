@@ -12,7 +12,7 @@ from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.plan import contributors
 from tofu.partitioner.recount import count_bytes
 
-TOY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+TOY = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -52,7 +52,7 @@ def test_a_dense_graph_beyond_the_limit(monkeypatch, seed, effort):
         assert (found.lower_bound, found.too_wide) == (best, None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pairwise_factors())
 def test_any_width_ends_with_a_bound(problem):
     domains, factors = problem

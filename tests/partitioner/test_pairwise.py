@@ -13,7 +13,7 @@ from tofu.partitioner.pairwise import core
 from .problems import assignments, cost, optimum, pairwise_factors
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairwise_factors())
 def test_the_core_has_the_optimum_and_completes_to_it(problem):
     domains, factors = problem

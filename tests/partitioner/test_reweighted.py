@@ -16,7 +16,7 @@ from tofu.partitioner.reweighted import MessagePassing
 from .problems import assignments, pairwise_factors
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pairwise_factors(variables=5), st.booleans(), st.integers(0, 3))
 def test_every_cost_stays_and_nothing_is_negative(problem, backwards, sweeps):
     whole = core(*problem).problem

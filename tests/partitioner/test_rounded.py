@@ -22,7 +22,7 @@ def test_small_costs_stay_as_they_are():
     assert same[0].table is factors[0].table
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(pairwise_factors(variables=4), st.integers(1, 40))
 def test_better_assignments_keep_their_costs_or_are_bounded(problem, limit):
     domains, factors = problem

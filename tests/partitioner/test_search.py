@@ -149,7 +149,7 @@ def best_next_step(graph, plan, step):
     return best
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_step_is_optimal(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=2))
@@ -160,7 +160,7 @@ def test_every_step_is_optimal(data, draw_graph):
         before += cost
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_costs_are_what_elements_move(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=4))
@@ -179,7 +179,7 @@ def test_costs_of_known_graphs(graph, workers):
     plan.verify(graph)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=1))

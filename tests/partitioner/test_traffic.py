@@ -17,7 +17,7 @@ from tofu.partitioner.tables import operator_choices, tensor_choices
 from tofu.partitioner.traffic import traffic
 
 BOX = uniform("box", [("socket", 2, 4.0), ("switch", 2, 8.0), ("gpu", 2, 16.0)])
-RANDOM = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+RANDOM = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -32,7 +32,7 @@ def test_valid_plans_are_accepted(graph, method, workers):
     verify_program(graph, workers, plan.cost_bytes, lower(graph, plan))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_graphs_are_accepted(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=5))

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.runtime.offsets import Integers, in_order_of_time, largest_first, live_sizes, place
@@ -15,7 +15,6 @@ intervals = st.lists(
 
 
 @pytest.mark.parametrize("method", [in_order_of_time, largest_first, place])
-@settings(deadline=None)
 @given(items=intervals)
 def test_live_buffers_never_overlap(method: Method, items: list[tuple[int, int, int]]) -> None:
     sizes = np.array([size for size, _, _ in items])

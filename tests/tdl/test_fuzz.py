@@ -23,7 +23,7 @@ def outcome(text: str) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @example("\ud800")
 @example("def f(a): return lambda i: a[i] + '''")
 def test_any_text(text: str) -> None:
@@ -31,31 +31,31 @@ def test_any_text(text: str) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_bytes(data: bytes) -> None:
     outcome(data.decode("latin-1"))
 
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=40))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_any_tokens(tokens: list[str]) -> None:
     outcome("def f(a, b, *, n=1): return lambda i, j: " + " ".join(tokens))
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_texts_by_the_grammar(random: Random) -> None:
     outcome(written(random))
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_texts_damaged_by_tokens(random: Random) -> None:
     outcome(damaged_tokens(random, SEEDS))
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_texts_damaged_by_bytes(random: Random) -> None:
     outcome(damaged_bytes(random, SEEDS))
 

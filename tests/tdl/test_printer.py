@@ -79,14 +79,14 @@ def described(body: ast.Expression) -> ast.Description:
 
 
 @given(EXPRESSIONS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_print_then_parse_is_identity(body: ast.Expression) -> None:
     description = described(body)
     assert tdl.parse(tdl.format(description)) == description
 
 
 @given(EXPRESSIONS, REDUCERS, REDUCERS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_print_then_parse_is_identity_under_reducers(
     body: ast.Expression, outer: ast.AnyReducer, inner: ast.AnyReducer
 ) -> None:

@@ -101,7 +101,7 @@ BODIES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(BODIES, st.floats(-3, 3, width=32), st.floats(-3, 3, width=32))
 def test_combining_arrays_is_interpreting(body: ast.Expression, left: float, right: float) -> None:
     fold = ast.CustomReducer("Fold", "a", "b", body, 0)

@@ -60,7 +60,7 @@ INDICES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(index=INDICES)
 def test_normal_form_keeps_the_value_and_bounds_hold(index: Expression) -> None:
     form = RANGES.polynomial(index)
@@ -177,7 +177,7 @@ def in_range(found: Inversion, at: dict[Expression, int]) -> bool:
     return all(0 <= at[Variable(name)] < limit for name, limit in limits.items())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(texts=INVERSIONS, extents=st.tuples(st.integers(1, 6), st.integers(1, 4)))
 def test_inversion_finds_exactly_the_variables_that_read_a_position(
     texts: list[str], extents: tuple[int, int]

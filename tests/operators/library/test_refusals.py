@@ -191,9 +191,6 @@ def refused(
 @pytest.mark.parametrize(
     ("name", "attributes"),
     [
-        ("Concat", {"num_args": 0}),
-        ("SliceChannel", {"num_outputs": 0}),
-        ("add_n", {"num_args": -1}),
         ("repeat", {"repeats": 0}),
         ("_arange", {"start": 1, "repeat": 0}),
     ],
@@ -201,3 +198,13 @@ def refused(
 def test_counts_are_at_least_one(name: str, attributes: Mapping[str, object]) -> None:
     with pytest.raises(OperatorError, match=rf"^{name}: attribute \w+ is .*an integer of at least 1$"):
         get(name).attributes(attributes)
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**20])
+@pytest.mark.parametrize(
+    ("name", "attribute"),
+    [("SliceChannel", "num_outputs"), ("add_n", "num_args"), ("Crop", "num_args"), ("RNN", "num_layers")],
+)
+def test_numbers_of_tensors_are_bounded(name: str, attribute: str, number: int) -> None:
+    with pytest.raises(OperatorError, match=rf"^{name}: attribute {attribute} .* from 1 to 100000$"):
+        get(name).attributes({"state_size": 4, attribute: number} if name == "RNN" else {attribute: number})
