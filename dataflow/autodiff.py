@@ -64,9 +64,14 @@ class _Backward:
         return self.gradients
 
     def _wanted(self) -> set[int]:
-        """Tensors that depend on a target; only their gradients are made."""
+        """Tensors through which a gradient reaches a target; only their gradients are made."""
         wanted = set(self.targets)
         for application in self.expansion.applications:
+            gradient = application.gradient
+            if gradient is not None and not any(
+                application.tensors[name] in wanted for name in gradient.targets
+            ):
+                continue
             for step in application.steps:
                 if any(index in wanted for index in step.inputs):
                     wanted.update(step.outputs)

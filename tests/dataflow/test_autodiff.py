@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tofu import GraphError
+from tofu import GraphError, OperatorError, parse
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
@@ -207,6 +207,17 @@ def test_gradients_that_nothing_needs_are_not_made() -> None:
 def test_a_blocked_gradient_is_left_out() -> None:
     x = sym.Variable("x")
     graph = gradient_graph(sym.BlockGrad(x) * sym.Variable("y"), {"x": (2,), "y": (2,)}, ["x", "y"])
+    assert [graph.tensors[index].name for index in graph.outputs[1:]] == ["grad(y)"]
+
+
+def test_nothing_behind_a_blocked_gradient_needs_an_adjoint() -> None:
+    text = "def inverse(a):\n    F = Opaque()\n    return lambda b, i, j: F(a[b, :, :])[i, j]"
+    inverse = parse(text, opaque={"F": np.linalg.inv})
+    x, y = sym.Variable("x"), sym.Variable("y")
+    shapes = {"x": (2, 3, 3), "y": (2, 3, 3)}
+    with pytest.raises(OperatorError, match="inverse"):
+        gradient_graph(sym.apply(inverse, x) * y, shapes, ["y", "x"])
+    graph = gradient_graph(sym.apply(inverse, sym.BlockGrad(x)) * y, shapes, ["y", "x"])
     assert [graph.tensors[index].name for index in graph.outputs[1:]] == ["grad(y)"]
 
 
