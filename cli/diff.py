@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, examples, json_option, model_candidates
+from .options import examples, json_option, model_candidates
 from .planned import Planned, planned_options
 
 
@@ -29,9 +29,7 @@ def command(
     first: Path,
     second: Path,
     model: str | None,
-    batch: int | None,
-    shapes: tuple[tuple[str, Shape], ...],
-    optimizer: str | None,
+    given: Planned,
     as_json: bool,
 ) -> None:
     """Compare the plans FIRST and SECOND: operators and tensors that differ, bytes of each, totals.
@@ -43,7 +41,7 @@ def command(
     from ..reports import difference as report
 
     plans = Plan.load(first), Plan.load(second)
-    graph = Planned(model, batch, dict(shapes), optimizer).graph(plans[0])
+    graph = given.graph(plans[0], model)
     found = difference(graph, *plans)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(found)))

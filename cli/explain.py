@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, examples, json_option, model_candidates
+from .options import examples, json_option, model_candidates
 from .planned import Planned, needs_model, planned_options
 
 
@@ -37,9 +37,7 @@ def command(
     name: str | None,
     model: str | None,
     what: str | None,
-    batch: int | None,
-    shapes: tuple[tuple[str, Shape], ...],
-    optimizer: str | None,
+    given: Planned,
     as_json: bool,
 ) -> None:
     """Say what PLAN chose for TENSOR or OPERATOR, what it moves, and what every alternative would.
@@ -56,7 +54,7 @@ def command(
     found = Plan.load(plan)
     if model is None and needs_model(found) and name not in {*found.layouts, *found.strategies}:
         name, model = None, name
-    graph = Planned(model, batch, dict(shapes), optimizer).graph(found)
+    graph = given.graph(found, model)
     if name is None:
         found_layers = layers(graph, found)
         if as_json:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from . import candidates
 
 Shape = tuple[int, ...]
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 workers_option = click.option(
@@ -23,6 +26,32 @@ method_option = click.option(
     shell_complete=candidates.of(candidates.methods),
     help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18 or data-parallel.",
 )
+
+
+def accumulate_option(default: int | None) -> Callable[[Command], Command]:
+    """`--accumulate`; None leaves it to a plan file."""
+    return click.option(
+        "--accumulate",
+        type=click.IntRange(1),
+        default=default,
+        show_default=True,
+        help="Equal parts in which a batch is worked off, in the memory of one" + _or_as_planned(default),
+    )
+
+
+def dtype_option(default: str | None) -> Callable[[Command], Command]:
+    """`--dtype`; None leaves it to a plan file."""
+    return click.option(
+        "--dtype",
+        type=click.Choice(["float32", "float16", "bfloat16"]),
+        default=default,
+        show_default=True,
+        help="On GPUs, what large activations and gradients are stored in" + _or_as_planned(default),
+    )
+
+
+def _or_as_planned(default: object) -> str:
+    return "." if default is not None else "; as planned if left out."
 
 
 def examples(*lines: str) -> str:

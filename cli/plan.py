@@ -15,6 +15,8 @@ from .compared import LONG, compared, figures, watched
 from .options import (
     Shape,
     ShapeOption,
+    accumulate_option,
+    dtype_option,
     examples,
     json_option,
     method_option,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
         "tofu plan wresnet-50-4 --batch 32 --workers 8",
         "tofu plan mlp --method exact --save plan.json",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
+        "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4",
         "tofu plan mlp --compare",
         "tofu plan wresnet-50-4 --report plan.html",
         "tofu plan net.json --shape data=32,3,224,224 --memory 12GB",
@@ -89,6 +92,8 @@ if TYPE_CHECKING:
     shell_complete=candidates.of(candidates.optimizers),
     help="Whose updates the graph contains: sgd, adam, adamw or rmsprop.",
 )
+@dtype_option(default="float32")
+@accumulate_option(default=1)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @click.option(
     "--report",
@@ -111,6 +116,8 @@ def command(
     objective: str,
     memory: str | None,
     optimizer: str,
+    dtype: str,
+    accumulate: int,
     save: Path | None,
     report: Path | None,
     as_json: bool,
@@ -133,12 +140,19 @@ def command(
             check_writable(path)
     request = Request.read(workers, pins, forbidden, layouts, machine, objective, memory)
     loaded = load_model(model, batch, dict(shapes))
-    graph = loaded.training_graph(optimizer=optimizer)
+    graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate)
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
-    facts, arenas = _print(loaded, graph, found, request, as_json)
+    facts, arenas = _gathered(loaded, graph, found, request)
+    facts |= {"dtype": dtype, "accumulate": accumulate}
+    if as_json:
+        click.echo(json.dumps(facts))
+    else:
+        from ..reports.plan import show
+
+        show(graph, found, facts, arenas)
     if report is not None:
         from ..reports.console import waiting
 
@@ -148,15 +162,14 @@ def command(
             click.echo(f"page written to {report}")
     request.require_fit(arenas)
     if save is not None:
-        source = Source(model, batch, dict(shapes), optimizer)
+        source = Source(model, batch, dict(shapes), optimizer, dtype, accumulate)
         dataclasses.replace(found, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
 
 
-def _print(
-    model: Model, graph: Graph, found: Plan, request: Request, as_json: bool
-) -> tuple[dict[str, Any], MemoryPlan]:
+def _gathered(model: Model, graph: Graph, found: Plan, request: Request) -> tuple[dict[str, Any], MemoryPlan]:
+    """What `--json` prints of a plan, and its memory plan."""
     from ..partitioner import lower, partition
     from ..runtime.memory import plan_memory
 
@@ -174,12 +187,6 @@ def _print(
         "single_device_peak_bytes": max(single.arena_bytes),
         **figures(found, programs, memory, request),
     }
-    if as_json:
-        click.echo(json.dumps(facts))
-    else:
-        from ..reports import plan as report
-
-        report.show(graph, found, facts, memory)
     return facts, memory
 
 

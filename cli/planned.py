@@ -1,16 +1,17 @@
-"""The graph that a plan file was made for, on the command line."""
+"""The graph that a plan is for, on the command line; the plan file says what a user does not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import PlanError
 from . import python_file
-from .options import Shape, ShapeOption
+from .options import Shape, ShapeOption, accumulate_option, dtype_option
 from .target import load_model
 
 if TYPE_CHECKING:
@@ -20,39 +21,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a user said of the graph; a plan file's own record stands in for what was left out."""
+    """What a user said of the graph, None for what the plan file is to say."""
 
-    model: str | None
     batch: int | None
-    shapes: dict[str, Shape]
+    shapes: dict[str, Shape] | None
     optimizer: str | None
+    dtype: str | None
+    accumulate: int | None
 
-    def name(self, plan: Plan) -> str:
-        """MODEL, as given or recorded. Raises PlanError where it is neither, or recorded but Python code.
+    def graph(self, plan: Plan, model: str | None) -> Graph:
+        """The training graph of MODEL, or of what the file says. Raises PlanError where it says nothing."""
+        from ..partitioner.source import Source
 
-        A plan file may come from anywhere, so what it names is never run unasked.
-        """
-        if self.model is not None:
-            return self.model
-        if plan.source is None:
-            raise PlanError("the plan file does not say which model it is for; name MODEL after it")
-        if python_file.split(plan.source.model) is not None:
-            raise PlanError(
-                f"the plan was made for the Python function {plan.source.model!r}, which is not run "
-                f"because a file says so; name MODEL after it"
-            )
-        return plan.source.model
+        name, source = model_name(plan, model), plan.source
+        recorded = source if source is not None and source.model == name else Source(name)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        source = replace(recorded, **{key: value for key, value in given.items() if value is not None})
+        found = load_model(name, source.batch, dict(source.shapes))
+        return found.training_graph(source.optimizer, dtype=source.dtype, accumulate=source.accumulate)
 
-    def graph(self, plan: Plan) -> Graph:
-        """The training graph."""
-        name, source = self.name(plan), plan.source
-        recorded = source if source is not None and self.model in (None, source.model) else None
-        batch, shapes, optimizer = self.batch, self.shapes, self.optimizer
-        if recorded is not None:
-            batch = recorded.batch if batch is None else batch
-            shapes = shapes or dict(recorded.shapes)
-            optimizer = optimizer or recorded.optimizer
-        return load_model(name, batch, shapes).training_graph(optimizer=optimizer or "sgd")
+
+def model_name(plan: Plan, model: str | None) -> str:
+    """MODEL, as given or recorded. Raises PlanError where it is neither, or recorded but Python code.
+
+    A plan file may come from anywhere, so what it names is never run unasked.
+    """
+    if model is not None:
+        return model
+    if plan.source is None:
+        raise PlanError("the plan file does not say which model it is for; name MODEL after it")
+    if needs_model(plan):
+        raise PlanError(
+            f"the plan was made for the Python function {plan.source.model!r}, which is not run "
+            f"because a file says so; name MODEL after it"
+        )
+    return plan.source.model
 
 
 def needs_model(plan: Plan) -> bool:
@@ -61,13 +64,27 @@ def needs_model(plan: Plan) -> bool:
 
 
 def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--batch`, `--shape` and `--optimizer`, all as in the plan file if left out."""
+    """The options that say what a graph is, all as in the plan file if left out, as one `given`."""
+
+    @wraps(command)
+    def gathered(
+        batch: int | None,
+        shapes: tuple[tuple[str, Shape], ...],
+        optimizer: str | None,
+        dtype: str | None,
+        accumulate: int | None,
+        **others: Any,
+    ) -> None:
+        command(given=Planned(batch, dict(shapes) or None, optimizer, dtype, accumulate), **others)
+
     for option in (
+        accumulate_option(default=None),
+        dtype_option(default=None),
         click.option("--optimizer", help="Whose updates the graph contains; as planned if left out."),
         click.option(
             "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
         ),
         click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; as planned if left out."),
     ):
-        command = option(command)
-    return command
+        gathered = option(gathered)
+    return gathered

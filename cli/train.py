@@ -10,7 +10,7 @@ import click
 from . import candidates
 from .data_options import data_options
 from .ending import Interrupted
-from .options import examples, json_option, method_option, workers_option
+from .options import accumulate_option, dtype_option, examples, json_option, method_option, workers_option
 
 if TYPE_CHECKING:
     from ..reports.training import Report
@@ -75,13 +75,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Stop at the first operation whose result is not a number, and name it.",
 )
-@click.option(
-    "--accumulate",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Equal parts in which a batch is worked off, in the memory of one.",
-)
+@accumulate_option(default=1)
 @click.option(
     "--device",
     type=click.Choice(["cpu", "gpu"]),
@@ -91,13 +85,7 @@ if TYPE_CHECKING:
 )
 @click.option("--eager", is_flag=True, help="On GPUs, launch every operation instead of one graph.")
 @click.option("--tf32", is_flag=True, help="On GPUs, let products round their factors to TF32.")
-@click.option(
-    "--dtype",
-    type=click.Choice(["float32", "float16", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="On GPUs, what large activations and gradients are stored in.",
-)
+@dtype_option(default="float32")
 @click.option(
     "--loss-scale",
     type=click.FloatRange(0, min_open=True),

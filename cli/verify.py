@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from .options import Shape, examples, json_option, model_candidates
-from .planned import Planned, planned_options
+from .options import examples, json_option, model_candidates
+from .planned import Planned, model_name, planned_options
 
 
 @click.command(
@@ -24,9 +24,7 @@ def command(
     plan: Path,
     model: str | None,
     workers: int | None,
-    batch: int | None,
-    shapes: tuple[tuple[str, Shape], ...],
-    optimizer: str | None,
+    given: Planned,
     as_json: bool,
 ) -> None:
     """Check that PLAN is a valid plan for MODEL's training graph and moves the bytes it states.
@@ -44,8 +42,7 @@ def command(
     found = Plan.load(plan)
     if workers is not None:
         check_workers(found, workers)
-    planned = Planned(model, batch, dict(shapes), optimizer)
-    graph = planned.graph(found)
+    graph = given.graph(found, model)
     verify(graph, found)
     programs = lower(graph, found)
     verify_program(graph, found.workers, found.cost_bytes, programs)
@@ -53,7 +50,7 @@ def command(
     verify_memory(programs, memory.offsets, memory.arena_bytes, schedule(programs, memory).waits)
     facts = {
         "plan": str(plan),
-        "model": planned.name(found),
+        "model": model_name(found, model),
         "workers": found.workers,
         "tensors": len(graph.tensors),
         "operators": len(graph.operations),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ..analyzer.region import Shape
-from ..errors import GraphError
+from ..errors import DataError, GraphError
 from .autodiff import differentiate
 from .builder import GraphBuilder
 from .element_types import MIXED, checked_type
@@ -80,6 +80,19 @@ def training_graph(
     gradients = differentiate(builder, expansion, trained, scaled_heads(builder, fed, scale), scale)
     updates.add({trained[tensor]: (tensor, gradient) for tensor, gradient in gradients.items()})
     return _built(builder, expansion.outputs, dtype)
+
+
+def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
+    """The shapes of one of `count` equal parts of a batch. Raises DataError where it has no such parts."""
+    if count < 1:
+        raise DataError(f"a batch cannot be trained on in {count} micro-batches; use 1 or more")
+    for name, shape in shapes.items():
+        if count > 1 and (not shape or shape[0] % count):
+            raise DataError(
+                f"a batch whose '{name}' has shape {shape} has no {count} equal micro-batches; use a batch "
+                f"size that is a multiple of {count}"
+            )
+    return {name: (shape[0] // count, *shape[1:]) if count > 1 else shape for name, shape in shapes.items()}
 
 
 def gradient_graph(

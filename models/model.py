@@ -11,7 +11,7 @@ from ..analyzer.region import Shape
 from ..dataflow.graph import Graph
 from ..dataflow.optimizer import Optimizer
 from ..dataflow.symbol import Symbol
-from ..dataflow.training import inference_graph, training_graph
+from ..dataflow.training import inference_graph, micro_shapes, training_graph
 
 BYTES_PER_WEIGHT = 4
 WEIGHT_STATE_COPIES = 3
@@ -53,9 +53,18 @@ class Model:
         """Weights, gradients and history in float32, the measure of Tofu's Table 2."""
         return WEIGHT_STATE_COPIES * BYTES_PER_WEIGHT * self.weight_count
 
-    def training_graph(self, optimizer: Optimizer | str = "sgd", *, dtype: str = "float32") -> Graph:
-        """One training iteration: forward, backward and updates."""
-        return training_graph(self.symbol, self.shapes, optimizer, name=self.name, dtype=dtype)
+    def training_graph(
+        self, optimizer: Optimizer | str = "sgd", *, dtype: str = "float32", accumulate: int = 1
+    ) -> Graph:
+        """One training iteration: forward, backward and updates.
+
+        With `accumulate` it is that of one of so many equal parts of the batch, see `micro_batches` of
+        `training_graph`. Raises DataError where the batch has no such parts.
+        """
+        shapes = micro_shapes(self.shapes, accumulate)
+        return training_graph(
+            self.symbol, shapes, optimizer, name=self.name, dtype=dtype, micro_batches=accumulate
+        )
 
     def inference_graph(self, *, dtype: str = "float32") -> Graph:
         """The forward pass as used after training."""

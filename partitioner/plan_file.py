@@ -128,7 +128,7 @@ def decode_plan(data: bytes) -> Plan:
 
 def _source(value: object) -> Source:
     entry = _object(value, "source")
-    _expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source")
+    _expect_keys(entry, tuple(field.name for field in dataclasses.fields(Source)), "source")
     batch = entry["batch"]
     shapes = _object(entry["shapes"], "source.shapes")
     return Source(
@@ -136,6 +136,8 @@ def _source(value: object) -> Source:
         None if batch is None else _number(batch, "source.batch", 1, EXTENT_LIMIT),
         {name: _extents(shape, f"source.shapes[{name!r}]") for name, shape in shapes.items()},
         _typed(entry["optimizer"], str, "source.optimizer"),
+        _typed(entry["dtype"], str, "source.dtype"),
+        _number(entry["accumulate"], "source.accumulate", 1, EXTENT_LIMIT),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What `tofu plan` was called with: MODEL, `batch` and `shapes` where given, and the optimizer.
+    """What `tofu plan` was called with: MODEL, `batch` and `shapes` where given, and the graph's options.
 
     Only a remark: the plan's fingerprint says whether a graph is the one it was made for.
     """
@@ -17,3 +17,5 @@ class Source:
     batch: int | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     optimizer: str = "sgd"
+    dtype: str = "float32"
+    accumulate: int = 1

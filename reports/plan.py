@@ -24,11 +24,13 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     """Print the plan. `facts` are the figures that `tofu plan --json` prints."""
     console = wide_console()
     console.print(
-        f"[bold]{facts['model']}[/], batch {facts['batch']}, over {counted(plan.workers, 'worker')}: "
+        f"[bold]{facts['model']}[/], {_fed(facts)}, over {counted(plan.workers, 'worker')}: "
         f"{facts['operators']:,} operators, {facts['tensors']:,} tensors, "
         f"weights and their state {format_bytes(facts['weight_state_bytes'])}",
         soft_wrap=True,
     )
+    if facts["accumulate"] > 1:
+        console.print("bytes are those of the last micro-batch, which updates; the others move no more")
     console.print(_steps(plan))
     if plan.cost_bytes:
         console.print(_contributors(graph, plan))
@@ -48,6 +50,13 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         f"searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )
+
+
+def _fed(facts: dict[str, Any]) -> str:
+    """Such as `batch 64 in 4 micro-batches, bfloat16`."""
+    parts = f" in {facts['accumulate']} micro-batches" if facts["accumulate"] > 1 else ""
+    stored = f", {facts['dtype']}" if facts["dtype"] != "float32" else ""
+    return f"batch {facts['batch']}{parts}{stored}"
 
 
 def _transfers(time: TransferSeconds) -> str:

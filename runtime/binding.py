@@ -13,7 +13,7 @@ from ..dataflow.graph import Graph
 from ..dataflow.loss_scale import checked_scale
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
-from ..dataflow.training import gradient_graph, inference_graph, training_graph
+from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
 from ..operators.kernel import Array
 from .closing import Closing
 from .context import Context, devices_of
@@ -24,7 +24,7 @@ from .initializer import WeightRule, Xavier
 from .memory_limit import MemoryLimit
 from .metrics import Tally
 from .parameters import Parameters, optimizer_state
-from .training_step import Stepped, micro_shapes, train_step
+from .training_step import Stepped, train_step
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..analyzer.region import Shape
 from ..dataflow.updates import LEARNING_RATE, MICRO_BATCH
-from ..errors import DataError
 from .data import Batch
 from .executor import Executor
 from .feeding import feed, tally
@@ -20,19 +18,6 @@ class Stepped:
 
     metrics: Mapping[str, float]
     fetched_bytes: int
-
-
-def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
-    """The shapes of one of `count` equal parts of a batch. Raises DataError where it has no such parts."""
-    if count < 1:
-        raise DataError(f"a batch cannot be trained on in {count} micro-batches; use 1 or more")
-    for name, shape in shapes.items():
-        if count > 1 and (not shape or shape[0] % count):
-            raise DataError(
-                f"a batch whose '{name}' has shape {shape} has no {count} equal micro-batches; use a batch "
-                f"size that is a multiple of {count}"
-            )
-    return {name: (shape[0] // count, *shape[1:]) if count > 1 else shape for name, shape in shapes.items()}
 
 
 def train_step(

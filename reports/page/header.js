@@ -6,14 +6,16 @@ const MOVEMENTS = {fetch: "fetch inputs", concat: "collect outputs", reduce: "re
 function drawHeader() {
   const facts = DATA.facts;
   const within = facts.constraints ? ` within ${facts.constraints.join("; ")}` : "";
+  const parts = facts.accumulate > 1 ? ` in ${formatCount(facts.accumulate)} micro-batches` : "";
+  const stored = facts.dtype === "float32" ? "" : `, ${facts.dtype}`;
   byId("top").append(
     el("h1", {}, facts.model),
     el("p", {class: "quiet"},
-      `batch ${formatCount(facts.batch)}: ${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
+      `batch ${formatCount(facts.batch)}${parts}${stored}: ${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
       `over ${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} `,
       `by the method ${facts.method}${within}`),
     el("dl", {class: "figures"},
-      figure("Moved in one iteration", bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),
+      figure(`Moved in ${parts ? "the last micro-batch" : "one iteration"}`, bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),
       figure("Proven least", bytes(facts.lower_bound_bytes, {id: "bound"}), nearness(facts)),
       figure("Peak memory of a worker", bytes(facts.peak_bytes_per_worker, {id: "peak"}), peakNote(facts)),
       figure("Weights and their state", bytes(facts.weight_state_bytes), "on all workers together")));

@@ -19,6 +19,26 @@ def plan(tofu: Tofu, tmp_path: Path) -> str:
     return path
 
 
+def test_a_plan_in_16_bits_and_parts_of_a_batch_is_found_again(tofu: Tofu, tmp_path: Path) -> None:
+    path = str(tmp_path / "plan.json")
+    options = ("--batch", "64", "--dtype", "bfloat16", "--accumulate", "4")
+    whole, half = (
+        json.loads(tofu("plan", "mlp", "--batch", "16", *more, "--json").output)
+        for more in ((), options[2:4])
+    )
+    made = tofu("plan", "mlp", *options, "--save", path)
+    assert made.output.startswith("mlp, batch 64 in 4 micro-batches, bfloat16, over 8 workers")
+    assert half["cost_bytes"] < 0.6 * whole["cost_bytes"]
+    assert tofu("verify", path).exit_code == 0
+    assert tofu("verify", path, "mlp", *options).exit_code == 0
+    refused = tofu("verify", path, "--accumulate", "2")
+    assert refused.exit_code == 2
+    assert "the plan is for other shapes" in refused.output
+    no_parts = tofu("plan", "mlp", "--batch", "10", "--accumulate", "4")
+    assert no_parts.exit_code == 2
+    assert "has no 4 equal micro-batches" in no_parts.output
+
+
 def test_a_saved_plan_is_valid(tofu: Tofu, plan: str) -> None:
     facts = json.loads(tofu("verify", plan, "mlp", "--json").output)
     assert facts["verified"] is True

@@ -34,7 +34,7 @@ def test_alternatives_beyond_those_listed_are_counted(
     product: Explanation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = shown(product, capsys)
-    assert rows(lines)[-1] == f"{len(product.alternatives) - 10} more"
+    assert rows(lines)[-1] == f"{len(product.alternatives) - 10} more with --json"
     assert lines[-1] == "alternatives differ in a single step, or in the order of two; there are more"
     whole = replace(product, alternatives=product.alternatives[:10], complete=True)
     assert len(rows(shown(whole, capsys))) == 10
@@ -46,7 +46,7 @@ def test_the_choice_is_shown_behind_cheaper_ones(
     others = tuple(entry for entry in product.alternatives if entry is not product.chosen)
     *_, chosen, more = rows(shown(replace(product, alternatives=(*others, product.chosen)), capsys))
     assert chosen == ",".join(map(str, product.choice))
-    assert more == f"{len(product.alternatives) - 11} more"
+    assert more == f"{len(product.alternatives) - 11} more with --json"
 
 
 def test_what_moves_least_is_counted(product: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
