@@ -72,7 +72,8 @@ def _check_subject(graph: Graph, plan: Plan) -> None:
         if planned_shape != tensor.shape:
             raise PlanError(
                 f"the plan is for other shapes: tensor {tensor.name!r} has shape {planned_shape} in the "
-                f"plan, {tensor.shape} in the graph; give the batch size that the plan was made with"
+                f"plan, {tensor.shape} in the graph; give the batch size, and the parts of it, that it was "
+                "made with"
             )
     if prod(plan.factors) != plan.workers:
         raise PlanError(f"factors {plan.factors} do not multiply to {plan.workers} workers")
