@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tofu.analyzer.bound import Bound
-from tofu.analyzer.rounding import propagate
-from tofu.analyzer.running_error import MONOTONE, Bounded
 from tofu.errors import OperatorError
 from tofu.tdl.functions import FUNCTIONS
+
+from .rounding import propagate
+from .running_error import MONOTONE, Bounded
 
 UNIT = 2.0**-10
 """Coarse, so that whole numbers soon stop fitting: 1024 is the last that does."""

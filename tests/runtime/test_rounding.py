@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from tofu import models
-from tofu.analyzer.rounding import propagate
-from tofu.analyzer.running_error import Bounded
 from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
@@ -17,6 +15,9 @@ from tofu.dataflow.training import training_graph
 from tofu.operators.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
+
+from ..analyzer.rounding import propagate
+from ..analyzer.running_error import Bounded
 
 UNIT_ROUNDOFF = 2.0**-24
 

@@ -14,8 +14,9 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import OperatorError
-from ..tdl.ast import (
+from tofu.analyzer.bound import Bound
+from tofu.errors import OperatorError
+from tofu.tdl.ast import (
     Attribute,
     Binary,
     Binder,
@@ -34,7 +35,7 @@ from ..tdl.ast import (
     Unary,
     Variable,
 )
-from .bound import Bound
+
 from .running_error import Bounded, Floats, Rules, choose
 
 

@@ -13,9 +13,9 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import OperatorError
-from ..tdl.ast import Reducer
-from ..tdl.functions import BINARY_UFUNCS, FUNCTIONS
+from tofu.errors import OperatorError
+from tofu.tdl.ast import Reducer
+from tofu.tdl.functions import BINARY_UFUNCS, FUNCTIONS
 
 Floats = npt.NDArray[np.float64]
 FUNCTION_ROUNDINGS = 8
