@@ -11,7 +11,7 @@ from ..operators import registry
 from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
-from .options import Shape, ShapeOption, attribute_option, examples, json_option
+from .options import Shape, attribute_option, examples, json_option, shape_option
 
 
 class _Counts(click.ParamType[tuple[int, ...]]):
@@ -49,17 +49,15 @@ class _Counts(click.ParamType[tuple[int, ...]]):
     shell_complete=candidates.of(candidates.operators, files=True),
 )
 @click.option("--all", "everything", is_flag=True, help="Audit every operator of the library.")
-@click.option(
-    "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
-)
+@shape_option("A tensor's shape; repeat for each.")
 @attribute_option
 @click.option("--workers", "-w", type=_Counts(), default=(2, 3), help="Worker counts to try, 2,3 by default.")
 @json_option
 def command(
     operators: tuple[str, ...],
     everything: bool,
-    shapes: tuple[tuple[str, Shape], ...],
-    attributes: tuple[tuple[str, object], ...],
+    shapes: dict[str, Shape],
+    attributes: dict[str, object],
     workers: tuple[int, ...],
     as_json: bool,
 ) -> None:
@@ -77,7 +75,7 @@ def command(
     if (shapes or attributes) and len(operators) != 1:
         raise click.UsageError("--shape and --set are for one operator")
     named = [named_operator(name) for name in (registry.names() if everything else operators)]
-    given = [given_or_example(operator, dict(shapes), dict(attributes)) for operator in named]
+    given = [given_or_example(operator, shapes, attributes) for operator in named]
     audits = []
     for operator, (given_shapes, given_attributes) in zip(named, given, strict=True):
         report = audit(operator, shapes=given_shapes, attributes=given_attributes, workers=workers)

@@ -13,7 +13,7 @@ from ..errors import OperatorError, TofuError
 from ..operators import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
-from .options import Shape, ShapeOption, attribute_option, examples, json_option
+from .options import Shape, attribute_option, examples, json_option, shape_option
 
 if TYPE_CHECKING:
     from ..operators.bound import BoundOperator
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("operator", shell_complete=candidates.of(candidates.operators, files=True))
-@click.option(
-    "--shape", "shapes", type=ShapeOption(), multiple=True, help="A tensor's shape; repeat for each."
-)
+@shape_option("A tensor's shape; repeat for each.")
 @attribute_option
 @click.option(
     "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of workers."
@@ -49,8 +47,8 @@ if TYPE_CHECKING:
 @json_option
 def command(
     operator: str,
-    shapes: tuple[tuple[str, Shape], ...],
-    attributes: tuple[tuple[str, object], ...],
+    shapes: dict[str, Shape],
+    attributes: dict[str, object],
     workers: int,
     draw: Path | None,
     variables: tuple[str, ...],
@@ -69,7 +67,7 @@ def command(
     elif variables:
         raise click.UsageError("--variable says what to --draw; name a file for it")
     found = named_operator(operator)
-    given_shapes, given_attributes = given_or_example(found, dict(shapes), dict(attributes))
+    given_shapes, given_attributes = given_or_example(found, shapes, attributes)
     known = complete_shapes(found, given_shapes, given_attributes)
     stages = []
     bounds = []

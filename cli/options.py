@@ -28,6 +28,22 @@ method_option = click.option(
 )
 
 
+def shape_option(what: str) -> Callable[[Command], Command]:
+    """`--shape NAME=SHAPE`, repeated, as shapes by name."""
+    return click.option("--shape", "shapes", type=ShapeOption(), multiple=True, callback=_by_name, help=what)
+
+
+def _by_name(
+    ctx: click.Context, param: click.Parameter, pairs: tuple[tuple[str, Any], ...]
+) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise click.BadParameter(f"{twice!r} is given twice", ctx, param)
+    return found
+
+
 def accumulate_option(default: int | None) -> Callable[[Command], Command]:
     """`--accumulate`; None leaves it to a plan file."""
     return click.option(
@@ -99,5 +115,6 @@ attribute_option = click.option(
     "attributes",
     type=AttributeOption(),
     multiple=True,
+    callback=_by_name,
     help="An attribute's value, such as relu or 3,3 (a tuple of one ends in a comma: 3,); repeat for each.",
 )

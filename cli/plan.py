@@ -14,13 +14,13 @@ from . import candidates
 from .compared import LONG, compared, figures, watched
 from .options import (
     Shape,
-    ShapeOption,
     accumulate_option,
     dtype_option,
     examples,
     json_option,
     method_option,
     model_candidates,
+    shape_option,
     workers_option,
 )
 from .request import Request
@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 @click.argument("model", shell_complete=model_candidates)
 @workers_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
-@click.option(
-    "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
-)
+@shape_option("An input's shape, for graph files.")
 @method_option
 @click.option("--compare", is_flag=True, help="Search by every method and print them side by side.")
 @click.option(
@@ -106,7 +104,7 @@ def command(
     model: str,
     workers: int,
     batch: int | None,
-    shapes: tuple[tuple[str, Shape], ...],
+    shapes: dict[str, Shape],
     method: str,
     compare: bool,
     pins: tuple[str, ...],
@@ -139,7 +137,7 @@ def command(
         if path is not None:
             check_writable(path)
     request = Request.read(workers, pins, forbidden, layouts, machine, objective, memory)
-    loaded = load_model(model, batch, dict(shapes))
+    loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate)
     if compare:
         _compare(loaded.name, graph, request, as_json)
@@ -162,7 +160,7 @@ def command(
             click.echo(f"page written to {report}")
     request.require_fit(arenas)
     if save is not None:
-        source = Source(model, batch, dict(shapes), optimizer, dtype, accumulate)
+        source = Source(model, batch, shapes, optimizer, dtype, accumulate)
         dataclasses.replace(found, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")

@@ -11,7 +11,7 @@ import click
 
 from ..errors import PlanError
 from . import python_file
-from .options import Shape, ShapeOption, accumulate_option, dtype_option
+from .options import Shape, accumulate_option, dtype_option, shape_option
 from .target import load_model
 
 if TYPE_CHECKING:
@@ -69,21 +69,19 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def gathered(
         batch: int | None,
-        shapes: tuple[tuple[str, Shape], ...],
+        shapes: dict[str, Shape],
         optimizer: str | None,
         dtype: str | None,
         accumulate: int | None,
         **others: Any,
     ) -> None:
-        command(given=Planned(batch, dict(shapes) or None, optimizer, dtype, accumulate), **others)
+        command(given=Planned(batch, shapes or None, optimizer, dtype, accumulate), **others)
 
     for option in (
         accumulate_option(default=None),
         dtype_option(default=None),
         click.option("--optimizer", help="Whose updates the graph contains; as planned if left out."),
-        click.option(
-            "--shape", "shapes", type=ShapeOption(), multiple=True, help="An input's shape, for graph files."
-        ),
+        shape_option("An input's shape, for graph files."),
         click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; as planned if left out."),
     ):
         gathered = option(gathered)
