@@ -128,7 +128,9 @@ def decode_plan(data: bytes) -> Plan:
 
 def _source(value: object) -> Source:
     entry = _object(value, "source")
-    _expect_keys(entry, tuple(field.name for field in dataclasses.fields(Source)), "source")
+    later = {"dtype": "float32", "accumulate": 1}  # older files hold neither
+    _expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source", optional=tuple(later))
+    entry = {**later, **entry}
     batch = entry["batch"]
     shapes = _object(entry["shapes"], "source.shapes")
     return Source(

@@ -52,6 +52,8 @@ def test_where_the_graph_came_from_comes_back(plan, tmp_path):
     recorded.save(tmp_path / "plan.json")
     assert Plan.load(tmp_path / "plan.json") == recorded
     text = encode_plan(recorded)
+    older = decode_plan(text.replace(', "dtype": "bfloat16", "accumulate": 4', "").encode())
+    assert older.source == dataclasses.replace(source, dtype="float32", accumulate=1)
     for old, new in (
         ('"batch": 16', '"batch": 0'),
         ('"batch": 16', '"batch": "16"'),
