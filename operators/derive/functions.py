@@ -15,6 +15,7 @@ from ...tdl.ast import Reducer
 from ...tdl.functions import FUNCTIONS
 from ..kernel import Array
 from .ir import Scalar
+from .special import VECTORISED
 
 
 class Kind(Enum):
@@ -93,6 +94,9 @@ def loop(function: str) -> Loop:
         return known
     if (scalar := FUNCTIONS.get(function)) is None:
         raise OperatorError(f"no kernel can be derived: the language has no scalar function {function!r}")
+    if (vectorised := VECTORISED.get(function)) is not None:
+        evaluate = vectorised()
+        return Loop(evaluate, Kind.FLOAT, ufunc=isinstance(evaluate, np.ufunc))
     evaluate = scalar.implementation
 
     def run(*arguments: Array, out: Array) -> None:
