@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-from ...tdl.ast import Binary, Call, Expression, Number, Unary
+from ...tdl.ast import Binary, Call, Element, Expression, Number, Pad, Unary
+from ...tdl.traverse import variable_names
 
 ZERO = Number(0)
 ONE = Number(1)
@@ -16,7 +17,12 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """`coefficient * factors / divisors` where all conditions hold, 0 elsewhere."""
+    """`coefficient * factors / divisors` where all conditions hold, 0 elsewhere.
+
+    Elements of tensors are numbers whether a condition holds or not. So in the expression a condition stands
+    around the factors that are not elements, which need it, or around the one element whose variables it
+    has, and the other factors can leave a sum.
+    """
 
     coefficient: int | float = 1
     factors: tuple[Expression, ...] = ()
@@ -45,10 +51,37 @@ class Product:
     def expression(self) -> Expression:
         if self.coefficient == 0:
             return ZERO
-        result = _signed(self.coefficient, self.factors)
+        factors, around = self._masked()
+        result = _signed(self.coefficient, factors)
         for divisor in self.divisors:
             result = Binary("/", result, divisor)
-        return choose(conjunction(self.conditions), result, ZERO) if self.conditions else result
+        return choose(conjunction(around), result, ZERO) if around else result
+
+    def _masked(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+        """The factors with conditions around some of them, and the conditions that stand around all."""
+        factors, around = self.factors, self.conditions
+        others = [factor for factor in factors if not _is_element(factor)]
+        if not around or self.divisors or len(factors) == max(len(others), 1):
+            return factors, around
+        if others:
+            place = factors.index(others[0])
+            masked = choose(conjunction(around), _signed(1, tuple(others)), ZERO)
+            kept = [masked if n == place else f for n, f in enumerate(factors) if n == place or f not in others]
+            return tuple(kept), ()
+        masks: dict[int, list[Expression]] = {}
+        left = []
+        for condition in around:
+            hosts = [n for n, f in enumerate(factors) if variable_names(f) >= variable_names(condition)]
+            if hosts:
+                host = min(hosts, key=lambda n: len(variable_names(factors[n])))
+                masks.setdefault(host, []).append(condition)
+            else:
+                left.append(condition)
+        kept = [
+            choose(conjunction(tuple(masks[n])), factor, ZERO) if n in masks else factor
+            for n, factor in enumerate(factors)
+        ]
+        return tuple(kept), tuple(left)
 
 
 def _signed(coefficient: int | float, factors: tuple[Expression, ...]) -> Expression:
@@ -62,6 +95,14 @@ def _signed(coefficient: int | float, factors: tuple[Expression, ...]) -> Expres
     for factor in rest:
         result = Binary("*", result, factor)
     return result
+
+
+def _is_element(factor: Expression) -> bool:
+    match factor:
+        case Element() | Pad(value=Number()):
+            return True
+        case _:
+            return False
 
 
 def product(node: Expression) -> Product:
