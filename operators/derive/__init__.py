@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analyzer.region import Interval
+from ...analyzer.region import Interval, even_cuts
 from ..kernel import Array, KernelCall, Run, in_turn, view_of
 from .layout import CallLayout, layout_of, template_call
 from .outputs import write_outputs
-from .pieces import Piece, pieces
+from .pieces import Piece, Progression, pieces
 from .program import Program
 from .recipe import Recipe, recipe
 
@@ -38,6 +39,15 @@ def derive(call: KernelCall) -> Run:
     return in_turn([each.bind(arrays, scratch) for each in recipes])
 
 
+LARGEST_TEMPORARY = 4
+"""Bytes beyond a call's inputs and outputs, as a multiple of theirs, above which its box is cut."""
+
+SMALL_TEMPORARY_BYTES = 1 << 20
+"""What every call may use."""
+
+SMALLER = 0.75
+"""Parts of a box are computed one after the other only if each needs at most this share of memory."""
+
 NO_SCRATCH: Array = np.empty(0, np.uint8)
 
 
@@ -46,12 +56,57 @@ def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout
     """The recipes of a box's pieces, which run one after the other in the same scratch."""
     templates = layout.templates()
     call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, templates)
-    return tuple(_derived(piece, call, templates) for piece in pieces(bound, box))
+    limit = max(LARGEST_TEMPORARY * sum([array.nbytes for array in templates]), SMALL_TEMPORARY_BYTES)
+    return tuple(_bounded(call, templates, limit))
+
+
+def _bounded(call: KernelCall, templates: list[Array], limit: int) -> list[Recipe]:
+    """Recipes that need at most `limit` bytes beyond the call's arrays, if parts of the box need less."""
+    box = tuple([call.box[name] for name in call.bound.variables])
+    whole = [_derived(piece, call, templates) for piece in pieces(call.bound, box)]
+    needed = _temporary_bytes(whole)
+    variable = _most_values(call)
+    if needed <= limit or variable is None:
+        return whole
+    length = -(-(call.box[variable][1] - call.box[variable][0]) // -(-needed // limit))
+    parts = [
+        _bounded(_part(call, variable, interval), templates, limit)
+        for interval in even_cuts(call.box[variable], max(length, 1))
+    ]
+    if max(map(_temporary_bytes, parts)) > SMALLER * needed:
+        return whole
+    return [each for part in parts for each in part]
+
+
+def _temporary_bytes(recipes: Sequence[Recipe]) -> int:
+    constants = {id(array): array.nbytes for each in recipes for array in each.constants}
+    return max([each.scratch_bytes for each in recipes]) + sum(constants.values())
+
+
+def _most_values(call: KernelCall) -> str | None:
+    """The variable of all outputs that takes most values in the box, the first such; at least two."""
+    shared = set[str]().union(call.bound.variables)
+    for output in call.bound.description.outputs:
+        shared &= {binder.name for binder in output.variables}
+    lengths = {name: call.box[name][1] - call.box[name][0] for name in call.bound.variables if name in shared}
+    longest = max(lengths, key=lambda name: lengths[name], default=None)
+    return longest if longest is not None and lengths[longest] > 1 else None
+
+
+def _part(call: KernelCall, variable: str, interval: Interval) -> KernelCall:
+    """The part of a call in which a variable of all outputs is in an interval."""
+    count = interval[1] - interval[0]
+    taken = {variable: Progression(interval[0], 1, count)}
+    outputs = tuple(
+        _taken(array, tuple(binder.name for binder in output.variables), taken, call)
+        for array, output in zip(call.outputs, call.bound.description.outputs, strict=True)
+    )
+    return replace(call, box={**call.box, variable: interval}, outputs=outputs)
 
 
 def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
     outputs = tuple(
-        _taken(array, output.variables, piece, call)
+        _taken(array, output.variables, piece.taken, call)
         for array, output in zip(call.outputs, piece.lowered.outputs, strict=True)
     )
     program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
@@ -60,11 +115,13 @@ def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
     return recipe(program.steps, templates)
 
 
-def _taken(array: Array, variables: tuple[str, ...], piece: Piece, call: KernelCall) -> Array:
-    """The elements of an output that belong to a piece."""
+def _taken(
+    array: Array, variables: tuple[str, ...], taken: Mapping[str, Progression], call: KernelCall
+) -> Array:
+    """The elements of an output at progressions of some of its variables."""
     slices = [slice(None)] * len(variables)
     for dimension, name in enumerate(variables):
-        if (part := piece.taken.get(name)) is not None:
+        if (part := taken.get(name)) is not None:
             first = part.start - call.box[name][0]
             slices[dimension] = slice(first, first + part.step * (part.count - 1) + 1, part.step)
     return view_of(array, slices)

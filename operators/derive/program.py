@@ -30,8 +30,8 @@ INTEGER = np.dtype(np.int64)
 KEPT_ELEMENTS = 4096
 """Values of at most so many elements are kept from block to block instead of computed again."""
 
-FOLDED_ELEMENTS = 1 << 20
-"""Expressions of index variables alone become arrays at preparation up to this size."""
+FOLDED_ELEMENTS = 1 << 16
+"""Expressions of index variables alone become arrays at preparation up to this size, or that of the tensors."""
 
 
 class Program:
@@ -44,6 +44,8 @@ class Program:
         self.axes = {name: axis for axis, name in enumerate(lowered.variables)}
         self.steps = Steps()
         self.number = _floating_type(call)
+        tensors = sum(array.size for array in (*call.inputs.values(), *call.outputs))
+        self.folded = max(FOLDED_ELEMENTS, tensors)
         self.floating = any(array.dtype.kind == "f" for array in call.inputs.values())
         self.accesses: dict[Load, Access] = {}
         self.given: dict[Node, Array] = {}
@@ -149,7 +151,7 @@ class Program:
                 assert_never(node)
 
     def _foldable(self, node: Node) -> bool:
-        return volume(node.free, self.box) <= FOLDED_ELEMENTS and not any(
+        return volume(node.free, self.box) <= self.folded and not any(
             isinstance(inner, Reduction) for inner in walk(node)
         )
 
