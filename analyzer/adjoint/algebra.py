@@ -66,7 +66,9 @@ class Product:
         if others:
             place = factors.index(others[0])
             masked = choose(conjunction(around), _signed(1, tuple(others)), ZERO)
-            kept = [masked if n == place else f for n, f in enumerate(factors) if n == place or f not in others]
+            kept = [
+                masked if n == place else f for n, f in enumerate(factors) if n == place or f not in others
+            ]
             return tuple(kept), ()
         masks: dict[int, list[Expression]] = {}
         left = []

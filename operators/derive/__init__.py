@@ -11,9 +11,11 @@ import numpy as np
 
 from ...analyzer.region import Interval, even_cuts
 from ..kernel import Array, KernelCall, Run, in_turn, view_of
+from .affine import Ranges
+from .cutting import Taken, whole
 from .layout import CallLayout, layout_of, template_call
 from .outputs import write_outputs
-from .pieces import Piece, Progression, pieces
+from .pieces import Piece, pieces
 from .program import Program
 from .recipe import Recipe, recipe
 
@@ -63,18 +65,18 @@ def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout
 def _bounded(call: KernelCall, templates: list[Array], limit: int) -> list[Recipe]:
     """Recipes that need at most `limit` bytes beyond the call's arrays, if parts of the box need less."""
     box = tuple([call.box[name] for name in call.bound.variables])
-    whole = [_derived(piece, call, templates) for piece in pieces(call.bound, box)]
-    needed = _temporary_bytes(whole)
+    at_once = [_derived(piece, call, templates) for piece in pieces(call.bound, box)]
+    needed = _temporary_bytes(at_once)
     variable = _most_values(call)
     if needed <= limit or variable is None:
-        return whole
+        return at_once
     length = -(-(call.box[variable][1] - call.box[variable][0]) // -(-needed // limit))
     parts = [
         _bounded(_part(call, variable, interval), templates, limit)
         for interval in even_cuts(call.box[variable], max(length, 1))
     ]
     if max(map(_temporary_bytes, parts)) > SMALLER * needed:
-        return whole
+        return at_once
     return [each for part in parts for each in part]
 
 
@@ -95,33 +97,34 @@ def _most_values(call: KernelCall) -> str | None:
 
 def _part(call: KernelCall, variable: str, interval: Interval) -> KernelCall:
     """The part of a call in which a variable of all outputs is in an interval."""
-    count = interval[1] - interval[0]
-    taken = {variable: Progression(interval[0], 1, count)}
-    outputs = tuple(
-        _taken(array, tuple(binder.name for binder in output.variables), taken, call)
-        for array, output in zip(call.outputs, call.bound.description.outputs, strict=True)
-    )
-    return replace(call, box={**call.box, variable: interval}, outputs=outputs)
+    taken = {variable: whole(variable, *interval)}
+    return replace(call, box={**call.box, variable: interval}, outputs=_taken(call, taken))
 
 
 def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
-    outputs = tuple(
-        _taken(array, output.variables, piece.taken, call)
-        for array, output in zip(call.outputs, piece.lowered.outputs, strict=True)
-    )
+    outputs = _taken(call, piece.taken)
     program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
     program.contract()
     write_outputs(program)
     return recipe(program.steps, templates)
 
 
-def _taken(
-    array: Array, variables: tuple[str, ...], taken: Mapping[str, Progression], call: KernelCall
-) -> Array:
-    """The elements of an output at progressions of some of its variables."""
-    slices = [slice(None)] * len(variables)
+def _taken(call: KernelCall, taken: Mapping[str, Taken]) -> tuple[Array, ...]:
+    """The elements of a call's outputs at the values that are taken of variables, a dimension for each axis."""
+    return tuple(
+        _elements(array, [binder.name for binder in output.variables], taken, call.box)
+        for array, output in zip(call.outputs, call.bound.description.outputs, strict=True)
+    )
+
+
+def _elements(array: Array, variables: list[str], taken: Mapping[str, Taken], box: Ranges) -> Array:
+    first, shape, strides = [], [], []
     for dimension, name in enumerate(variables):
-        if (part := taken.get(name)) is not None:
-            first = part.start - call.box[name][0]
-            slices[dimension] = slice(first, first + part.step * (part.count - 1) + 1, part.step)
-    return view_of(array, slices)
+        values = taken.get(name) or whole(name, *box[name])
+        first.append(values.start - box[name][0])
+        shape.extend(axis.count for axis in values.axes)
+        strides.extend(axis.step * array.strides[dimension] for axis in values.axes)
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    corner = view_of(array, (slice(start, start + 1) for start in first))
+    return np.lib.stride_tricks.as_strided(corner, shape, strides)

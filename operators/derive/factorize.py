@@ -204,4 +204,3 @@ def _smallest_pair_first(
     joined = _sum(tuple(name for name in variables if name in names), _times(a, b))
     rest = [group for group in groups if group not in (a, b)]
     return _merged([*rest, joined], extents), remaining - names
-

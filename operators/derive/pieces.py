@@ -1,9 +1,8 @@
 """Cuts a box into pieces in which conditions on indices are decided and quotients are affine.
 
-A piece takes of every output variable an arithmetic progression. Cut where padding begins and where a
-comparison changes, a concatenation is one copy per part; taken by residues, `x // 2` and `x % 2` are affine
-in the number of the step, and a strided convolution's gradient is a product of matrices per residue.
-Reductions are taken apart by residues too.
+Cut where padding begins and where a comparison changes, a concatenation is one copy per part. `cutting`
+says how quotients and remainders are made affine: a grouped convolution gets an axis for its groups, and a
+strided convolution's gradient is a product of matrices per residue. Reductions are taken apart too.
 """
 
 from __future__ import annotations
@@ -11,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, product
-from math import gcd, lcm, prod
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, assert_never
 
-from ...analyzer.region import Interval
+from ...analyzer.region import Interval, Shape
 from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine, Ranges
 from .blocks import length
 from .build import Builder
+from .cutting import MOST_PARTS, Axis, Quotients, Taken, parts, quotients
 from .factorize import factorize
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Output, Reduction, walk
 from .lower import lower
@@ -28,8 +28,8 @@ from .lower import lower
 if TYPE_CHECKING:
     from ..bound import BoundOperator
 
-MOST_PIECES = 64
-"""Pieces of a box, and parts of a reduction: beyond, conditions are computed and elements gathered."""
+MOST_ROUNDS = 4
+"""How often the axes of a cut are cut again, for quotients of remainders."""
 
 THRESHOLDS = {"<": (0,), ">=": (0,), "<=": (1,), ">": (1,), "==": (0, 1), "!=": (0, 1)}
 """Values of the difference from which a comparison's answer may change."""
@@ -37,22 +37,13 @@ THRESHOLDS = {"<": (0,), ">=": (0,), "<=": (1,), ">": (1,), "==": (0, 1), "!=": 
 COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
 
 
-@dataclass(frozen=True, slots=True)
-class Progression:
-    """`start + step * number` for numbers below `count`; starts count from the whole tensor's index 0."""
-
-    start: int
-    step: int
-    count: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Expressions over step numbers; `ranges` of them all, and what the output variables stand for."""
+    """Expressions over the variables of axes; `ranges` of them all, and which values each output index takes."""
 
     lowered: Lowered
     ranges: Ranges
-    taken: Mapping[str, Progression]
+    taken: Mapping[str, Taken]
 
 
 @lru_cache(maxsize=4096)
@@ -63,49 +54,85 @@ def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]
     """
     ranges = dict(zip(bound.variables, box, strict=True))
     builder = Builder(bound.shapes, ranges)
-    lowered = lower(bound.description, builder)
-    moduli = _moduli(lowered, builder)
-    cuts = _cuts(lowered, builder, moduli)
-    if not cuts and not moduli:
-        return (_piece(lowered, ranges, {}),)
-    result = []
+    whole = Piece(lower(bound.description, builder), ranges, {})
+    return tuple(
+        Piece(factorize(piece.lowered, _extents(piece.ranges)), piece.ranges, piece.taken)
+        for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS)
+    )
+
+
+def _extents(ranges: Ranges) -> dict[str, int]:
+    return {name: length(interval) for name, interval in ranges.items()}
+
+
+def _cut(piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: int) -> Iterator[Piece]:
+    """Cut until nothing is left to cut, at most so many times."""
+    nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
+    asked = quotients(nodes, builder)
+    cuts = _cuts(piece.lowered, nodes, builder, asked)
+    if not rounds or not cuts and not _splits_reductions(nodes, builder, asked):
+        yield piece
+        return
     for chosen in product(*cuts.values()):
         taken = dict(zip(cuts, chosen, strict=True))
-        result.append(_Rewrite(bound, ranges, taken, moduli).piece(lowered))
-    return tuple(result)
+        rewrite = _Rewrite(shapes, piece.ranges, taken, asked)
+        lowered = rewrite.lowered(piece.lowered)
+        whole = {name: values.then(taken) for name, values in piece.taken.items()}
+        new = {name: values for name, values in taken.items() if not _is_axis(name, piece)}
+        yield from _cut(Piece(lowered, rewrite.ranges, whole | new), rewrite.build, shapes, rounds - 1)
 
 
-def _piece(lowered: Lowered, ranges: Ranges, taken: Mapping[str, Progression]) -> Piece:
-    extents = {name: length(interval) for name, interval in ranges.items()}
-    return Piece(factorize(lowered, extents), ranges, taken)
+def _in_rows(name: str, nodes: list[Node]) -> bool:
+    """Whether a remainder of a variable is the last index of an element, so that one of its axes is a row."""
+    return any(
+        isinstance(node, Load)
+        and node.indices
+        and isinstance(index := node.indices[-1], Apply)
+        and any(
+            isinstance(below, Apply) and below.function == "%" and name in below.free for below in walk(index)
+        )
+        for node in nodes
+    )
 
 
-def _cuts(lowered: Lowered, builder: Builder, moduli: Mapping[str, int]) -> dict[str, list[Progression]]:
-    """Progressions for every output variable that is worth cutting, few enough in all."""
-    cuts: dict[str, list[Progression]] = {}
-    nodes = [node for output in lowered.outputs for node in walk(output.value)]
+def _splits_reductions(nodes: list[Node], builder: Builder, asked: Mapping[str, Quotients]) -> bool:
+    reduced = {name for node in nodes if isinstance(node, Reduction) for name in node.variables}
+    return any(
+        _is_cut(parts(name, builder.ranges[name], asked[name], (), fastest=False))
+        for name in reduced & asked.keys()
+        if length(builder.ranges[name])
+    )
+
+
+def _is_cut(found: list[Taken]) -> bool:
+    return len(found) > 1 or len(found[0].axes) > 1
+
+
+def _is_axis(name: str, piece: Piece) -> bool:
+    """Whether a variable is an axis of an index that was cut before."""
+    return any(name == axis.name for values in piece.taken.values() for axis in values.axes)
+
+
+def _cuts(
+    lowered: Lowered, nodes: list[Node], builder: Builder, asked: Mapping[str, Quotients]
+) -> dict[str, list[Taken]]:
+    """The parts of every output variable that is worth cutting, few enough in all."""
+    cuts: dict[str, list[Taken]] = {}
     marks: dict[str, set[int]] = {}
     for name, mark in _marks(nodes, builder):
         marks.setdefault(name, set()).add(mark)
+    reductions = [node for node in nodes if isinstance(node, Reduction)]
     for name in lowered.outputs[0].variables:
-        everywhere = all(name in output.variables for output in lowered.outputs)
-        if not everywhere or any(isinstance(node, Reduction) and name not in node.free for node in nodes):
+        if not all(name in output.variables for output in lowered.outputs):
             continue
-        first, stop = builder.ranges[name]
-        inner = sorted(mark for mark in marks.get(name, ()) if first < mark < stop)
-        parts = [
-            part
-            for lower, upper in pairwise((first, *inner, stop))
-            for part in _residues(lower, upper, moduli.get(name, 1))
-        ]
-        if len(parts) > 1 and len(parts) * prod(map(len, cuts.values())) <= MOST_PIECES:
-            cuts[name] = parts
+        fastest = name == lowered.outputs[0].variables[-1] and not reductions and not _in_rows(name, nodes)
+        asks = asked.get(name, Quotients())
+        found = parts(name, builder.ranges[name], asks, marks.get(name, ()), fastest)
+        repeats = len(found) > 1 and any(name not in node.free for node in reductions)
+        few = len(found) * prod(map(len, cuts.values())) <= MOST_PARTS
+        if _is_cut(found) and few and not repeats:
+            cuts[name] = found
     return cuts
-
-
-def _residues(first: int, stop: int, modulus: int) -> list[Progression]:
-    count = min(modulus, max(stop - first, 1))
-    return [Progression(first + part, modulus, -(-(stop - first - part) // modulus)) for part in range(count)]
 
 
 def _marks(nodes: list[Node], builder: Builder) -> Iterator[tuple[str, int]]:
@@ -132,42 +159,38 @@ def _changes(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, i
         yield name, -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
 
 
-def _moduli(lowered: Lowered, builder: Builder) -> dict[str, int]:
-    """Variables and the moduli by which quotients and remainders of indices become affine."""
-    moduli: dict[str, int] = {}
-    for output in lowered.outputs:
-        for node in walk(output.value):
-            match node:
-                case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
-                    form = builder.form(x)
-                    for name, coefficient in () if form is None else form.coefficients:
-                        modulus = divisor // gcd(divisor, coefficient)
-                        moduli[name] = lcm(moduli.get(name, 1), modulus)
-    return {name: modulus for name, modulus in moduli.items() if 1 < modulus <= MOST_PIECES}
-
-
 class _Rewrite:
-    """Expressions of index variables as expressions of step numbers."""
+    """Expressions of index variables as expressions of the variables of axes."""
 
     def __init__(
         self,
-        bound: BoundOperator,
+        shapes: Mapping[str, Shape],
         ranges: Ranges,
-        taken: Mapping[str, Progression],
-        moduli: Mapping[str, int],
+        taken: Mapping[str, Taken],
+        asked: Mapping[str, Quotients],
     ) -> None:
         self.original = ranges
-        self.moduli = moduli
+        self.asked = asked
         self.taken = taken
-        self.ranges = {**ranges, **{name: (0, part.count) for name, part in taken.items()}}
-        self.build = Builder(bound.shapes, self.ranges)
+        self.ranges = {name: interval for name, interval in ranges.items() if name not in taken}
+        for values in taken.values():
+            self.ranges.update(values.ranges)
+        self.build = Builder(shapes, self.ranges)
 
-    def piece(self, lowered: Lowered) -> Piece:
-        forms = {name: Affine(((name, part.step),), part.start) for name, part in self.taken.items()}
+    def lowered(self, lowered: Lowered) -> Lowered:
+        forms = {name: values.form for name, values in self.taken.items()}
         outputs = tuple(
-            Output(output.variables, _Scope(self, forms).node(output.value)) for output in lowered.outputs
+            Output(
+                tuple(axis for name in output.variables for axis in self.axes(name)),
+                _Scope(self, forms).node(output.value),
+            )
+            for output in lowered.outputs
         )
-        return _piece(Lowered.of(outputs), self.ranges, self.taken)
+        return Lowered.of(outputs)
+
+    def axes(self, name: str) -> tuple[str, ...]:
+        """The variables that take a variable's place."""
+        return tuple(axis.name for axis in self.taken[name].axes) if name in self.taken else (name,)
 
 
 class _Scope:
@@ -212,24 +235,36 @@ class _Scope:
         return total
 
     def reduction(self, node: Reduction) -> Node:
-        """A reduction as one part for every combination of its variables' residues, combined."""
+        """A reduction over all combinations of its variables' parts, combined."""
         rewrite = self.rewrite
         split = {
-            name: _residues(*rewrite.original[name], rewrite.moduli[name])
+            name: [
+                _named(part)
+                for part in parts(name, rewrite.original[name], rewrite.asked[name], (), fastest=False)
+            ]
             for name in node.variables
-            if name in rewrite.moduli and rewrite.original[name][0] < rewrite.original[name][1]
+            if name in rewrite.asked and length(rewrite.original[name])
         }
-        if not split or prod(map(len, split.values())) > MOST_PIECES:
-            return rewrite.build.reduction(node.reducer, node.variables, self.node(node.body))
+        if prod(map(len, split.values())) > MOST_PARTS:
+            split = {}
         total: Node | None = None
         for chosen in product(*split.values()):
-            names, forms = dict(zip(node.variables, node.variables, strict=True)), dict(self.forms)
-            for name, part in zip(split, chosen, strict=True):
-                names[name] = f"{name}@{part.start}"
-                rewrite.ranges[names[name]] = (0, part.count)
-                forms[name] = Affine(((names[name], part.step),), part.start)
+            taken = dict(zip(split, chosen, strict=True))
+            forms = {**self.forms, **{name: values.form for name, values in taken.items()}}
+            variables: list[str] = []
+            for name in node.variables:
+                variables.extend([axis.name for axis in taken[name].axes] if name in taken else [name])
+            for values in taken.values():
+                rewrite.ranges.update(values.ranges)
             body = _Scope(rewrite, forms).node(node.body)
-            term = rewrite.build.reduction(node.reducer, tuple(names.values()), body)
+            term = rewrite.build.reduction(node.reducer, tuple(variables), body)
             total = term if total is None else rewrite.build.apply(COMBINE[node.reducer], (total, term))
         assert total is not None
         return total
+
+
+def _named(part: Taken) -> Taken:
+    """The same with names that say how many values an axis has: parts of one length share their axes."""
+    return Taken(
+        part.start, tuple(Axis(f"{axis.name}@{axis.count}", axis.step, axis.count) for axis in part.axes)
+    )

@@ -10,7 +10,8 @@ import pytest
 from tofu import tdl
 from tofu.operators.derive import derive
 from tofu.operators.derive.ir import Apply, Load, walk
-from tofu.operators.derive.pieces import MOST_PIECES, Piece, pieces
+from tofu.operators.derive.cutting import MOST_PARTS, Axis, Taken
+from tofu.operators.derive.pieces import Piece, pieces
 from tofu.operators.stage import derived
 
 Shapes = dict[str, tuple[int, ...]]
@@ -44,7 +45,40 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
         {"a": (9,)},
         4,
     ),
-    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 4),
+    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 3),
+    "reshape of many": ("def f(a):\n    return lambda i=180: a[i // 20, i % 20]", {"a": (9, 20)}, 1),
+    "rotation": ("def f(a):\n    return lambda i=a.shape[0]: a[(i + 30) % a.shape[0]]", {"a": (100,)}, 2),
+    "reversed rotation": ("def f(a):\n    return lambda i=90: a[(30 - i) % 91]", {"a": (91,)}, 2),
+    "groups": (
+        "def f(a, w):\n    return lambda n, f, x: Sum(lambda c, k: a[n, (f // 3) * 2 + c, x + k] * w[f, c, k])",
+        {"a": (2, 10, 6), "w": (15, 2, 3)},
+        1,
+    ),
+    "statistics of groups": (
+        "def f(a, m):\n    return lambda n, c, x: a[n, c, x] - m[n, c // 4]",
+        {"a": (2, 24, 3), "m": (2, 6)},
+        1,
+    ),
+    "digits of digits": (
+        "def f(a):\n    return lambda c=48, x=2: a[c // 12, (c % 12) // 4, c % 4, x]",
+        {"a": (4, 3, 4, 2)},
+        1,
+    ),
+    "falling digits": (
+        "def f(a):\n    return lambda c=40, x=2: a[(39 - c) // 8, (39 - c) % 8, x]",
+        {"a": (5, 8, 2)},
+        1,
+    ),
+    "digits in a sum": (
+        "def f(a):\n    return lambda i: Sum(lambda k=66: a[i, k // 11, k % 11])",
+        {"a": (3, 6, 11)},
+        1,
+    ),
+    "rotation in a sum": (
+        "def f(a, b):\n    return lambda i: Sum(lambda k: a[i, k] * b[(k + 70) % 130])",
+        {"a": (3, 130), "b": (130,)},
+        1,
+    ),
     "upsampling": (
         "def f(a):\n    return lambda y=6, x=5: a[y // 2, x // 3] * (y % 2 + 1)",
         {"a": (3, 2)},
@@ -114,6 +148,23 @@ def test_a_strided_gradient_has_neither_conditions_nor_quotients() -> None:
     assert functions == {"*"}
 
 
+def test_a_grouped_convolution_is_one_product_of_matrices_for_each_group() -> None:
+    text, shapes, _ = CUT["groups"]
+    (piece,) = cut(text, shapes)
+    assert piece.lowered.outputs[0].variables == ("n", "f/3", "f%3", "x")
+    assert piece.taken["f"] == Taken(0, (Axis("f/3", 3, 5), Axis("f%3", 1, 3)))
+
+
+def test_a_cut_box_starts_and_ends_within_a_group() -> None:
+    bound = derived(tdl.parse(CUT["statistics of groups"][0])).bind(CUT["statistics of groups"][1])
+    found = [piece.taken["c"] for piece in pieces(bound, ((0, 2), (3, 23), (0, 3)))]
+    assert found == [
+        Taken(3, (Axis("c", 1, 1),)),
+        Taken(4, (Axis("c/4", 4, 4), Axis("c%4", 1, 4))),
+        Taken(20, (Axis("c", 1, 3),)),
+    ]
+
+
 def test_too_many_residues_are_left_alone() -> None:
-    text = f"def f(a):\n    return lambda i=1000: a[i // {MOST_PIECES + 1}]"
+    text = f"def f(a):\n    return lambda i=1000, j=5: a[(i + j) // {MOST_PARTS + 1}]"
     assert len(cut(text, {"a": (20,)})) == 1

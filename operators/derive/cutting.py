@@ -1,0 +1,189 @@
+"""How the interval of an index variable is cut so that quotients and remainders of it become affine.
+
+Three ways, of which the cheapest that serves is taken:
+
+- at the values where a quotient changes, if these are few: `(i + 3) % 100` is affine on either side of 97;
+- into two axes: for `f = 4 * g + r`, `f // 4` is `g` and `f % 4` is `r`;
+- by residues: every second `x` for `x // 2`, each residue a part of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import gcd, lcm
+
+from ...analyzer.region import Interval
+from .affine import Affine, Ranges
+from .build import Builder
+from .ir import Apply, Constant, Node
+
+MOST_PARTS = 64
+"""Parts of an interval: beyond, conditions are computed and elements gathered."""
+
+FEW_CHANGES = 4
+"""A quotient that changes at most so often is cut where it changes."""
+
+FEW_RESIDUES = 8
+"""The fastest axis of an output is not cut into two axes of which one is shorter than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A variable that runs through `[0, count)`, each time moving an index by `step`."""
+
+    name: str
+    step: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Values of an index variable: `start` plus what every axis adds."""
+
+    start: int
+    axes: tuple[Axis, ...]
+
+    @property
+    def form(self) -> Affine:
+        """The index in terms of the axes' variables."""
+        return Affine(tuple(sorted((axis.name, axis.step) for axis in self.axes)), self.start)
+
+    @property
+    def ranges(self) -> Ranges:
+        """The values of the axes' variables."""
+        return {axis.name: (0, axis.count) for axis in self.axes}
+
+    def then(self, taken: Mapping[str, Taken]) -> Taken:
+        """The same values after some of the axes were cut in turn."""
+        start = self.start
+        axes: list[Axis] = []
+        for axis in self.axes:
+            inner = taken.get(axis.name)
+            if inner is None:
+                axes.append(axis)
+                continue
+            start += axis.step * inner.start
+            axes.extend(Axis(part.name, axis.step * part.step, part.count) for part in inner.axes)
+        return Taken(start, tuple(axes))
+
+
+@dataclass(slots=True)
+class Quotients:
+    """What the quotients and remainders of an expression ask of one index variable.
+
+    `periods` are pairs `(length, place)`: a quotient of this variable alone changes at every value that is
+    `place` modulo `length`. `shared` is the modulus by which residues make quotients affine that mix it with
+    other variables.
+    """
+
+    periods: set[tuple[int, int]] = field(default_factory=set)
+    shared: int = 1
+
+    @property
+    def modulus(self) -> int:
+        """The modulus by which residues make all quotients affine."""
+        return lcm(self.shared, *(length for length, _ in self.periods))
+
+
+def quotients(nodes: Iterable[Node], builder: Builder) -> dict[str, Quotients]:
+    """What all quotients and remainders by constants ask of every variable."""
+    found: dict[str, Quotients] = {}
+    for node in nodes:
+        match node:
+            case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
+                form = builder.form(x)
+                moving = [] if form is None else [term for term in form.coefficients if term[1] % divisor]
+                for name, coefficient in moving:
+                    assert form is not None
+                    asked = found.setdefault(name, Quotients())
+                    length = divisor // gcd(divisor, coefficient)
+                    if len(moving) == 1 and divisor % coefficient == 0:
+                        asked.periods.add(_period(coefficient, form.constant, divisor))
+                    else:
+                        asked.shared = lcm(asked.shared, length)
+    return found
+
+
+def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
+    """Where `(coefficient * v + constant) // divisor` changes, for a coefficient that divides the divisor."""
+    length = divisor // abs(coefficient)
+    if coefficient > 0:
+        return length, -(constant // coefficient) % length
+    # falling: the last value of a quotient is where the index is a multiple of the divisor
+    return length, (constant // -coefficient + 1) % length
+
+
+def parts(
+    name: str, interval: Interval, asked: Quotients, marks: Iterable[int], fastest: bool
+) -> list[Taken]:
+    """The parts of a variable's interval, cut at `marks` and for the quotients; `fastest`: along memory."""
+    first, stop = interval
+    inner = sorted({mark for mark in marks if first < mark < stop})
+    return [
+        part
+        for lower, upper in pairwise((first, *inner, stop))
+        for part in _segment(name, lower, upper, asked, fastest)
+    ]
+
+
+def _segment(name: str, lower: int, upper: int, asked: Quotients, fastest: bool) -> Iterator[Taken]:
+    changes = sum((upper - lower) // length + 1 for length, _ in asked.periods)
+    modulus = asked.modulus
+    residues = modulus <= MOST_PARTS and upper > lower
+    longest = max(asked.periods, default=(1, 0))
+    if asked.shared > 1:
+        yield from _residues(name, lower, upper, modulus) if residues else [whole(name, lower, upper)]
+    elif not asked.periods:
+        yield whole(name, lower, upper)
+    elif changes <= FEW_CHANGES:
+        yield from _changes(name, lower, upper, asked)
+    elif residues and fastest and modulus <= FEW_RESIDUES:
+        yield from _residues(name, lower, upper, modulus)
+    elif all(_fits(longest, period) for period in asked.periods):
+        yield from _two_axes(name, lower, upper, *longest)
+    elif residues:
+        yield from _residues(name, lower, upper, modulus)
+    elif changes <= MOST_PARTS:
+        yield from _changes(name, lower, upper, asked)
+    else:
+        yield whole(name, lower, upper)
+
+
+def whole(name: str, lower: int, upper: int) -> Taken:
+    """All values from `lower` up to `upper`."""
+    return Taken(lower, (Axis(name, 1, max(upper - lower, 0)),))
+
+
+def _fits(longer: tuple[int, int], shorter: tuple[int, int]) -> bool:
+    """Whether a quotient changes wherever another one with longer periods does."""
+    return longer[0] % shorter[0] == 0 and (longer[1] - shorter[1]) % shorter[0] == 0
+
+
+def _residues(name: str, lower: int, upper: int, modulus: int) -> Iterator[Taken]:
+    for residue in range(min(modulus, upper - lower)):
+        count = -(-(upper - lower - residue) // modulus)
+        yield Taken(lower + residue, (Axis(name, modulus, count),))
+
+
+def _changes(name: str, lower: int, upper: int, asked: Quotients) -> Iterator[Taken]:
+    places = {
+        place
+        for length, offset in asked.periods
+        for place in range(lower + (offset - lower) % length, upper, length)
+    }
+    for first, stop in pairwise(sorted(places | {lower, upper})):
+        yield whole(name, first, stop)
+
+
+def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> Iterator[Taken]:
+    """Whole periods as two axes, and what is left over on either side."""
+    first = lower + (offset - lower) % length
+    count = (upper - first) // length
+    last = first + count * length
+    if lower < first:
+        yield whole(name, lower, first)
+    yield Taken(first, (Axis(f"{name}/{length}", length, count), Axis(f"{name}%{length}", 1, length)))
+    if last < upper:
+        yield whole(name, last, upper)
