@@ -2,9 +2,39 @@
 
 from __future__ import annotations
 
-from . import attention, convolutions, images, losses, norms, routing, sequences
+from . import (
+    activations,
+    attention,
+    borders,
+    cells,
+    convolutions,
+    distances,
+    images,
+    losses,
+    norms,
+    patches,
+    routing,
+    scans,
+    transforms,
+)
 from .outsider import Outsider
 
-_KINDS = (norms, attention, convolutions, images, losses, sequences, routing)
+_KINDS = (
+    norms,
+    activations,
+    attention,
+    convolutions,
+    patches,
+    images,
+    borders,
+    losses,
+    cells,
+    scans,
+    distances,
+    routing,
+    transforms,
+)
 
-OUTSIDERS: dict[str, Outsider] = {outsider.name: outsider for kind in _KINDS for outsider in kind.OUTSIDERS}
+OUTSIDERS: dict[str, Outsider] = {
+    found.name: found for kind in _KINDS for found in vars(kind).values() if isinstance(found, Outsider)
+}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,8 @@ class Outsider:
     peer: Callable[..., Any]
     small: Sizes
     large: Sizes
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    unsayable: str = ""
+    kinds: Mapping[str, Kind]
+    unsayable: str
 
     @property
     def name(self) -> str:
@@ -101,3 +102,15 @@ class Outsider:
             name: self.kind(name).make(generator.random(shape), sizes).astype(dtype)
             for name, shape in self.shapes(sizes).items()
         }
+
+
+def written(
+    text: str,
+    *,
+    small: Sizes,
+    large: Sizes,
+    kinds: Mapping[str, Kind] = MappingProxyType({}),
+    unsayable: str = "",
+) -> Callable[[Callable[..., Any]], Outsider]:
+    """Put a description before the function that computes the same in PyTorch."""
+    return lambda peer: Outsider(text, peer, small, large, kinds, unsayable)

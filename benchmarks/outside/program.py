@@ -58,7 +58,7 @@ class Program:
     def draw_heads(self, seed: int) -> list[Array]:
         """Random gradients of the outputs, written where the graph reads them."""
         generator = np.random.default_rng(seed)
-        heads = [(generator.random(output.shape) - 0.5).astype(output.dtype) for output in self.outputs]
+        heads = [np.asarray(generator.random(output.shape) - 0.5, output.dtype) for output in self.outputs]
         names = [f"head({self.graph.tensors[index].name})" for index in self._results]
         self.write({name: head for name, head in zip(names, heads, strict=True) if name in self.places})
         return heads
