@@ -1,0 +1,75 @@
+"""Operators of outside users: are they right, do parts make the whole, and how fast are they?
+
+python -m benchmarks.outside [--checks] [--speed] [--only NAME ...] [--seed 0] [--save FILE]
+
+Needs PyTorch. Without --checks and --speed both are done.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from threadpoolctl import threadpool_info
+
+from benchmarks.machine import described
+from benchmarks.record import keep
+from tofu.errors import TofuError
+
+from .apart import Report, Row, apart
+from .catalogue import OUTSIDERS
+from .checks import check
+from .outsider import Outsider
+from .peer import missing, torch
+from .speed import race
+from .table import check_head, check_line, race_head, race_line, summary
+
+SECONDS = 120
+"""What is not done after this time is stopped."""
+
+
+def refusal(outsider: Outsider) -> str | None:
+    """Why Tofu refuses the description, if it does."""
+    try:
+        outsider.operator.bind(outsider.shapes(outsider.small), **outsider.attributes(outsider.small))
+    except TofuError as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
+def examined(outsider: Outsider, work: Callable[[Outsider, int, Report], None], seed: int) -> Row:
+    """What is found about one operator, in a process of its own."""
+    refused = refusal(outsider)
+    if refused is not None:
+        return {"cannot_be_said": refused}
+    return apart(partial(work, outsider, seed), SECONDS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=list(OUTSIDERS), choices=OUTSIDERS)
+    parser.add_argument("--checks", action="store_true", help="compare and audit at small sizes")
+    parser.add_argument("--speed", action="store_true", help="time at large sizes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--save", type=Path, help="also write the results to this file")
+    arguments = parser.parse_args()
+    if missing():
+        parser.error("PyTorch is not installed; pip install torch")
+    versions = {"torch": torch.__version__, "blas": [info.get("architecture") for info in threadpool_info()]}
+    results: dict[str, dict[str, Row]] = {name: {} for name in arguments.only}
+    both = not arguments.checks and not arguments.speed
+    stages = [("checks", check, check_head, check_line)] if arguments.checks or both else []
+    stages += [("speed", race, race_head, race_line)] if arguments.speed or both else []
+    for stage, work, head, line in stages:
+        print(head())
+        for name in arguments.only:
+            results[name][stage] = examined(OUTSIDERS[name], work, arguments.seed)
+            print(line(name, results[name][stage]), flush=True)
+            keep({**described(), **versions, "seed": arguments.seed, "results": results}, arguments.save)
+    print(*summary(results), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The kernels that Tofu derives against PyTorch, in 32 bits, on one thread, at sizes that are used.
+
+Both are prepared once and then take turns. A gradient is timed alone, after one forward pass.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from time import perf_counter
+
+from threadpoolctl import threadpool_limits
+
+from tofu.dataflow.graph import Phase
+
+from .apart import Report, Row
+from .distance import distance
+from .outsider import Outsider
+from .peer import torch
+from .program import Prepared, Program
+from .rival import Rival
+
+Run = Callable[[], object]
+
+GUARD_SECONDS = 20.0
+"""A kernel that takes longer is not run again."""
+RUNS = (5, 31)
+"""At least and at most so many turns, as many as there is time for."""
+TURN_SECONDS = 3.0
+
+
+def race(outsider: Outsider, seed: int, report: Report) -> None:
+    """Report medians of both passes and the memory of Tofu's. Raises TofuError."""
+    torch.set_num_threads(1)
+    tensors = outsider.tensors(outsider.large, seed, "float32")
+    with threadpool_limits(1):
+        started = perf_counter()
+        program = Program.of(outsider, outsider.large, "float32")
+        program.write(tensors)
+        rival = Rival(outsider, outsider.large, tensors)
+        forward = program.prepare(Phase.FORWARD)
+        row = timed(forward.run, rival.forward)
+        row["wrong"] = distance(program.outputs, rival.forward())
+        report({"forward": row | memory(forward, program)})
+        if program.backward:
+            report({"gradient": backward(outsider, program, rival, seed)})
+    report({"seconds": perf_counter() - started})
+
+
+def backward(outsider: Outsider, program: Program, rival: Rival, seed: int) -> Row:
+    """All gradients against `torch.autograd.grad` alone."""
+    heads = program.draw_heads(seed)
+    rival.record()
+    prepared = program.prepare(Phase.BACKWARD)
+    row = timed(prepared.run, lambda: rival.gradient(heads))
+    expected = rival.gradient(heads)
+    known = {name: ours for name in outsider.learned if (ours := program.gradient(name)) is not None}
+    row["wrong"] = distance(known.values(), [expected[name] for name in known])
+    return row | memory(prepared, program)
+
+
+def memory(prepared: Prepared, program: Program) -> Row:
+    """The largest temporary, and how often it has the size of all arguments and outputs."""
+    used = prepared.temporary_bytes
+    return {"temporary_bytes": used, "temporary": used / max(program.visible_bytes, 1)}
+
+
+def timed(ours: Run, theirs: Run) -> Row:
+    """Medians in milliseconds and of the ratios of turns; one that takes very long is run once alone."""
+    first = seconds_of(ours)
+    if first > GUARD_SECONDS:
+        return {"tofu_ms": 1e3 * first, "torch_ms": 1e3 * seconds_of(theirs), "runs": 1} | {"slow": True}
+    turn = seconds_of(ours) + max(seconds_of(theirs), seconds_of(theirs))
+    runs = int(min(max(TURN_SECONDS / turn, RUNS[0]), RUNS[1]))
+    times = [(seconds_of(ours), seconds_of(theirs)) for _ in range(runs)]
+    return {
+        "tofu_ms": 1e3 * statistics.median(one for one, _ in times),
+        "torch_ms": 1e3 * statistics.median(other for _, other in times),
+        "ratio": statistics.median(one / other for one, other in times),
+        "runs": runs,
+    }
+
+
+def seconds_of(run: Run) -> float:
+    started = perf_counter()
+    run()
+    return perf_counter() - started

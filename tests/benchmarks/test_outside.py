@@ -1,0 +1,48 @@
+"""Operators of outside users: each is described, none is in the library, kernels compute what texts say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.outside.__main__ import refusal
+from benchmarks.outside.catalogue import OUTSIDERS
+from benchmarks.outside.distance import FINE, distance
+from tofu.operators.registry import aliases
+
+SAYABLE = [name for name, outsider in OUTSIDERS.items() if not outsider.unsayable]
+
+
+def test_none_is_in_the_library() -> None:
+    assert not OUTSIDERS.keys() & aliases().keys()
+
+
+@pytest.mark.parametrize("name", SAYABLE)
+def test_is_described(name: str) -> None:
+    outsider = OUTSIDERS[name]
+    for sizes in (outsider.small, outsider.large):
+        shapes, attributes = outsider.shapes(sizes), outsider.attributes(sizes)
+        assert sizes.keys() == shapes.keys() | attributes.keys()
+        outsider.operator.bind(shapes, **attributes)
+    assert outsider.kinds.keys() <= shapes.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in OUTSIDERS if name not in SAYABLE])
+def test_is_refused_for_the_reason_that_is_listed(name: str) -> None:
+    assert OUTSIDERS[name].unsayable in (refusal(OUTSIDERS[name]) or "")
+
+
+@pytest.mark.parametrize("name", SAYABLE[::4])
+def test_kernel_computes_what_the_description_says(name: str) -> None:
+    outsider = OUTSIDERS[name]
+    tensors = outsider.tensors(outsider.small, 3, "float64")
+    bound = outsider.operator.bind(outsider.shapes(outsider.small), **outsider.attributes(outsider.small))
+    assert distance(bound.compute(tensors), bound.interpret(tensors)) <= FINE
+
+
+def test_distance_sees_what_differs() -> None:
+    one = np.array([1.0, 2.0])
+    assert distance([one], [one]) == 0
+    assert distance([one], [one + np.array([0, 0.2])]) == pytest.approx(0.2 / 2.2)
+    assert distance([one], [one[:1]]) == float("inf")
+    assert distance([one], [[1.0, np.nan]]) == float("inf")
