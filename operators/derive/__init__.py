@@ -110,7 +110,7 @@ def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
 
 
 def _taken(call: KernelCall, taken: Mapping[str, Taken]) -> tuple[Array, ...]:
-    """The elements of a call's outputs at the values that are taken of variables, a dimension for each axis."""
+    """The elements of a call's outputs at the values taken of variables, a dimension for each axis."""
     return tuple(
         _elements(array, [binder.name for binder in output.variables], taken, call.box)
         for array, output in zip(call.outputs, call.bound.description.outputs, strict=True)

@@ -40,7 +40,7 @@ def size(names: Names, extents: Extents) -> int:
 
 def expanded(factors: list[Node], bound: Names, extents: Extents) -> Expansion | None:
     """The expansion of the sum over `bound` of a product, or None if none pays."""
-    if not factors or len(factors) > 1 and sum(map(_is_sum, factors)) > MOST_SUMS:
+    if not factors or sum(map(_is_sum, factors)) > MOST_SUMS:
         return None
     if (base := _squared(factors)) is not None and (parts := _parts(base)) is not None:
         a, b, sign = parts

@@ -1,7 +1,7 @@
 """Sums of products, rewritten so that matrix products show.
 
     Sum(k: s * a * b)                     ->  s * Sum(k: a * b)                 s does not depend on k
-    Sum(k: where(c, a * b, 0))            ->  Sum(k: where(c, a, 0) * b)        the smallest factor that has c's variables
+    Sum(k: where(c, a * b, 0))            ->  Sum(k: where(c, a, 0) * b)        a has the variables of c
     Sum(k, l: a[.., k] * b[.., k, l])     ->  Sum(k: a * Sum(l: b))
     Sum(k, l: a[i, k] * b[k, l] * c[l])   ->  Sum(k: a * Sum(l: b * c))         the smallest product first
     Sum(k: a[i, k] * (b[j, k] - c[i]))    ->  Sum(k: a * b) - c * Sum(k: a)     fewer elements are touched

@@ -39,7 +39,7 @@ COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Expressions over the variables of axes; `ranges` of them all, and which values each output index takes."""
+    """Expressions over the variables of axes, `ranges` of them all, and the values of each output index."""
 
     lowered: Lowered
     ranges: Ranges
@@ -70,7 +70,7 @@ def _cut(piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: in
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
     asked = quotients(nodes, builder)
     cuts = _cuts(piece.lowered, nodes, builder, asked)
-    if not rounds or not cuts and not _splits_reductions(nodes, builder, asked):
+    if not rounds or not (cuts or _splits_reductions(nodes, builder, asked)):
         yield piece
         return
     for chosen in product(*cuts.values()):

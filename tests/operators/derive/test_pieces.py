@@ -9,8 +9,8 @@ import pytest
 
 from tofu import tdl
 from tofu.operators.derive import derive
-from tofu.operators.derive.ir import Apply, Load, walk
 from tofu.operators.derive.cutting import MOST_PARTS, Axis, Taken
+from tofu.operators.derive.ir import Apply, Load, walk
 from tofu.operators.derive.pieces import Piece, pieces
 from tofu.operators.stage import derived
 
@@ -50,7 +50,8 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
     "rotation": ("def f(a):\n    return lambda i=a.shape[0]: a[(i + 30) % a.shape[0]]", {"a": (100,)}, 2),
     "reversed rotation": ("def f(a):\n    return lambda i=90: a[(30 - i) % 91]", {"a": (91,)}, 2),
     "groups": (
-        "def f(a, w):\n    return lambda n, f, x: Sum(lambda c, k: a[n, (f // 3) * 2 + c, x + k] * w[f, c, k])",
+        "def f(a, w):\n    return lambda n, f, x: "
+        "Sum(lambda c, k: a[n, (f // 3) * 2 + c, x + k] * w[f, c, k])",
         {"a": (2, 10, 6), "w": (15, 2, 3)},
         1,
     ),
