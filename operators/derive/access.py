@@ -15,7 +15,9 @@ from ..borders import borders
 from ..kernel import Array, KernelCall, view_of
 from .affine import Affine, Ranges
 from .blocks import volume
+from .build import Builder
 from .ir import Constant, Load, Scalar
+from .rows import selected
 from .steps import Steps, fixed
 from .views import check_inside, strided
 
@@ -59,10 +61,14 @@ def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Ar
 
 
 def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:
-    """Decide how the elements of one access are read; a padded copy adds a step that refreshes it."""
+    """Decide how the elements of one access are read; a copy adds steps that refresh it."""
     array, region = call.inputs[load.tensor], call.regions[load.tensor]
     indices = tuple(index for index in load.indices if isinstance(index, Affine))
     view: Array | None = None
+    if not load.affine and (accessed := volume(load.free, box)):
+        rows = selected(load, array, region, Builder(call.bound.shapes, box), accessed, steps)
+        if rows is not None:
+            array, region, indices = rows
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
         wanted = tuple(index.interval(box) for index in indices)
         if array.size == 0 and any(first >= stop for first, stop in box.values()):

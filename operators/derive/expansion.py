@@ -9,7 +9,7 @@ negative, which rounding errors of its expansion could make it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -44,7 +44,7 @@ def expanded(factors: list[Node], bound: Names, extents: Extents) -> Expansion |
         return None
     if (base := _squared(factors)) is not None and (parts := _parts(base)) is not None:
         a, b, sign = parts
-        if _pays([a, b], bound, extents):
+        if _pays((a, b), bound, extents):
             repeated = ((1, (a, a)), (1, (b, b)), (2 * sign, (a, b)))
             return Expansion(tuple(_complete(term, bound, extents) for term in repeated), True)
         return None
@@ -71,11 +71,9 @@ def _squared(factors: list[Node]) -> Node | None:
 
 
 def _parts(factor: Node) -> tuple[Node, Node, int] | None:
-    """The two sides of a sum, neither of which has all variables of the other, and the second one's sign."""
+    """The two sides of a sum, and the second one's sign."""
     match factor:
-        case Apply(function="+" | "-" as function, arguments=(a, b)) if not (
-            a.free <= b.free or b.free <= a.free
-        ):
+        case Apply(function="+" | "-" as function, arguments=(a, b)):
             return a, b, 1 if function == "+" else -1
         case _:
             return None
@@ -85,10 +83,21 @@ def _is_sum(factor: Node) -> bool:
     return isinstance(factor, Apply) and factor.function in ("+", "-")
 
 
-def _pays(parts: list[Node], bound: Names, extents: Extents) -> bool:
-    everything = NOTHING.union(*(part.free for part in parts))
-    largest = max(size(names, extents) for names in (everything - bound, *(part.free for part in parts)))
+def _pays(parts: Iterable[Node], bound: Names, extents: Extents) -> bool:
+    factors = [factor.free for part in parts for factor in _multiplied(part)]
+    everything = NOTHING.union(*factors)
+    largest = max(size(names, extents) for names in (everything - bound, *factors))
     return size(everything, extents) >= REUSE * max(largest, 1)
+
+
+def _multiplied(node: Node) -> Iterator[Node]:
+    """What a product is made of."""
+    match node:
+        case Apply(function="*" | "/" | "negative", arguments=arguments):
+            for argument in arguments:
+                yield from _multiplied(argument)
+        case _:
+            yield node
 
 
 def _complete(

@@ -1,6 +1,7 @@
 """Sums of products, rewritten so that matrix products show.
 
     Sum(k: s * a * b)                     ->  s * Sum(k: a * b)                 s does not depend on k
+    Sum(k: a * b / d)                     ->  Sum(k: a / d * b)                 a has the variables of d
     Sum(k: where(c, a * b, 0))            ->  Sum(k: where(c, a, 0) * b)        a has the variables of c
     Sum(k, l: a[.., k] * b[.., k, l])     ->  Sum(k: a * Sum(l: b))
     Sum(k, l: a[i, k] * b[k, l] * c[l])   ->  Sum(k: a * Sum(l: b * c))         the smallest product first
@@ -132,12 +133,23 @@ def _factors(node: Node, bound: Names) -> list[Node]:
             return [*_factors(a, bound), *_factors(b, bound)]
         case Apply(function="negative", arguments=(a,)):
             return [Constant(-1), *_factors(a, bound)]
+        case Apply(function="/", arguments=(a, divisor)):
+            return _divided(node, _factors(a, bound), divisor)
         case Apply(function="where", arguments=(condition, x, Constant(value=0))):
             if not condition.free & bound:
                 return [_mask(condition), *_factors(x, bound)]
             return [node] if condition.loads else _guarded(condition, _factors(x, bound))
         case _:
             return [node]
+
+
+def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
+    """The factors of a quotient: the one with fewest variables, of those that have the divisor's, is divided."""
+    hosts = [factor for factor in factors if divisor.free <= factor.free and _condition(factor) is None]
+    if len(factors) < 2 or not hosts:
+        return [quotient]
+    host = min(hosts, key=lambda factor: len(factor.free))
+    return [_apply("/", factor, divisor) if factor is host else factor for factor in factors]
 
 
 def _guarded(condition: Node, factors: list[Node]) -> list[Node]:

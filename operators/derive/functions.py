@@ -15,7 +15,7 @@ from ...tdl.ast import Reducer
 from ...tdl.functions import FUNCTIONS
 from ..kernel import Array
 from .ir import Scalar
-from .special import VECTORISED
+from .special import VECTORISED, sign
 
 
 class Kind(Enum):
@@ -58,7 +58,7 @@ _SYMBOLS = {
 _INTERNAL = {
     "negative": Loop(np.negative, Kind.NUMBER),
     "round": Loop(np.rint, Kind.NUMBER),
-    "logaddexp": Loop(np.logaddexp, Kind.FLOAT),
+    "sign": Loop(sign, Kind.NUMBER, ufunc=False),
 }
 
 LOOPS = MappingProxyType(
@@ -88,6 +88,11 @@ def identity(reducer: Reducer) -> Scalar:
             return np.inf
 
 
+def is_costly(function: str) -> bool:
+    """Whether a function takes many times as long as a multiplication."""
+    return function != "where" and loop(function).kind is Kind.FLOAT and function not in ("/", "sqrt")
+
+
 def loop(function: str) -> Loop:
     """The loop of an operator or function. Raises `OperatorError` where there is none."""
     if (known := LOOPS.get(function)) is not None:
@@ -114,8 +119,6 @@ def fold(function: str, values: Sequence[Scalar]) -> Scalar:
             return not value
         case "negative", (value,):
             return -value
-        case "logaddexp", (x, y):
-            return float(np.logaddexp(x, y))
     with np.errstate(all="ignore"):
         if function not in ARITHMETIC:
             return call(function, values)

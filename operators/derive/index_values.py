@@ -43,16 +43,16 @@ def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
             return np.full((1,) * len(axes), value)
         case Iota(variable=variable):
             return iota(variable, axes, ranges)
-        case Apply(function="where", arguments=(condition, x, y)):
-            return np.where(*(index_values(argument, axes, ranges) for argument in (condition, x, y)))
         case Apply(function=function, arguments=arguments):
-            values = [index_values(argument, axes, ranges) for argument in arguments]
-            return _evaluate(function, values)
+            return evaluate(function, [index_values(argument, axes, ranges) for argument in arguments])
         case _:
             raise OperatorError(f"{type(node).__name__} in an expression of index variables")
 
 
-def _evaluate(function: str, values: list[Array]) -> Array:
+def evaluate(function: str, values: list[Array]) -> Array:
+    """A function of integer arrays, in exact integers if the result has them."""
+    if function == "where":
+        return np.where(*values)
     entry = loop(function)
     if entry.kind in (Kind.NUMBER, Kind.COMPARISON):
         values = [value.astype(np.int64) if value.dtype == BOOL else value for value in values]

@@ -90,7 +90,9 @@ class _Lowering:
                 tanh = build.apply("tanh", (build.apply("*", (half, x)),))
                 return build.apply("*", (half, build.apply("+", (tanh, build.constant(1)))))
             case "softplus", (x,):
-                return build.apply("logaddexp", (x, build.constant(0)))
+                below = build.apply("exp", (build.apply("negative", (build.apply("abs", (x,)),)),))
+                above = build.apply("maximum", (x, build.constant(0)))
+                return build.apply("+", (above, build.apply("log1p", (below,))))
             case "power", (x, exponent):
                 return build.apply("**", (x, exponent))
             case _:

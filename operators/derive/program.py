@@ -19,7 +19,7 @@ from .access import Access, gather, open_access
 from .affine import Affine, Ranges
 from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contractions
-from .functions import ROUNDING, Kind, identity, loop
+from .functions import ROUNDING, Kind, identity, is_costly, loop
 from .index_values import BOOL, Integers, frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from .select import select, spread_bits
@@ -31,7 +31,10 @@ KEPT_ELEMENTS = 4096
 """Values of at most so many elements are kept from block to block instead of computed again."""
 
 FOLDED_ELEMENTS = 1 << 16
-"""Expressions of index variables alone become arrays at preparation up to this size, or that of the tensors."""
+"""Values of index variables alone are computed at preparation up to this size, or that of the tensors."""
+
+COSTLY = 4
+"""So many times larger may they be if functions such as cosines are among them."""
 
 
 class Program:
@@ -151,9 +154,11 @@ class Program:
                 assert_never(node)
 
     def _foldable(self, node: Node) -> bool:
-        return volume(node.free, self.box) <= self.folded and not any(
-            isinstance(inner, Reduction) for inner in walk(node)
-        )
+        inner = walk(node)
+        if any(isinstance(part, Reduction) for part in inner):
+            return False
+        costly = any(isinstance(part, Apply) and is_costly(part.function) for part in inner)
+        return volume(node.free, self.box) <= self.folded * (COSTLY if costly else 1)
 
     def access(self, node: Load) -> Access:
         if (access := self.accesses.get(node)) is None:

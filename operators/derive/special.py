@@ -104,6 +104,23 @@ def _horner(coefficients: tuple[float, ...], u: Floats, out: Floats) -> None:
         np.add(out, u.dtype.type(coefficient), out)
 
 
+def sign(x: Array, out: Array) -> None:
+    """Write -1, 0 or 1: enlarge every number beyond 1, then cut it off there.
+
+    NumPy's own has a branch for every element, which takes ten times as long.
+    """
+    if out.dtype.kind != "f":
+        np.sign(x, out=out)
+        return
+    limits = np.finfo(out.dtype)
+    far = out.dtype.type(2.0 ** -((limits.minexp - limits.nmant) // 2))
+    with np.errstate(over="ignore"):
+        np.multiply(x, far, out)
+        np.multiply(out, far, out)
+    np.minimum(out, 1, out=out)
+    np.maximum(out, -1, out=out)
+
+
 @cache
 def _of_scipy(name: str) -> np.ufunc:
     """One of SciPy's functions, imported when a kernel is first prepared with it."""

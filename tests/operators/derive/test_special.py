@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.operators.derive.special import CHUNK_ELEMENTS, VECTORISED, erf
+from tofu.operators.derive.special import CHUNK_ELEMENTS, VECTORISED, erf, sign
 from tofu.operators.stage import derived
 from tofu.tdl.functions import FUNCTIONS
 
@@ -54,3 +54,18 @@ def test_a_derived_kernel_gives_what_the_interpreter_gives(
     expected = np.asarray(FUNCTIONS[function].implementation(x.astype(float)))
     assert found.dtype == kind
     assert np.allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_sign_of_all_sizes(kind: type[np.floating]) -> None:
+    tiny, huge = np.finfo(kind).smallest_subnormal, np.finfo(kind).max
+    x = np.array([0.0, -0.0, tiny, -tiny, huge, -huge, 1, -1, np.inf, -np.inf, np.nan], kind)
+    found = np.empty_like(x)
+    sign(x, found)
+    assert np.array_equal(found, np.sign(x), equal_nan=True)
+
+
+def test_sign_of_integers() -> None:
+    found = np.empty(3, np.int64)
+    sign(np.array([-5, 0, 2**60]), found)
+    assert found.tolist() == [-1, 0, 1]
