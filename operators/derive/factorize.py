@@ -144,7 +144,7 @@ def _factors(node: Node, bound: Names) -> list[Node]:
 
 
 def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
-    """The factors of a quotient: the one with fewest variables, of those that have the divisor's, is divided."""
+    """The factors of a quotient, of which the one with fewest variables that has the divisor's is divided."""
     hosts = [factor for factor in factors if divisor.free <= factor.free and _condition(factor) is None]
     if len(factors) < 2 or not hosts:
         return [quotient]
