@@ -17,7 +17,7 @@ from .affine import Affine, Ranges
 from .blocks import volume
 from .build import Builder
 from .ir import Constant, Load, Scalar
-from .rows import selected
+from .selection import selected
 from .steps import Steps, fixed
 from .views import check_inside, strided
 
