@@ -118,7 +118,9 @@ def _taken(call: KernelCall, taken: Mapping[str, Taken]) -> tuple[Array, ...]:
 
 
 def _elements(array: Array, variables: list[str], taken: Mapping[str, Taken], box: Ranges) -> Array:
-    first, shape, strides = [], [], []
+    first: list[int] = []
+    shape: list[int] = []
+    strides: list[int] = []
     for dimension, name in enumerate(variables):
         values = taken.get(name) or whole(name, *box[name])
         first.append(values.start - box[name][0])

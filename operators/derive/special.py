@@ -104,7 +104,7 @@ def _horner(coefficients: tuple[float, ...], u: Floats, out: Floats) -> None:
         np.add(out, u.dtype.type(coefficient), out)
 
 
-def sign(x: Array, out: Array) -> None:
+def sign(x: Array, out: npt.NDArray[Any]) -> None:
     """Write -1, 0 or 1: enlarge every number beyond 1, then cut it off there.
 
     NumPy's own has a branch for every element, which takes ten times as long.
