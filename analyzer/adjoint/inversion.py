@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from ...tdl.ast import Binary, Binder, Element, Expression, Number, Variable
 from ...tdl.traverse import Node, substitute, walk
-from .polynomial import Polynomial, Ranges, expression
+from .polynomial import Polynomial, Ranges, at_least_one, expression, is_positive
 
 
 @dataclass(slots=True)
@@ -165,6 +165,7 @@ class _Solver:
         if factor.constant == 1 or lowest is None or not self.ranges.below(rest - lowest, factor):
             return None
         known = rest + leading * factor - equation - lowest
+        factor = at_least_one(factor)
         quotient, remainder = self.ranges.quotient(known, factor), self.ranges.remainder(known, factor)
         return leading - quotient, rest - lowest - remainder
 
@@ -182,10 +183,10 @@ class _Solver:
                     self.found.values.pop(atom.name, None)
 
     def _linear(self, equation: Polynomial, name: str) -> Polynomial | None:
-        """The factor of a variable that occurs once in an equation, with a sign that is certain."""
+        """The factor of a variable that occurs once in an equation, not 0 and of a sign that is certain."""
         variable = Variable(name)
         factor = equation.coefficient(variable)
-        if factor is None or len(factor.terms) != 1:
+        if factor is None or not _divides(factor):
             return None
         inside = (node for atom in equation.atoms if atom != variable for node in walk(atom))
         return None if any(node == variable for node in inside) else factor
@@ -318,7 +319,7 @@ class _Solver:
                     case Binary(symbol, left, right) if symbol == operator and self._is_unknown(left):
                         factor = equation.polynomial.coefficient(atom)
                         whole, divisor = self.ranges.polynomial(left), self.ranges.polynomial(right)
-                        if factor is not None and len(factor.terms) == 1 and self.ranges.nonnegative(divisor):
+                        if factor is not None and _divides(factor) and self.ranges.nonnegative(divisor):
                             yield _Division(equation, atom, factor, whole, divisor)
 
     def _solvable(self, division: _Division) -> bool:
@@ -358,6 +359,11 @@ class _Solver:
         polynomial = self.equations.pop(0).polynomial
         if polynomial.terms:
             self.found.guards.append(comparison("==", polynomial))
+
+
+def _divides(factor: Polynomial) -> bool:
+    """Whether an equation can be divided by a factor: one term, which is not 0."""
+    return len(factor.terms) == 1 and (is_positive(factor) or is_positive(-factor))
 
 
 _MIRRORED = {"==": "==", ">=": "<=", "<": ">"}

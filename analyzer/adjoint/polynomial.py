@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+from ...tdl.ast import Binary, Call, Expression, Extent, Number, Unary, Variable
 
 Monomial = tuple[Expression, ...]
 Canonical = Callable[["Polynomial"], "Polynomial"]
@@ -179,7 +179,7 @@ class Ranges:
                 return self.extents[name] - 1 if upper else _ZERO
             case Binary("//", left, right):
                 dividend, divisor = self.polynomial(left), self.polynomial(right)
-                if not _positive(divisor) or not self.nonnegative(dividend):
+                if not is_positive(divisor) or not self.nonnegative(dividend):
                     return None
                 if not upper:
                     return _ZERO
@@ -187,7 +187,7 @@ class Ranges:
                 return None if highest is None else _floor_divide(highest, divisor)
             case Binary("%", _, right):
                 divisor = self.polynomial(right)
-                if not _plainly_nonnegative(self.canonical(divisor)) or (upper and not _positive(divisor)):
+                if not _plainly_nonnegative(self.canonical(divisor)) or (upper and not is_positive(divisor)):
                     return None
                 return divisor - 1 if upper else _ZERO
             case _:
@@ -227,7 +227,7 @@ class Ranges:
         match tuple(rest.terms.items()):
             case (((Binary("//", inner, text),), 1),):
                 first = self.polynomial(text)
-                if _positive(first) and _positive(divisor):
+                if is_positive(first) and is_positive(divisor):
                     return whole + self.quotient(self.polynomial(inner), first * divisor)
         return whole + Polynomial.atom(Binary("//", expression(rest), expression(divisor)))
 
@@ -267,14 +267,24 @@ def is_size(node: Expression) -> bool:
             return value >= 0
         case Binary("+" | "*" | "//" | "%", left, right):
             return is_size(left) and is_size(right)
+        case Call("maximum", (left, right)):
+            return is_size(left) and is_size(right)
         case _:
             return False
 
 
-def _positive(polynomial: Polynomial) -> bool:
-    """Whether a size is positive wherever no extent is 0, where there is nothing to index."""
-    return all(
-        c > 0 and all(isinstance(a, Extent) for a in monomial) for monomial, c in polynomial.terms.items()
+def at_least_one(size: Polynomial) -> Polynomial:
+    """The size, or 1 where it is 0 although no extent is, so that it can divide."""
+    if is_positive(size):
+        return size
+    return Polynomial.atom(Call("maximum", (expression(size), Number(1))))
+
+
+def is_positive(polynomial: Polynomial) -> bool:
+    """Whether a size is positive wherever no extent is 0, so that there is something to index."""
+    terms = polynomial.terms.items()
+    return bool(terms) and all(
+        c > 0 and all(isinstance(a, Extent) for a in monomial) for monomial, c in terms
     )
 
 

@@ -8,11 +8,11 @@ Reductions are taken apart by residues too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, product
-from math import gcd, lcm, prod
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, assert_never
 
 from ...analyzer.region import Interval
@@ -24,6 +24,7 @@ from .build import Builder
 from .factorize import factorize
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Output, Reduction, walk
 from .lower import lower
+from .progressions import Progression, Progressions
 
 if TYPE_CHECKING:
     from ..bound import BoundOperator
@@ -31,19 +32,7 @@ if TYPE_CHECKING:
 MOST_PIECES = 64
 """Pieces of a box, and parts of a reduction: beyond, conditions are computed and elements gathered."""
 
-THRESHOLDS = {"<": (0,), ">=": (0,), "<=": (1,), ">": (1,), "==": (0, 1), "!=": (0, 1)}
-"""Values of the difference from which a comparison's answer may change."""
-
 COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
-
-
-@dataclass(frozen=True, slots=True)
-class Progression:
-    """`start + step * number` for numbers below `count`; starts count from the whole tensor's index 0."""
-
-    start: int
-    step: int
-    count: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,14 +53,17 @@ def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]
     ranges = dict(zip(bound.variables, box, strict=True))
     builder = Builder(bound.shapes, ranges)
     lowered = lower(bound.description, builder)
-    moduli = _moduli(lowered, builder)
-    cuts = _cuts(lowered, builder, moduli)
-    if not cuts and not moduli:
+    nodes = list(dict.fromkeys(node for output in lowered.outputs for node in walk(output.value)))
+    progressions = Progressions(nodes, builder)
+    cuts = _cuts(lowered, nodes, progressions)
+    reduced = {name for node in nodes if isinstance(node, Reduction) for name in node.variables}
+    parts = {name: parts for name in reduced if len(parts := progressions.parts(name)) > 1}
+    if not cuts and not parts:
         return (_piece(lowered, ranges, {}),)
     result = []
     for chosen in product(*cuts.values()):
         taken = dict(zip(cuts, chosen, strict=True))
-        result.append(_Rewrite(bound, ranges, taken, moduli).piece(lowered))
+        result.append(_Rewrite(bound, ranges, taken, parts).piece(lowered))
     return tuple(result)
 
 
@@ -80,70 +72,17 @@ def _piece(lowered: Lowered, ranges: Ranges, taken: Mapping[str, Progression]) -
     return Piece(factorize(lowered, extents), ranges, taken)
 
 
-def _cuts(lowered: Lowered, builder: Builder, moduli: Mapping[str, int]) -> dict[str, list[Progression]]:
+def _cuts(lowered: Lowered, nodes: list[Node], progressions: Progressions) -> dict[str, list[Progression]]:
     """Progressions for every output variable that is worth cutting, few enough in all."""
     cuts: dict[str, list[Progression]] = {}
-    nodes = [node for output in lowered.outputs for node in walk(output.value)]
-    marks: dict[str, set[int]] = {}
-    for name, mark in _marks(nodes, builder):
-        marks.setdefault(name, set()).add(mark)
     for name in lowered.outputs[0].variables:
         everywhere = all(name in output.variables for output in lowered.outputs)
         if not everywhere or any(isinstance(node, Reduction) and name not in node.free for node in nodes):
             continue
-        first, stop = builder.ranges[name]
-        inner = sorted(mark for mark in marks.get(name, ()) if first < mark < stop)
-        parts = [
-            part
-            for lower, upper in pairwise((first, *inner, stop))
-            for part in _residues(lower, upper, moduli.get(name, 1))
-        ]
+        parts = progressions.parts(name)
         if len(parts) > 1 and len(parts) * prod(map(len, cuts.values())) <= MOST_PIECES:
             cuts[name] = parts
     return cuts
-
-
-def _residues(first: int, stop: int, modulus: int) -> list[Progression]:
-    count = min(modulus, max(stop - first, 1))
-    return [Progression(first + part, modulus, -(-(stop - first - part) // modulus)) for part in range(count)]
-
-
-def _marks(nodes: list[Node], builder: Builder) -> Iterator[tuple[str, int]]:
-    """Variables and the values from which a condition on one of them may change."""
-    for node in nodes:
-        match node:
-            case Load(padding=padding, indices=indices, tensor=tensor) if padding is not None:
-                for index, extent in zip(indices, builder.shapes[tensor], strict=True):
-                    if isinstance(index, Affine):
-                        yield from _changes(index, (0, extent))
-            case Apply(function=function, arguments=(x, y)) if function in affine.COMPARISONS:
-                a, b = builder.form(x), builder.form(y)
-                if a is not None and b is not None:
-                    yield from _changes(affine.added(a, b, -1), THRESHOLDS[function])
-
-
-def _changes(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
-    """Where an affine form of one variable reaches each threshold, or falls below it."""
-    if len(form.coefficients) != 1:
-        return
-    name, coefficient = form.coefficients[0]
-    for threshold in thresholds:
-        distance = threshold - form.constant
-        yield name, -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
-
-
-def _moduli(lowered: Lowered, builder: Builder) -> dict[str, int]:
-    """Variables and the moduli by which quotients and remainders of indices become affine."""
-    moduli: dict[str, int] = {}
-    for output in lowered.outputs:
-        for node in walk(output.value):
-            match node:
-                case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
-                    form = builder.form(x)
-                    for name, coefficient in () if form is None else form.coefficients:
-                        modulus = divisor // gcd(divisor, coefficient)
-                        moduli[name] = lcm(moduli.get(name, 1), modulus)
-    return {name: modulus for name, modulus in moduli.items() if 1 < modulus <= MOST_PIECES}
 
 
 class _Rewrite:
@@ -154,10 +93,9 @@ class _Rewrite:
         bound: BoundOperator,
         ranges: Ranges,
         taken: Mapping[str, Progression],
-        moduli: Mapping[str, int],
+        parts: Mapping[str, list[Progression]],
     ) -> None:
-        self.original = ranges
-        self.moduli = moduli
+        self.parts = parts
         self.taken = taken
         self.ranges = {**ranges, **{name: (0, part.count) for name, part in taken.items()}}
         self.build = Builder(bound.shapes, self.ranges)
@@ -212,20 +150,19 @@ class _Scope:
         return total
 
     def reduction(self, node: Reduction) -> Node:
-        """A reduction as one part for every combination of its variables' residues, combined."""
+        """A reduction as one part for every combination of its variables' progressions, combined.
+
+        Progressions of equal length share a variable, so that the kernel has few axes.
+        """
         rewrite = self.rewrite
-        split = {
-            name: _residues(*rewrite.original[name], rewrite.moduli[name])
-            for name in node.variables
-            if name in rewrite.moduli and rewrite.original[name][0] < rewrite.original[name][1]
-        }
+        split = {name: rewrite.parts[name] for name in node.variables if name in rewrite.parts}
         if not split or prod(map(len, split.values())) > MOST_PIECES:
             return rewrite.build.reduction(node.reducer, node.variables, self.node(node.body))
         total: Node | None = None
         for chosen in product(*split.values()):
             names, forms = dict(zip(node.variables, node.variables, strict=True)), dict(self.forms)
             for name, part in zip(split, chosen, strict=True):
-                names[name] = f"{name}@{part.start}"
+                names[name] = f"{name}@{part.count}"
                 rewrite.ranges[names[name]] = (0, part.count)
                 forms[name] = Affine(((names[name], part.step),), part.start)
             body = _Scope(rewrite, forms).node(node.body)

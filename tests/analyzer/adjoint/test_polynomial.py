@@ -175,7 +175,12 @@ SOLVABLE = ["x", "y", "x + y", "2 * x + y", "3 * x + y", "4 - x"]
 SOLVABLE += ["x // 2", "x // 2 % 2", "x % 3", "(x + y) % 2", "2"]
 SOLVABLE += ["(x + 1) % 3", "(x - 2) % 4", "(1 - x) % 3", "(y - x) % 3", "(2 * x - 3) % 4", "(x + 1) // 2"]
 SOLVABLE += ["x // 2 * 2 + 1 - x % 2", "x // 2 * 2 + (x + 1) % 2", "x % 2 * 3 + x // 2", "x // 2 * 4 + y"]
-SOLVABLE += ["(x // 2 * 2 + y + 1) % 5", "2 * (x % 3) + 3 * (y % 2)", "(x // 2 - y) % 3 + x % 2", "5 - 3 * y - x"]
+SOLVABLE += [
+    "(x // 2 * 2 + y + 1) % 5",
+    "2 * (x % 3) + 3 * (y % 2)",
+    "(x // 2 - y) % 3 + x % 2",
+    "5 - 3 * y - x",
+]
 INVERSIONS = st.lists(st.sampled_from(SOLVABLE), min_size=1, max_size=3)
 
 

@@ -44,11 +44,22 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
         {"a": (9,)},
         4,
     ),
-    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 4),
+    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 3),
     "upsampling": (
         "def f(a):\n    return lambda y=6, x=5: a[y // 2, x // 3] * (y % 2 + 1)",
         {"a": (3, 2)},
-        6,
+        4,
+    ),
+    "rotation": ("def f(a):\n    return lambda i: a[i] * a[(i + 7) % a.shape[0]]", {"a": (100,)}, 2),
+    "rotation within groups": (
+        "def f(a):\n    return lambda i: a[i // 4 * 4 + (i + 1) % 4]",
+        {"a": (100,)},
+        4,
+    ),
+    "windows of a rotation": (
+        "def f(a):\n    return lambda i: a[(i + 90) % 100 // 4] + ((i + 90) % 100 % 4 == 1) + a[i]",
+        {"a": (100,)},
+        8,
     ),
     "transposed convolution": (*TRANSPOSED_CONVOLUTION, 2),
     "pooling's gradient": (
@@ -115,5 +126,19 @@ def test_a_strided_gradient_has_neither_conditions_nor_quotients() -> None:
 
 
 def test_too_many_residues_are_left_alone() -> None:
-    text = f"def f(a):\n    return lambda i=1000: a[i // {MOST_PIECES + 1}]"
-    assert len(cut(text, {"a": (20,)})) == 1
+    text = f"def f(a):\n    return lambda i={(MOST_PIECES + 1) ** 2}: a[i // {MOST_PIECES + 1}]"
+    assert len(cut(text, {"a": (MOST_PIECES + 1,)})) == 1
+
+
+@pytest.mark.parametrize("extent", [1, 31, 32, 33, 62, 63, 64, 65, 70])
+def test_reductions_by_residues_need_few_axes(extent: int, check_kernel: Any) -> None:
+    """A kernel has an axis for each variable, and arrays of NumPy have at most 64."""
+    index = f"(i + k) % {extent}"
+    text = (
+        f"def f(a):\n    return lambda i={extent}: Sum(lambda k={extent}: a[{index}] * (k % {extent} // 2))"
+    )
+    tensors = {"a": np.arange(extent, dtype=np.float64)}
+    bound = derived(tdl.parse(text)).bind({"a": (extent,)})
+    check_kernel(bound, derive, tensors, boxes=2)
+    box = tuple((0, extent) for extent in bound.extents.values())
+    assert all(len(piece.lowered.variables) <= 4 for piece in pieces(bound, box))
