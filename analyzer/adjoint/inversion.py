@@ -45,10 +45,12 @@ def invert(
     reduction_variables: tuple[str, ...],
     ranges: Ranges,
     new_name: Callable[[str], str],
+    conditions: tuple[Expression, ...] = (),
 ) -> Inversion:
     """Solve `indices[d] == positions[d]` for the variables, output variables with preference.
 
-    `ranges` has the extents of all variables and positions. `new_name(base)` gives unused names.
+    `ranges` has the extents of all variables and positions. `new_name(base)` gives unused names. Elements
+    are read only where the `conditions`, differences of indices, are not negative.
     """
     solver = _Solver(output_variables, [*output_variables, *reduction_variables], ranges, new_name)
     for axis, (index, position) in enumerate(zip(indices, positions, strict=True)):
@@ -69,6 +71,10 @@ def invert(
     solver.settle_single()
     solver.forget_implied()
     solver.found.ranges = solver.ranges
+    for condition in conditions:
+        difference = solver.ranges.polynomial(substitute(condition, solver.found.values))
+        if not solver.ranges.nonnegative(difference):
+            solver.found.guards.append(comparison(">=", difference))
     return solver.found
 
 

@@ -210,8 +210,36 @@ class Ranges:
                 return self.quotient(self.polynomial(left), self.polynomial(right))
             case Binary("%", left, right):
                 return self.remainder(self.polynomial(left), self.polynomial(right))
+            case Call("maximum" | "minimum" as name, (left, right)):
+                return self._chosen(name, self.polynomial(left), self.polynomial(right))
+            case Call("abs", (operand,)):
+                return self._absolute(self.polynomial(operand))
             case _:
                 return Polynomial.atom(node)
+
+    def _chosen(self, name: str, left: Polynomial, right: Polynomial) -> Polynomial:
+        """The greater or lesser one, where it is known which that is."""
+        greater, less = (left, right) if self._occupied(left - right) else (right, left)
+        if not self._occupied(greater - less):
+            return Polynomial.atom(Call(name, (expression(left), expression(right))))
+        return greater if name == "maximum" else less
+
+    def _absolute(self, value: Polynomial) -> Polynomial:
+        positive = value if self._occupied(value) else -value
+        return positive if self._occupied(positive) else Polynomial.atom(Call("abs", (expression(value),)))
+
+    def _occupied(self, polynomial: Polynomial) -> bool:
+        """Whether the polynomial is >= 0 wherever no extent is 0, so that there is something to index."""
+        lowest = self.bound(polynomial, upper=False)
+        if lowest is None:
+            return False
+        spare = _ZERO
+        for monomial, c in self.canonical(lowest).terms.items():
+            term = Polynomial.integer(c)
+            for atom in monomial:
+                term *= Polynomial.atom(atom) + (1 if isinstance(atom, Extent) else 0)
+            spare += term
+        return _plainly_nonnegative(spare)
 
     def quotient(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
         """`dividend // divisor`, rounded down; multiples of the divisor leave the quotient."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tofu.analyzer.adjoint.inversion import Inversion, invert
 from tofu.analyzer.adjoint.polynomial import Polynomial, Ranges, expression
 from tofu.tdl import format_expression, parse_expression
-from tofu.tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+from tofu.tdl.ast import Binary, Call, Expression, Extent, Number, Unary, Variable
 from tofu.tdl.traverse import transform
 
 N = Extent("t", 0)
@@ -35,6 +35,9 @@ OPERATIONS = {
 }
 
 
+CALLS = {"minimum": min, "maximum": max, "abs": abs}
+
+
 def value(node: Expression, at: dict[Expression, int]) -> int:
     """The value of an index expression."""
     match node:
@@ -42,6 +45,9 @@ def value(node: Expression, at: dict[Expression, int]) -> int:
             return number
         case Unary("-", operand):
             return -value(operand, at)
+        case Call(name, arguments):
+            chosen: int = CALLS[name](*(value(argument, at) for argument in arguments))
+            return chosen
         case Binary(symbol, left, right):
             result: int = OPERATIONS[symbol](value(left, at), value(right, at))
             return result
@@ -55,6 +61,8 @@ INDICES = st.recursive(
         st.builds(Binary, st.sampled_from(["+", "-"]), inner, inner)
         | st.builds(Binary, st.just("*"), st.integers(-3, 3).map(Number) | st.just(N), inner)
         | st.builds(Binary, st.sampled_from(["//", "%"]), inner, st.integers(1, 4).map(Number) | st.just(N))
+        | st.builds(lambda name, *two: Call(name, two), st.sampled_from(["minimum", "maximum"]), inner, inner)
+        | st.builds(lambda value: Call("abs", (value,)), inner)
     ),
     max_leaves=8,
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tofu.analyzer.adjoint import adjoint
@@ -17,7 +17,7 @@ from tofu.tdl import format, parse
 from tofu.tdl.ast import Binary, Description, Reduce, Variable
 from tofu.tdl.traverse import walk
 
-Integers = npt.NDArray[np.int64]
+CALLS = {"minimum": np.minimum, "maximum": np.maximum}
 SETTINGS = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -25,9 +25,10 @@ def check_gradient(
     check_kernel: Any, header: str, index: str, extent: int, length: int, boxes: int = 3
 ) -> tuple[Description, ...]:
     """Compare the gradient of `a[index]` for `i` below an extent with sums over all its values."""
-    description = parse(f"def f(a):\n    return lambda i={header}: a[{index.replace('n', 'a.shape[0]')}]")
+    text = re.sub(r"\bn\b", "a.shape[0]", index)
+    description = parse(f"def f(a):\n    return lambda i={header}: a[{text}]")
     heads = np.arange(1, extent + 1, dtype=np.float64)
-    places = np.broadcast_to(eval(index, {"i": np.arange(extent), "n": length}), extent)
+    places = np.broadcast_to(eval(index, CALLS, {"i": np.arange(extent), "n": length}), extent)
     expected = np.bincount(places, heads, length)
     parts = adjoint(description, "a")
     total = np.zeros(length)
@@ -79,6 +80,32 @@ def test_rotations_by_the_extent(check_kernel: Any, length: int, times: int, shi
     assert not compares(part)
     if times == 1:
         assert not any(isinstance(node, Reduce) for node in walk(part))
+
+
+BENT = {
+    "replicated": "minimum(maximum(i - {p}, 0), n - 1)",
+    "reflected": "n - 1 - abs(n - 1 - abs(i - {p}))",
+    "next": "minimum(i + {p}, n - 1)",
+    "before": "maximum(i - {p}, 0)",
+    "half": "minimum(i // 2 + {p}, n - 1)",
+    "third, reversed": "maximum(n - 1 - i // 3 - {p}, 0)",
+    "rotated": "minimum(abs(i - {p}), n - 1) % n",
+    "neighbours": "minimum(i, n - 1) // 2 * 2",
+}
+
+
+@SETTINGS
+@given(
+    name=st.sampled_from(sorted(BENT)),
+    extent=st.integers(1, 30),
+    length=st.integers(1, 20),
+    p=st.integers(-2, 8),
+)
+def test_bent_indices(check_kernel: Any, name: str, extent: int, length: int, p: int) -> None:
+    index = BENT[name].replace("{p}", f"({p})")
+    places = eval(index, CALLS, {"i": np.arange(extent), "n": length})
+    assume(places.min() >= 0 and places.max() < length)
+    check_gradient(check_kernel, str(extent), index, extent, length)
 
 
 @pytest.mark.parametrize("length", [*range(1, 71)])
