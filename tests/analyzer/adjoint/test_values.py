@@ -159,7 +159,8 @@ CASES: dict[str, tuple[str, Shapes]] = {
     ),
     "reflected borders": (
         "lambda i=a.shape[0] + 4, j=a.shape[1] + 2:"
-        " b[i] * a[a.shape[0] - 1 - abs(a.shape[0] - 1 - abs(i - 2)), a.shape[1] - 1 - abs(a.shape[1] - 1 - abs(j - 1))]",
+        " b[i] * a[a.shape[0] - 1 - abs(a.shape[0] - 1 - abs(i - 2)), "
+        "a.shape[1] - 1 - abs(a.shape[1] - 1 - abs(j - 1))]",
         {"a": (3, 4), "b": (7,)},
     ),
     "neighbours of a resized row": (
