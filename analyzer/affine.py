@@ -1,7 +1,8 @@
 """Index expressions in affine normal form.
 
-An index is a constant plus a sum of coefficients times *atoms*: index variables, and floor quotients and
-remainders of affine expressions by constants. Constants are integers and extents of whole tensors, as
+An index is a constant plus a sum of coefficients times *atoms*: index variables, floor quotients and
+remainders of affine expressions by constants, minima of two affine expressions, and absolute values of one.
+Constants are integers and extents of whole tensors, as
 sympy expressions over symbols of our own; no text ever reaches sympy's parser.
 """
 
@@ -40,7 +41,22 @@ class Remainder:
     divisor: sympy.Expr
 
 
-Atom = IndexVariable | Quotient | Remainder
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """The lesser one; the greater one of two is `-min(-left, -right)`."""
+
+    left: Affine
+    right: Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """`max(value, -value)`, an atom of its own so that nested ones do not double what is written."""
+
+    value: Affine
+
+
+Atom = IndexVariable | Quotient | Remainder | Minimum | Absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +144,23 @@ def constant(
 def variables_of(form: Affine) -> Iterator[str]:
     """Index variables of a normal form; a variable may come more than once."""
     for _, atom in form.terms:
-        match atom:
-            case IndexVariable():
-                yield atom.name
-            case Quotient() | Remainder():
-                yield from variables_of(atom.value)
-            case _:
-                assert_never(atom)
+        if isinstance(atom, IndexVariable):
+            yield atom.name
+        for inner in inside(atom):
+            yield from variables_of(inner)
+
+
+def inside(atom: Atom) -> tuple[Affine, ...]:
+    """What an atom is made of."""
+    match atom:
+        case IndexVariable():
+            return ()
+        case Quotient(value, _) | Remainder(value, _) | Absolute(value):
+            return (value,)
+        case Minimum(left, right):
+            return left, right
+        case _:
+            assert_never(atom)
 
 
 def _affine(description: ast.Description, node: ast.Index) -> Affine:
@@ -166,9 +192,12 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
             return _remainder(form(left), _divisor(description, right, number(right)))
         case ast.Binary("**", left, ast.Number(int(power))) if power >= 0:
             return Affine(number(left) ** power)
-        case ast.Call("maximum" | "minimum" as name, (left, right)):
-            choose = sympy.Max if name == "maximum" else sympy.Min
-            return Affine(choose(number(left), number(right), evaluate=False))
+        case ast.Call("minimum", (left, right)):
+            return _minimum(form(left), form(right))
+        case ast.Call("maximum", (left, right)):
+            return -_minimum(-form(left), -form(right))
+        case ast.Call("abs", (operand,)):
+            return _absolute(form(operand))
         case _:
             raise error_at(description, node.span, _why_not_affine(node))
 
@@ -180,7 +209,7 @@ def _why_not_affine(node: ast.Index) -> str:
         case ast.Binary("/", _, _):
             return "an index is an integer: use // for a floor quotient"
         case _:
-            return "an index is affine: sums, differences, products and floor quotients by constants"
+            return "an index is affine in parts: + and -, minimum, maximum, abs, and *, // and % by constants"
 
 
 def _product(description: ast.Description, node: ast.Binary, left: Affine, right: Affine) -> Affine:
@@ -218,6 +247,18 @@ def _remainder(value: Affine, divisor: sympy.Expr) -> Affine:
     if not value.terms:
         return Affine(value.constant - divisor * floor_quotient(value.constant, divisor))
     return Affine(sympy.S.Zero, ((sympy.S.One, Remainder(value, divisor)),))
+
+
+def _minimum(left: Affine, right: Affine) -> Affine:
+    if left.terms or right.terms:
+        return Affine(sympy.S.Zero, ((sympy.S.One, Minimum(left, right)),))
+    return Affine(sympy.Min(left.constant, right.constant, evaluate=False))
+
+
+def _absolute(value: Affine) -> Affine:
+    if value.terms:
+        return Affine(sympy.S.Zero, ((sympy.S.One, Absolute(value)),))
+    return Affine(sympy.Max(value.constant, -value.constant, evaluate=False))
 
 
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:

@@ -19,8 +19,10 @@ from ..errors import DescriptionError
 from ..tdl import ast
 from .access import Iteration
 from .affine import (
+    Absolute,
     Affine,
     IndexVariable,
+    Minimum,
     Quotient,
     Remainder,
     WholeDimension,
@@ -155,12 +157,14 @@ def _largest(
             yield above + 1
         case Quotient(value, divisor):
             yield from _largest(value, name, divisor * below, divisor * above + divisor - 1, known)
+        case Minimum() | Absolute():
+            return
         case _:
             assert_never(atom)
 
 
 def _limiting(form: Affine) -> set[str]:
-    """Variables of an index outside of remainders: those that can carry it out of a tensor."""
+    """Variables that carry an index out of a tensor: those outside of remainders, minima, absolute values."""
     found: set[str] = set()
     for _, atom in form.terms:
         match atom:
@@ -168,7 +172,7 @@ def _limiting(form: Affine) -> set[str]:
                 found.add(name)
             case Quotient(value, _):
                 found |= _limiting(value)
-            case Remainder():
+            case Remainder() | Minimum() | Absolute():
                 pass
             case _:
                 assert_never(atom)

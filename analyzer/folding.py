@@ -37,6 +37,8 @@ def fold(node: Node) -> Node:
             return chosen if condition else otherwise
         case ast.Call("maximum" | "minimum" as name, (ast.Number(left), ast.Number(right))):
             return ast.Number(max(left, right) if name == "maximum" else min(left, right), node.span)
+        case ast.Call("abs", (ast.Number(value),)):
+            return ast.Number(abs(value), node.span)
         case ast.Element():
             return ast.Element(node.tensor, tuple(fold_index(index) for index in node.indices), node.span)
         case ast.Binder(name, extent, star, span) if extent is not None:

@@ -10,7 +10,17 @@ from typing import assert_never
 import numpy as np
 import sympy
 
-from .affine import Affine, IndexVariable, Quotient, Remainder, extent_symbol, floor_quotient, variables_of
+from .affine import (
+    Absolute,
+    Affine,
+    IndexVariable,
+    Minimum,
+    Quotient,
+    Remainder,
+    extent_symbol,
+    floor_quotient,
+    variables_of,
+)
 from .evaluate import Program, compile_integers
 from .intervals import Interval, bounds, value_symbol
 from .region import Interval as Range
@@ -61,6 +71,12 @@ def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
             case Remainder(value, divisor):
                 inner = expression(value, symbols)
                 parts.append(coefficient * (inner - divisor * floor_quotient(inner, divisor)))
+            case Minimum(left, right):
+                least = sympy.Min(expression(left, symbols), expression(right, symbols), evaluate=False)
+                parts.append(coefficient * least)
+            case Absolute(value):
+                inner = expression(value, symbols)
+                parts.append(coefficient * sympy.Max(inner, -inner, evaluate=False))
             case _:
                 assert_never(atom)
     return sympy.Add(*parts)

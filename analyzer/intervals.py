@@ -14,7 +14,7 @@ from typing import NamedTuple, assert_never
 
 import sympy
 
-from .affine import Affine, Atom, IndexVariable, Quotient, Remainder, floor_quotient
+from .affine import Absolute, Affine, Atom, IndexVariable, Minimum, Quotient, Remainder, floor_quotient
 
 
 class Interval(NamedTuple):
@@ -53,8 +53,8 @@ def box_ends(variable: str) -> Interval:
 def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
     """The interval of an index while its variables run through theirs; none of them may be empty.
 
-    Always contains every value. Exact where every variable occurs once, except under a remainder of a
-    value that moves in steps.
+    Always contains every value. Exact where every variable occurs once, except under a remainder or an
+    absolute value of something that moves in steps.
     """
     first, last = [form.constant], [form.constant]
     for coefficient, atom in form.terms:
@@ -73,8 +73,26 @@ def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
             return Interval(floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor))
         case Remainder(value, divisor):
             return _remainder(value, divisor, bounds(value, ends))
+        case Minimum(left, right):
+            one, other = bounds(left, ends), bounds(right, ends)
+            return Interval(_least(one.first, other.first), _least(one.last, other.last))
+        case Absolute(value):
+            inner = bounds(value, ends)
+            return Interval(
+                _greatest(sympy.S.Zero, inner.first, -inner.last), _greatest(inner.last, -inner.first)
+            )
         case _:
             assert_never(atom)
+
+
+def _least(*values: sympy.Expr) -> sympy.Expr:
+    least: sympy.Expr = sympy.Min(*values, evaluate=False)
+    return least
+
+
+def _greatest(*values: sympy.Expr) -> sympy.Expr:
+    greatest: sympy.Expr = sympy.Max(*values, evaluate=False)
+    return greatest
 
 
 def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
@@ -84,13 +102,13 @@ def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
         return Interval(first, last)
     if coefficient.is_nonpositive:
         return Interval(last, first)
-    return Interval(sympy.Min(first, last, evaluate=False), sympy.Max(first, last, evaluate=False))
+    return Interval(_least(first, last), _greatest(first, last))
 
 
 def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
     """Exact within one period of the divisor, else all remainders that the value's steps can hit."""
     low, high = floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor)
-    wraps = sympy.Min(sympy.S.One, high - low, evaluate=False)
+    wraps = _least(sympy.S.One, high - low)
     smallest, largest = sympy.S.Zero, divisor - 1
     step = gcd(_step(value), int(divisor)) if divisor.is_Integer else 1
     if step > 1 and value.constant.is_Integer:

@@ -1,19 +1,20 @@
 """Which accesses need more than the bounds of their indices for exact regions.
 
 Clipping the bounds of an index is exact where its values have no gaps, and where no other index of the
-access moves with it. Bounds are exact where every variable occurs once, but for the remainder of a value
-that moves in steps.
+access moves with it. Bounds are exact where every variable occurs once, but for the remainder or the absolute
+value of something that moves in steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import sympy
 
 from .access import Access
-from .affine import Affine, IndexVariable, Quotient, Remainder, variables_of
+from .affine import Absolute, Affine, IndexVariable, Minimum, Quotient, Remainder, inside, variables_of
 from .edges import Edge
 from .grouping import linked
 from .inside import values_of
@@ -37,7 +38,7 @@ def suspects(accesses: Sequence[Access]) -> tuple[Suspect, ...]:
     for access in accesses:
         forms = [index for index in access.indices if isinstance(index, Affine)]
         padded = access.padded and (access.shares_variables or any(map(_may_step, forms)))
-        if padded or any(map(_repeats, forms)) or any(map(_has_remainder, forms)):
+        if padded or any(map(_repeats, forms)) or any(map(_may_be_inexact, forms)):
             found.append(Suspect(access, column))
         column += len(access.indices)
     return tuple(found)
@@ -105,15 +106,23 @@ def _gap(form: Affine, number: Number) -> int:
                 gap = -(-_gap(value, number) // max(number(divisor), 1))
             case Remainder(_, divisor):
                 gap = number(divisor)
+            case Minimum(left, right):
+                gap = max(_gap(left, number), _gap(right, number))
+            case Absolute(value):
+                gap = _gap(value, number)
+            case _:
+                assert_never(atom)
         gaps.append(abs(number(coefficient)) * gap)
     return max(gaps)
 
 
 def _is_inexact(form: Affine, number: Number) -> bool:
-    """Whether the index holds a remainder of a value whose neighbours may be apart."""
-    values = [atom.value for _, atom in form.terms if isinstance(atom, Quotient | Remainder)]
-    stepping = any(isinstance(atom, Remainder) and _gap(atom.value, number) > 1 for _, atom in form.terms)
-    return stepping or any(_is_inexact(value, number) for value in values)
+    """Whether the index holds a remainder or absolute value of something whose neighbours may be apart."""
+    return any(
+        (isinstance(atom, Remainder | Absolute) and _gap(atom.value, number) > 1)
+        or any(_is_inexact(inner, number) for inner in inside(atom))
+        for _, atom in form.terms
+    )
 
 
 def _steps(form: Affine, places: Mapping[str, int], number: Number) -> list[tuple[int, int]] | None:
@@ -130,22 +139,22 @@ def _steps(form: Affine, places: Mapping[str, int], number: Number) -> list[tupl
 
 def _may_step(form: Affine) -> bool:
     """Whether neighbouring values of an index may be apart for some shapes."""
-    for coefficient, atom in form.terms:
-        if not coefficient.is_Integer or abs(int(coefficient)) > 1 or isinstance(atom, Remainder):
-            return True
-        if isinstance(atom, Quotient) and _may_step(atom.value):
-            return True
-    return False
+    return any(
+        not coefficient.is_Integer
+        or abs(int(coefficient)) > 1
+        or isinstance(atom, Remainder)
+        or any(map(_may_step, inside(atom)))
+        for coefficient, atom in form.terms
+    )
 
 
-def _has_remainder(form: Affine) -> bool:
-    """Whether an index holds the remainder of a value whose neighbours may be apart for some shapes."""
-    for _, atom in form.terms:
-        if isinstance(atom, Remainder) and _may_step(atom.value):
-            return True
-        if isinstance(atom, Quotient | Remainder) and _has_remainder(atom.value):
-            return True
-    return False
+def _may_be_inexact(form: Affine) -> bool:
+    """Whether `_is_inexact` may hold for some shapes."""
+    return any(
+        (isinstance(atom, Remainder | Absolute) and _may_step(atom.value))
+        or any(map(_may_be_inexact, inside(atom)))
+        for _, atom in form.terms
+    )
 
 
 def _repeats(form: Affine) -> bool:

@@ -11,9 +11,11 @@ import sympy
 from ..tdl.ast import Span
 from .access import Access
 from .affine import (
+    Absolute,
     Affine,
     DataDependent,
     IndexVariable,
+    Minimum,
     Quotient,
     Remainder,
     WholeDimension,
@@ -94,6 +96,10 @@ def _image(form: Affine, bound: Bound) -> Image:
                 image = Image(inner.first // by, inner.last // by, -(-inner.gap // by))
             case Remainder(value, divisor):
                 image = _remainder(_image(value, bound), _number(divisor, bound))
+            case Minimum(left, right):
+                image = _minimum(_image(left, bound), _image(right, bound))
+            case Absolute(value):
+                image = _absolute(_image(value, bound))
             case _:
                 assert_never(atom)
         ends = sorted((factor * image.first, factor * image.last))
@@ -115,6 +121,22 @@ def _remainder(inner: Image, divisor: int) -> Image:
         return Image(inner.first % divisor, inner.last % divisor, inner.gap)
     whole = inner.gap <= 1 and inner.last - inner.first >= divisor - 1
     return Image(0, divisor - 1, 1 if whole else divisor)
+
+
+def _minimum(one: Image, other: Image) -> Image:
+    """Up to the end of the other part, those of the part that begins first leave its own gaps at most."""
+    first = min(one.first, other.first)
+    gap = min(image.gap for image in (one, other) if image.first == first)
+    return Image(first, min(one.last, other.last), gap)
+
+
+def _absolute(inner: Image) -> Image:
+    """Values that step over 0 are of both signs; how they fall between each other is not looked at."""
+    if inner.first >= 0 or inner.last <= 0:
+        first, last = sorted((abs(inner.first), abs(inner.last)))
+        return Image(first, last, inner.gap)
+    last = max(-inner.first, inner.last)
+    return Image(0, last, inner.gap if inner.gap <= 1 else last + 1)
 
 
 def _covers(regions: list[Region]) -> bool:

@@ -1,7 +1,8 @@
-"""What may stand as an index: affine in the index variables, or dependent on data.
+"""What may stand as an index: affine in parts in the index variables, or dependent on data.
 
-Affine means sums and differences of index variables, their products with and floor quotients or
-remainders by constants, where attributes and `.shape` count as constants. An index that reads a tensor
+Affine in parts means sums and differences of index variables, their products with and floor quotients or
+remainders by constants, where attributes and `.shape` count as constants, and `minimum`, `maximum` and `abs`
+of such. An index that reads a tensor
 (`weight[data[b], j]`) may compute anything whole from it.
 """
 
@@ -83,9 +84,13 @@ def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
             if _check_affine(right, complaints):
                 complaints.append(_not_affine(node, "divide by constants only"))
             return _check_affine(left, complaints)
+        case Call(function="minimum" | "maximum" | "abs", arguments=arguments):
+            mention = [_check_affine(argument, complaints) for argument in arguments]
+            return any(mention)
         case _:
             if variable_names(node):
-                complaints.append(_not_affine(node, "use +, -, and *, //, % by constants"))
+                hint = "use +, -, minimum, maximum, abs, and *, //, % by constants"
+                complaints.append(_not_affine(node, hint))
                 return True
             return False
 

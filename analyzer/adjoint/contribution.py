@@ -18,6 +18,8 @@ from ...tdl.ast import (
     Number,
     OpaqueElement,
     Pad,
+    Reduce,
+    Reducer,
     Variable,
 )
 from ...tdl.traverse import Node, substitute, transform, variable_names, walk
@@ -40,12 +42,21 @@ def position(axis: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """`body` summed over `free`, at the `positions` `@0, @1, ...`; `named_after` suggests names for these."""
+    """`body` summed over `free`, at the `positions` `@0, @1, ...`; `named_after` suggests names for these.
+
+    `local`: it is added along a dimension at one position only, as an index that is held at a border does.
+    """
 
     positions: tuple[str, ...]
     body: Product
     free: tuple[Binder, ...]
     named_after: Mapping[str, str]
+    local: bool
+
+    @property
+    def expression(self) -> Expression:
+        body = self.body.expression
+        return Reduce(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
 
 
 def contribution(extents: Extents, site: Site) -> Contribution:
@@ -65,6 +76,7 @@ def contribution(extents: Extents, site: Site) -> Contribution:
         tuple(names[len(site.output_variables) :]),
         Ranges(sizes, extents.canonical),
         lambda base: f"{base}#fresh{next(numbers)}",
+        site.conditions,
     )
     body = _Body(extents.description, site, found, positions).product()
     free = [Binder(name) for name in names if name not in found.values]
@@ -72,7 +84,9 @@ def contribution(extents: Extents, site: Site) -> Contribution:
     for name, axis in found.solved_by.items():
         if name in sizes:
             named_after.setdefault(position(axis), origin(name))
-    return Contribution(positions, body, (*free, *found.fresh), named_after)
+    constant = (index for index in element.indices if isinstance(index, Expression))
+    local = bool(site.conditions) and not all(map(variable_names, constant))
+    return Contribution(positions, body, (*free, *found.fresh), named_after, local)
 
 
 @dataclass(slots=True)

@@ -20,11 +20,8 @@ from ...tdl.ast import (
     Attribute,
     Binder,
     Description,
-    Expression,
     Extent,
     Lambda,
-    Reduce,
-    Reducer,
     Star,
     TensorParameter,
 )
@@ -35,6 +32,7 @@ from .contribution import Contribution, contribution, position
 from .extents import Extents, forward_extents
 from .naming import rename, state_extents
 from .sites import SiteFinder
+from .straight import straightened
 
 
 @cache
@@ -43,9 +41,9 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
 
     Takes a description without attributes, stars and stages. A result's parameters are the head gradients
     (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the
-    forward's order. All terms without a reduction form one description; each term with one has its own, a
-    Sum at the root, so that it can be split by reduction. Where candidates of a Max or Min tie, each gets
-    the gradient.
+    forward's order. All terms without a reduction, and those at single positions, form one description; each
+    other term has its own, a Sum at the root, so that it can be split by reduction. Where candidates of a Max
+    or Min tie, each gets the gradient.
 
     Raises OperatorError where the description has no derivative with respect to `tensor`.
     """
@@ -55,9 +53,10 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     pointwise: list[Contribution] = []
     summed: list[Contribution] = []
     for output, head, result in zip(description.outputs, heads, results, strict=True):
-        for site in SiteFinder(description, tensor, output, head, result).sites():
-            found = contribution(extents, site)
-            (summed if found.free else pointwise).append(found)
+        for bent in SiteFinder(description, tensor, output, head, result).sites():
+            for site in straightened(bent):
+                found = contribution(extents, site)
+                (summed if found.free and not found.local else pointwise).append(found)
     terms = [_lambda(description, tensor, (found,), extents) for found in summed]
     if pointwise:
         terms.insert(0, _lambda(description, tensor, tuple(pointwise), extents))
@@ -109,10 +108,7 @@ def _lambda(
 ) -> Lambda:
     rank = len(terms[0].positions)
     binders = tuple(Binder(position(axis), Extent(tensor, axis)) for axis in range(rank))
-    if terms[0].free:
-        body: Expression = Reduce(Reducer.SUM, terms[0].free, terms[0].body.expression)
-    else:
-        body = add(*(term.body.expression for term in terms))
+    body = add(*(term.expression for term in terms))
     stated = state_extents(Lambda(binders, body), extents)
     return rename(stated, terms[0].named_after, description)
 

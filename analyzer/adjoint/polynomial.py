@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...tdl.ast import Binary, Expression, Extent, Number, Unary, Variable
+from ...tdl.ast import Binary, Call, Expression, Extent, Number, Unary, Variable
 
 Monomial = tuple[Expression, ...]
 Canonical = Callable[["Polynomial"], "Polynomial"]
@@ -78,14 +78,14 @@ class Polynomial:
         return tuple(dict.fromkeys(atom for monomial in self.terms for atom in monomial))
 
     def coefficient(self, atom: Expression) -> Polynomial | None:
-        """What multiplies `atom`; None where it is absent or multiplies more than numbers and extents."""
+        """What multiplies `atom`; None where it is absent or multiplies more than numbers and sizes."""
         found: list[tuple[Monomial, int]] = []
         for monomial, c in self.terms.items():
             if atom not in monomial:
                 continue
             rest = list(monomial)
             rest.remove(atom)
-            if not all(isinstance(node, Extent) for node in rest):
+            if not all(map(is_size, rest)):
                 return None
             found.append((tuple(rest), c))
         return Polynomial.of(found) if found else None
@@ -137,20 +137,31 @@ class Ranges:
     def nonnegative(self, polynomial: Polynomial) -> bool:
         """Whether the polynomial is provably >= 0 for all sizes; False where that is not known."""
         lowest = self.bound(polynomial, upper=False)
-        return lowest is not None and _plainly_nonnegative(self.canonical(lowest))
+        return lowest is not None and self._size_nonnegative(lowest)
 
     def below(self, polynomial: Polynomial, limit: Polynomial) -> bool:
         """Whether the polynomial is provably < limit."""
         highest = self.bound(polynomial, upper=True)
-        return highest is not None and _plainly_nonnegative(self.canonical(limit - highest - 1))
+        return highest is not None and self._size_nonnegative(limit - highest - 1)
+
+    def _size_nonnegative(self, size: Polynomial) -> bool:
+        """Whether a size is >= 0, also where `-c * (x // c) >= -x` shows it."""
+        least = _ZERO
+        for monomial, c in size.terms.items():
+            match monomial:
+                case (Binary("//", left, Number(int(divisor))),) if c < 0 < divisor and c % divisor == 0:
+                    least += self.polynomial(left) * (c // divisor)
+                case _:
+                    least += Polynomial({monomial: c})
+        return _plainly_nonnegative(self.canonical(least))
 
     def bound(self, polynomial: Polynomial, *, upper: bool) -> Polynomial | None:
-        """The largest (smallest) value in terms of extents alone; None where no bound is known."""
+        """The largest (smallest) value in terms of sizes alone; None where no bound is known."""
         total = _ZERO
         for monomial, c in polynomial.terms.items():
-            extents = tuple(atom for atom in monomial if isinstance(atom, Extent))
-            others = [atom for atom in monomial if not isinstance(atom, Extent)]
-            scale = Polynomial({extents: c})
+            sizes = tuple(atom for atom in monomial if is_size(atom))
+            others = [atom for atom in monomial if not is_size(atom)]
+            scale = Polynomial({sizes: c})
             if not others:
                 total += scale
                 continue
@@ -168,7 +179,7 @@ class Ranges:
                 return self.extents[name] - 1 if upper else _ZERO
             case Binary("//", left, right):
                 dividend, divisor = self.polynomial(left), self.polynomial(right)
-                if not _plainly_nonnegative(self.canonical(divisor)) or not self.nonnegative(dividend):
+                if not is_positive(divisor) or not self.nonnegative(dividend):
                     return None
                 if not upper:
                     return _ZERO
@@ -176,7 +187,7 @@ class Ranges:
                 return None if highest is None else _floor_divide(highest, divisor)
             case Binary("%", _, right):
                 divisor = self.polynomial(right)
-                if not _plainly_nonnegative(self.canonical(divisor)):
+                if not _plainly_nonnegative(self.canonical(divisor)) or (upper and not is_positive(divisor)):
                     return None
                 return divisor - 1 if upper else _ZERO
             case _:
@@ -199,8 +210,36 @@ class Ranges:
                 return self.quotient(self.polynomial(left), self.polynomial(right))
             case Binary("%", left, right):
                 return self.remainder(self.polynomial(left), self.polynomial(right))
+            case Call("maximum" | "minimum" as name, (left, right)):
+                return self._chosen(name, self.polynomial(left), self.polynomial(right))
+            case Call("abs", (operand,)):
+                return self._absolute(self.polynomial(operand))
             case _:
                 return Polynomial.atom(node)
+
+    def _chosen(self, name: str, left: Polynomial, right: Polynomial) -> Polynomial:
+        """The greater or lesser one, where it is known which that is."""
+        greater, less = (left, right) if self._occupied(left - right) else (right, left)
+        if not self._occupied(greater - less):
+            return Polynomial.atom(Call(name, (expression(left), expression(right))))
+        return greater if name == "maximum" else less
+
+    def _absolute(self, value: Polynomial) -> Polynomial:
+        positive = value if self._occupied(value) else -value
+        return positive if self._occupied(positive) else Polynomial.atom(Call("abs", (expression(value),)))
+
+    def _occupied(self, polynomial: Polynomial) -> bool:
+        """Whether the polynomial is >= 0 wherever no extent is 0, so that there is something to index."""
+        lowest = self.bound(polynomial, upper=False)
+        if lowest is None:
+            return False
+        spare = _ZERO
+        for monomial, c in self.canonical(lowest).terms.items():
+            term = Polynomial.integer(c)
+            for atom in monomial:
+                term *= Polynomial.atom(atom) + (1 if isinstance(atom, Extent) else 0)
+            spare += term
+        return _plainly_nonnegative(spare)
 
     def quotient(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
         """`dividend // divisor`, rounded down; multiples of the divisor leave the quotient."""
@@ -216,7 +255,7 @@ class Ranges:
         match tuple(rest.terms.items()):
             case (((Binary("//", inner, text),), 1),):
                 first = self.polynomial(text)
-                if _plainly_nonnegative(first) and _plainly_nonnegative(divisor):
+                if is_positive(first) and is_positive(divisor):
                     return whole + self.quotient(self.polynomial(inner), first * divisor)
         return whole + Polynomial.atom(Binary("//", expression(rest), expression(divisor)))
 
@@ -224,26 +263,61 @@ class Ranges:
         """`dividend % divisor`, with the sign of the divisor; multiples of the divisor vanish."""
         if divisor.constant == 0:
             return Polynomial.atom(Binary("%", expression(dividend), expression(divisor)))
-        _, rest = dividend.divide(divisor)
+        _, rest = self._without_remainders(dividend, divisor).divide(divisor)
         if rest.constant is not None and divisor.constant is not None:
             return Polynomial.integer(rest.constant % divisor.constant)
         if not rest.terms or (self.nonnegative(rest) and self.below(rest, divisor)):
             return rest
         return Polynomial.atom(Binary("%", expression(rest), expression(divisor)))
 
-    def highest_quotient(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial | None:
-        """The largest `dividend // divisor`, for a positive divisor; None where no bound is known."""
-        highest = self.bound(dividend, upper=True)
-        if highest is None:
-            return None
-        return _floor_divide(highest, divisor) or self.quotient(highest, divisor)
+    def _without_remainders(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
+        """The dividend with `x` for every `x % c` that a whole number of divisors makes the same."""
+        total = _ZERO
+        for monomial, c in dividend.terms.items():
+            match monomial:
+                case (Binary("%", left, right),) if not (self.polynomial(right) * c).divide(divisor)[1].terms:
+                    total += self.polynomial(left) * c
+                case _:
+                    total += Polynomial({monomial: c})
+        return total
+
+    def floor(self, value: Polynomial, divisor: Polynomial) -> Polynomial:
+        """`value // divisor` for sizes, plain where the rest is a number."""
+        return _floor_divide(value, divisor) or self.quotient(value, divisor)
+
+
+def is_size(node: Expression) -> bool:
+    """Whether a node is made of extents alone, in a way that it is never negative."""
+    match node:
+        case Extent():
+            return True
+        case Number(int(value)):
+            return value >= 0
+        case Binary("+" | "*" | "//" | "%", left, right):
+            return is_size(left) and is_size(right)
+        case Call("maximum", (left, right)):
+            return is_size(left) and is_size(right)
+        case _:
+            return False
+
+
+def at_least_one(size: Polynomial) -> Polynomial:
+    """The size, or 1 where it is 0 although no extent is, so that it can divide."""
+    if is_positive(size):
+        return size
+    return Polynomial.atom(Call("maximum", (expression(size), Number(1))))
+
+
+def is_positive(polynomial: Polynomial) -> bool:
+    """Whether a size is positive wherever no extent is 0, so that there is something to index."""
+    terms = polynomial.terms.items()
+    return bool(terms) and all(
+        c > 0 and all(isinstance(a, Extent) for a in monomial) for monomial, c in terms
+    )
 
 
 def _plainly_nonnegative(polynomial: Polynomial) -> bool:
-    return all(
-        c > 0 and all(isinstance(atom, Extent) for atom in monomial)
-        for monomial, c in polynomial.terms.items()
-    )
+    return all(c > 0 and all(is_size(atom) for atom in monomial) for monomial, c in polynomial.terms.items())
 
 
 def _floor_divide(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
@@ -277,14 +351,14 @@ def expression(polynomial: Polynomial) -> Expression:
 def _size_last(monomial: Monomial) -> int:
     if not monomial:
         return 2
-    return int(all(isinstance(atom, Extent) for atom in monomial))
+    return int(all(is_size(atom) for atom in monomial))
 
 
 def _product(monomial: Monomial, coefficient: int) -> Expression:
     if not monomial:
         return Number(coefficient)
     result: Expression | None = None if abs(coefficient) == 1 else Number(abs(coefficient))
-    for atom in sorted(monomial, key=lambda atom: isinstance(atom, Extent)):
+    for atom in sorted(monomial, key=is_size):
         result = atom if result is None else Binary("*", result, atom)
     assert result is not None
     return result if coefficient > 0 else Unary("-", result)

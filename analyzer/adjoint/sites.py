@@ -37,8 +37,9 @@ def origin(name: str) -> str:
 class Site:
     """One access `element` of the differentiated tensor.
 
-    For all values of the variables the gradient gains `cofactor` at the position that the indices give.
-    Output variables have their own names, reduction variables are renamed apart.
+    For all values of the variables the gradient gains `cofactor` at the position that the indices give, as
+    long as no condition is negative. Output variables have their own names, reduction variables are renamed
+    apart.
     """
 
     element: Element
@@ -46,6 +47,7 @@ class Site:
     head: Element
     output_variables: tuple[str, ...]
     reduction_variables: tuple[Binder, ...] = ()
+    conditions: tuple[Expression, ...] = ()
 
 
 class SiteFinder:

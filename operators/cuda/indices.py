@@ -1,7 +1,8 @@
 """Index expressions: their CUDA text, and how large their intermediate values can get.
 
-Indices are affine in the index variables, with floor quotients and remainders by constants. They are
-computed in the template parameter `Index`, which is 32 bits wide wherever `magnitude` allows it.
+Indices are affine in the index variables, with floor quotients and remainders by constants, minima, maxima
+and absolute values. They are computed in the template parameter `Index`, which is 32 bits wide wherever
+`magnitude` allows it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def index_text(parameters: Parameters, index: ast.Index) -> str:
                 return f"tofu::raise<Index>({text(left)}, {power})"
             case ast.Call(function="maximum" | "minimum" as function, arguments=(left, right)):
                 return f"tofu::{function}<Index>({text(left)}, {text(right)})"
+            case ast.Call(function="abs", arguments=(operand,)):
+                return f"tofu::absolute<Index>({text(operand)})"
             case _:
                 _no_index(parameters, node)
 

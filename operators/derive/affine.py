@@ -62,8 +62,16 @@ def applied(operator: str, a: Affine, b: Affine, ranges: Ranges) -> Affine | Non
         case "%" if not b.coefficients and b.constant > 0:
             quotient = _quotient(a, b.constant, ranges)
             return None if quotient is None else added(a, quotient, -b.constant)
+        case "maximum" | "minimum":
+            first_is_less = compared("<=", a, b, ranges)
+            return None if first_is_less is None else a if first_is_less == (operator == "minimum") else b
         case _:
             return None
+
+
+def absolute(a: Affine, ranges: Ranges) -> Affine | None:
+    """The absolute value where its sign is the same all over the ranges, else None."""
+    return applied("maximum", a, added(ZERO, a, -1), ranges)
 
 
 def _quotient(a: Affine, divisor: int, ranges: Ranges) -> Affine | None:

@@ -108,6 +108,9 @@ class Builder:
             case Apply(function="negative", arguments=(x,)):
                 inner = self.form(x)
                 return None if inner is None else affine.added(affine.ZERO, inner, -1)
+            case Apply(function="abs", arguments=(x,)):
+                inner = self.form(x)
+                return None if inner is None else affine.absolute(inner, self.ranges)
             case Apply(function=function, arguments=(x, y)):
                 a, b = self.form(x), self.form(y)
                 return None if a is None or b is None else affine.applied(function, a, b, self.ranges)

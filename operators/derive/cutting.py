@@ -9,7 +9,7 @@ Three ways, of which the cheapest that serves is taken:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd, lcm
@@ -21,6 +21,9 @@ from .ir import Apply, Constant, Node
 
 MOST_PARTS = 64
 """Parts of an interval: beyond, conditions are computed and elements gathered."""
+
+MOST_SHARED = 16
+"""Residues of a variable in quotients that mix it with others: every combination of them is a part."""
 
 FEW_CHANGES = 4
 """A quotient that changes at most so often is cut where it changes."""
@@ -81,11 +84,6 @@ class Quotients:
     periods: set[tuple[int, int]] = field(default_factory=set)
     shared: int = 1
 
-    @property
-    def modulus(self) -> int:
-        """The modulus by which residues make all quotients affine."""
-        return lcm(self.shared, *(length for length, _ in self.periods))
-
 
 def quotients(nodes: Iterable[Node], builder: Builder) -> dict[str, Quotients]:
     """What all quotients and remainders by constants ask of every variable."""
@@ -128,27 +126,25 @@ def parts(
     ]
 
 
-def _segment(name: str, lower: int, upper: int, asked: Quotients, fastest: bool) -> Iterator[Taken]:
-    changes = sum((upper - lower) // length + 1 for length, _ in asked.periods)
-    modulus = asked.modulus
-    residues = modulus <= MOST_PARTS and upper > lower
-    longest = max(asked.periods, default=(1, 0))
+def _segment(name: str, lower: int, upper: int, asked: Quotients, fastest: bool) -> list[Taken]:
     if asked.shared > 1:
-        yield from _residues(name, lower, upper, modulus) if residues else [whole(name, lower, upper)]
-    elif not asked.periods:
-        yield whole(name, lower, upper)
-    elif changes <= FEW_CHANGES:
-        yield from _changes(name, lower, upper, asked)
-    elif residues and fastest and modulus <= FEW_RESIDUES:
-        yield from _residues(name, lower, upper, modulus)
-    elif all(_fits(longest, period) for period in asked.periods):
-        yield from _two_axes(name, lower, upper, *longest)
-    elif residues:
-        yield from _residues(name, lower, upper, modulus)
-    elif changes <= MOST_PARTS:
-        yield from _changes(name, lower, upper, asked)
-    else:
-        yield whole(name, lower, upper)
+        modulus = lcm(asked.shared, *(length for length, _ in asked.periods))
+        return _residues(name, lower, upper, modulus, most=MOST_SHARED)
+    periods = {period for period in asked.periods if _first_change(lower + 1, *period) < upper}
+    if not periods:
+        return [whole(name, lower, upper)]
+    modulus = lcm(*(length for length, _ in periods))
+    if fastest and modulus <= FEW_RESIDUES:
+        return _residues(name, lower, upper, modulus, most=FEW_RESIDUES)
+    changes = sum((upper - 1 - _first_change(lower + 1, *period)) // period[0] + 1 for period in periods)
+    longest = max(periods)
+    if all(_fits(longest, period) for period in periods):
+        found = _two_axes(name, lower, upper, *longest)
+        if len(found) <= changes:
+            return found
+    if changes <= max(FEW_CHANGES, modulus) and changes <= MOST_PARTS:
+        return _changes(name, lower, upper, periods)
+    return _residues(name, lower, upper, modulus, most=MOST_PARTS)
 
 
 def whole(name: str, lower: int, upper: int) -> Taken:
@@ -161,29 +157,40 @@ def _fits(longer: tuple[int, int], shorter: tuple[int, int]) -> bool:
     return longer[0] % shorter[0] == 0 and (longer[1] - shorter[1]) % shorter[0] == 0
 
 
-def _residues(name: str, lower: int, upper: int, modulus: int) -> Iterator[Taken]:
-    for residue in range(min(modulus, upper - lower)):
-        count = -(-(upper - lower - residue) // modulus)
-        yield Taken(lower + residue, (Axis(name, modulus, count),))
+def _residues(name: str, lower: int, upper: int, modulus: int, most: int) -> list[Taken]:
+    """A part for every residue; a single part if there are more of them than `most`."""
+    if modulus > most or upper <= lower:
+        return [whole(name, lower, upper)]
+    return [
+        Taken(lower + residue, (Axis(name, modulus, -(-(upper - lower - residue) // modulus)),))
+        for residue in range(min(modulus, upper - lower))
+    ]
 
 
-def _changes(name: str, lower: int, upper: int, asked: Quotients) -> Iterator[Taken]:
+def _first_change(lower: int, length: int, offset: int) -> int:
+    """The first value from `lower` on at which a quotient changes."""
+    return lower + (offset - lower) % length
+
+
+def _changes(name: str, lower: int, upper: int, periods: set[tuple[int, int]]) -> list[Taken]:
     places = {
         place
-        for length, offset in asked.periods
-        for place in range(lower + (offset - lower) % length, upper, length)
+        for length, offset in periods
+        for place in range(_first_change(lower, length, offset), upper, length)
     }
-    for first, stop in pairwise(sorted(places | {lower, upper})):
-        yield whole(name, first, stop)
+    return [whole(name, first, stop) for first, stop in pairwise(sorted(places | {lower, upper}))]
 
 
-def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> Iterator[Taken]:
-    """Whole periods as two axes, and what is left over on either side."""
-    first = lower + (offset - lower) % length
+def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> list[Taken]:
+    """Whole periods as two axes, and what is left over on either side; cut where it changes without these."""
+    first = _first_change(lower, length, offset)
     count = (upper - first) // length
+    if count < 1:
+        return _changes(name, lower, upper, {(length, offset)})
     last = first + count * length
+    found = [Taken(first, (Axis(f"{name}/{length}", length, count), Axis(f"{name}%{length}", 1, length)))]
     if lower < first:
-        yield whole(name, lower, first)
-    yield Taken(first, (Axis(f"{name}/{length}", length, count), Axis(f"{name}%{length}", 1, length)))
+        found.insert(0, whole(name, lower, first))
     if last < upper:
-        yield whole(name, last, upper)
+        found.append(whole(name, last, upper))
+    return found

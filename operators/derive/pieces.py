@@ -57,7 +57,7 @@ def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]
     whole = Piece(lower(bound.description, builder), ranges, {})
     return tuple(
         Piece(factorize(piece.lowered, _extents(piece.ranges)), piece.ranges, piece.taken)
-        for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS)
+        for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS, MOST_PARTS)
     )
 
 
@@ -65,21 +65,25 @@ def _extents(ranges: Ranges) -> dict[str, int]:
     return {name: length(interval) for name, interval in ranges.items()}
 
 
-def _cut(piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: int) -> Iterator[Piece]:
-    """Cut until nothing is left to cut, at most so many times."""
+def _cut(
+    piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: int, most: int
+) -> Iterator[Piece]:
+    """Cut until nothing is left to cut, at most so many times, into at most so many pieces."""
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
     asked = quotients(nodes, builder)
-    cuts = _cuts(piece.lowered, nodes, builder, asked)
+    cuts = _cuts(piece.lowered, nodes, builder, asked, most)
     if not rounds or not (cuts or _splits_reductions(nodes, builder, asked)):
         yield piece
         return
+    count = prod(map(len, cuts.values()))
     for chosen in product(*cuts.values()):
         taken = dict(zip(cuts, chosen, strict=True))
         rewrite = _Rewrite(shapes, piece.ranges, taken, asked)
         lowered = rewrite.lowered(piece.lowered)
         whole = {name: values.then(taken) for name, values in piece.taken.items()}
         new = {name: values for name, values in taken.items() if not _is_axis(name, piece)}
-        yield from _cut(Piece(lowered, rewrite.ranges, whole | new), rewrite.build, shapes, rounds - 1)
+        next_piece = Piece(lowered, rewrite.ranges, whole | new)
+        yield from _cut(next_piece, rewrite.build, shapes, rounds - 1, most // count)
 
 
 def _in_rows(name: str, nodes: list[Node]) -> bool:
@@ -114,7 +118,7 @@ def _is_axis(name: str, piece: Piece) -> bool:
 
 
 def _cuts(
-    lowered: Lowered, nodes: list[Node], builder: Builder, asked: Mapping[str, Quotients]
+    lowered: Lowered, nodes: list[Node], builder: Builder, asked: Mapping[str, Quotients], most: int
 ) -> dict[str, list[Taken]]:
     """The parts of every output variable that is worth cutting, few enough in all."""
     cuts: dict[str, list[Taken]] = {}
@@ -129,7 +133,7 @@ def _cuts(
         asks = asked.get(name, Quotients())
         found = parts(name, builder.ranges[name], asks, marks.get(name, ()), fastest)
         repeats = len(found) > 1 and any(name not in node.free for node in reductions)
-        few = len(found) * prod(map(len, cuts.values())) <= MOST_PARTS
+        few = len(found) * prod(map(len, cuts.values())) <= most
         if _is_cut(found) and few and not repeats:
             cuts[name] = found
     return cuts
@@ -147,6 +151,12 @@ def _marks(nodes: list[Node], builder: Builder) -> Iterator[tuple[str, int]]:
                 a, b = builder.form(x), builder.form(y)
                 if a is not None and b is not None:
                     yield from _changes(affine.added(a, b, -1), THRESHOLDS[function])
+            case Apply(function="maximum" | "minimum", arguments=(x, y)):
+                a, b = builder.form(x), builder.form(y)
+                if a is not None and b is not None:
+                    yield from _changes(affine.added(a, b, -1), (0,))
+            case Apply(function="abs", arguments=(x,)) if (a := builder.form(x)) is not None:
+                yield from _changes(a, (0,))
 
 
 def _changes(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:

@@ -24,27 +24,47 @@ Extents = Mapping[str, int]
 Intervals = Mapping[str, tuple[int, int]]
 
 
+Term = tuple[int, str]
+
+BENDS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "//": lambda total, number: total // number,
+    "%": lambda total, number: total % number,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "abs": lambda total, number: abs(total - number),
+}
+
+
+@dataclass(frozen=True)
+class Bend:
+    """What is done to an index with a number, to which a minimum and a maximum may add a term."""
+
+    operator: str
+    number: int
+    terms: tuple[Term, ...] = ()
+
+
 @dataclass(frozen=True)
 class Index:
-    """`(sum of coefficient * variable + constant) [// or % divisor] + shift`."""
+    """`sum of coefficient * variable + constant`, then some bends, then more terms and a shift."""
 
-    terms: tuple[tuple[int, str], ...]
+    terms: tuple[Term, ...]
     constant: int
-    operator: str
-    divisor: int
+    bends: tuple[Bend, ...] = ()
+    rest: tuple[Term, ...] = ()
     shift: int = 0
 
     def values(self, at: Mapping[str, Integers]) -> Integers:
         total = sum((factor * at[name] for factor, name in self.terms), np.int64(self.constant))
-        if self.operator == "//":
-            total = total // self.divisor
-        elif self.operator == "%":
-            total = total % self.divisor
-        return np.asarray(total + self.shift)
+        for bend in self.bends:
+            other = sum((factor * at[name] for factor, name in bend.terms), np.int64(bend.number))
+            total = BENDS[bend.operator](total, other)
+        return np.asarray(sum((factor * at[name] for factor, name in self.rest), total + self.shift))
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name for _, name in self.terms)
+        inside = tuple(term for bend in self.bends for term in bend.terms)
+        return tuple(name for _, name in (*self.terms, *inside, *self.rest))
 
     @property
     def once(self) -> bool:
@@ -121,12 +141,22 @@ def random_case(random: Random, largest: int = 7) -> Case:
 
 
 def _index(random: Random, names: Sequence[str]) -> Index:
-    operator = random.choice(("", "", "", "//", "%"))
-    divisor = random.choice((2, 3, 5, -2, -3)) if operator else 1
-    terms = tuple(
-        (random.choice((-3, -2, -1, 1, 1, 2, 3)), random.choice(names)) for _ in range(random.randint(0, 3))
-    )
-    return Index(terms, random.randint(-4, 4), operator, divisor)
+    bends = tuple(_bend(random, names) for _ in range(random.choice((0, 0, 1, 1, 2, 3))))
+    rest = _terms(random, names, random.choice((0, 0, 1))) if bends else ()
+    return Index(_terms(random, names, random.randint(0, 3)), random.randint(-4, 4), bends, rest)
+
+
+def _terms(random: Random, names: Sequence[str], count: int) -> tuple[Term, ...]:
+    factors = (-3, -2, -1, 1, 1, 2, 3)
+    return tuple((random.choice(factors), random.choice(names)) for _ in range(count))
+
+
+def _bend(random: Random, names: Sequence[str]) -> Bend:
+    operator = random.choice(tuple(BENDS))
+    if operator in ("//", "%"):
+        return Bend(operator, random.choice((2, 3, 5, -2, -3)))
+    terms = _terms(random, names, random.choice((0, 0, 0, 1))) if operator != "abs" else ()
+    return Bend(operator, random.randint(-3, 5), terms)
 
 
 def _reach(
@@ -163,11 +193,21 @@ class _Writer:
         return f"pad({element}, 0)" if access.padded else element
 
     def index(self, index: Index) -> str:
-        terms = (f"{self.number(factor)} * {name}" for factor, name in index.terms)
-        text = " + ".join([*terms, self.number(index.constant)])
-        if index.operator:
-            text = f"({text}) {index.operator} {self.number(index.divisor)}"
-        return f"{text} + {self.number(index.shift)}"
+        text = self.sum(index.terms, index.constant)
+        for bend in index.bends:
+            other = self.sum(bend.terms, bend.number)
+            if bend.operator == "abs":
+                text = f"abs({text} - ({other}))"
+            elif bend.operator in ("//", "%"):
+                text = f"({text}) {bend.operator} {self.number(bend.number)}"
+            else:
+                text = f"{bend.operator}({text}, {other})"
+        return f"{text} + {self.sum(index.rest, index.shift)}"
+
+    def sum(self, terms: Sequence[Term], constant: int) -> str:
+        return " + ".join(
+            [*(f"{self.number(factor)} * {name}" for factor, name in terms), self.number(constant)]
+        )
 
     def number(self, value: int) -> str:
         known = [

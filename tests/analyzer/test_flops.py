@@ -63,8 +63,18 @@ def run(bound: Bound) -> int:
             total = total.operate(body(**at))
         return total
 
+    def choose(of_numbers: Callable[..., int]) -> Callable[..., Any]:
+        """A function that is counted, except inside an index."""
+
+        def chosen(*values: Any) -> Any:
+            counted = any(isinstance(value, Counted) for value in values)
+            return Counted.operate() if counted else of_numbers(*values)
+
+        return chosen
+
     names = dict.fromkeys(("Sum", "Max", "Min", "Prod"), reduce)
-    names |= dict.fromkeys(("exp", "maximum", "where"), Counted.operate)
+    names |= dict.fromkeys(("exp", "where"), Counted.operate)
+    names |= {"maximum": choose(max), "minimum": choose(min)}
     names |= {"pad": lambda element, value: element}
     exec(bound.description.source, names)
     outputs = names[bound.description.name](*(Tensor(shape) for shape in bound.shapes.values()))

@@ -28,6 +28,12 @@ import pytest
         "lambda x=4, y=3: a[11 - 3 * x - y]",
         "lambda x=6, y=2: a[(3 * x + y) // 2]",
         "lambda x=24, y=2: a[x % 6 + 6 * y]",
+        "lambda x=16: a[minimum(maximum(x - 2, 0), a.shape[0] - 1)]",
+        "lambda x=20: a[abs(x - 8)]",
+        "lambda x=6: a[minimum(2 * x, 11) // 2]",
+        "lambda x=6, y=12: a[maximum(5 - x, 3) + minimum(y, 6)]",
+        "lambda x=4, y=12: a[minimum(3 * x, y)]",
+        "lambda x=3, y=5: a[abs(x - 3) * 2 + y // 2]",
     ],
 )
 def test_tight(bind, body):
@@ -51,6 +57,9 @@ def test_tight(bind, body):
         ("lambda x=6: a[(4 * x) // 2]", "the index of axis 0 steps over elements"),
         ("lambda x=6: a[(2 * x) % 7]", "the index of axis 0 steps over elements"),
         ("lambda x=6: a[(x + 3) % 7]", "the index of axis 0 steps over elements"),
+        ("lambda x=6: a[abs(2 * x - 3)]", "the index of axis 0 steps over elements"),
+        ("lambda x=6: a[minimum(2 * x, 10)]", "the index of axis 0 steps over elements"),
+        ("lambda x=6: a[maximum(x, 5 - x)]", "'x' occurs more than once in the index of axis 0"),
     ],
 )
 def test_loose(bind, body, reason):

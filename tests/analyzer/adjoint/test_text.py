@@ -22,6 +22,14 @@ MAX_POOLING = (
     "def pooling(data):\n"
     "    return lambda b, y=(data.shape[1] - 3) // 2 + 1: Max(lambda dy=3: data[b, 2 * y + dy])"
 )
+ROTATED = "def rotated(x):\n    return lambda t, d=x.shape[1]: x[t, (d + x.shape[1] // 2) % x.shape[1]]"
+INTERLEAVED = "def interleaved(x):\n    return lambda t, d=x.shape[1]: x[t, d // 2 * 2 + 1 - d % 2]"
+GROUPED = (
+    "def grouped(data, w):\n    return lambda n, f, x:"
+    " Sum(lambda c=3, d: data[n, f // 2 * 3 + c, x + d] * w[f, c, d])"
+)
+HEADS = "def heads(x):\n    return lambda t, h=4, d=x.shape[1] // 4: x[t, h * (x.shape[1] // 4) + d]"
+SHUFFLED = "def shuffled(x):\n    return lambda c=x.shape[0]: x[c % 2 * (x.shape[0] // 2) + c // 2]"
 SOFTMAX = "def softmax(x):\n    return lambda i, j: exp(x[i, j]) / Sum(lambda k: exp(x[i, k]))"
 
 GOLDEN = {
@@ -52,6 +60,29 @@ GOLDEN = {
         "def strided_grad_filters(grad_0, data, filters):",
         "    return lambda ci=filters.shape[0], co=filters.shape[1], dx=filters.shape[2]:"
         " Sum(lambda b, x: grad_0[b, co, x] * pad(data[b, ci, 2 * x + dx - 1], 0))",
+    ],
+    (ROTATED, "x"): [
+        "def rotated_grad_x(grad_0, x):",
+        "    return lambda t=x.shape[0], d=x.shape[1]: grad_0[t, (d - x.shape[1] // 2) % x.shape[1]]",
+    ],
+    (INTERLEAVED, "x"): [
+        "def interleaved_grad_x(grad_0, x):",
+        "    return lambda t=x.shape[0], d=x.shape[1]: pad(grad_0[t, 2 * (d // 2) - d % 2 + 1], 0)",
+    ],
+    (GROUPED, "data"): [
+        "def grouped_grad_data(grad_0, data, w):",
+        "    return lambda n=data.shape[0], c=data.shape[1], x=data.shape[2]: Sum(lambda d=w.shape[2], r=2:"
+        " pad(grad_0[n, 2 * (c // 3) + r, x - d], 0) * pad(w[2 * (c // 3) + r, c % 3, d], 0))",
+    ],
+    (HEADS, "x"): [
+        "def heads_grad_x(grad_0, x):",
+        "    return lambda t=x.shape[0], h=x.shape[1]:"
+        " pad(grad_0[t, h // maximum(x.shape[1] // 4, 1), h % maximum(x.shape[1] // 4, 1)], 0)",
+    ],
+    (SHUFFLED, "x"): [
+        "def shuffled_grad_x(grad_0, x):",
+        "    return lambda i=x.shape[0]:"
+        " Sum(lambda q=2: pad(grad_0[2 * i - 2 * q * (x.shape[0] // 2) + q], 0))",
     ],
     (MAX_POOLING, "data"): [
         "def pooling_grad_data(grad_0, output_0, data):",

@@ -149,6 +149,30 @@ CASES: dict[str, tuple[str, Shapes]] = {
     "gram": ("lambda i, j: Sum(lambda k: a[i, k] * a[j, k])", {"a": (3, 2)}),
     "first element": ("lambda i: a[0] * b[i]", {"a": (3,), "b": (2,)}),
     "reversed": ("lambda i=a.shape[0]: a[a.shape[0] - 1 - i]", {"a": (4,)}),
+    "replicated border": (
+        "lambda i=a.shape[0] + 4, j: a[minimum(maximum(i - 2, 0), a.shape[0] - 1), j] * b[i]",
+        {"a": (3, 2), "b": (7,)},
+    ),
+    "replicated border of a window": (
+        "lambda i=a.shape[0]: Sum(lambda d: a[minimum(maximum(i + d - 1, 0), a.shape[0] - 1)] ** 2 * b[d])",
+        {"a": (4,), "b": (3,)},
+    ),
+    "reflected borders": (
+        "lambda i=a.shape[0] + 4, j=a.shape[1] + 2:"
+        " b[i] * a[a.shape[0] - 1 - abs(a.shape[0] - 1 - abs(i - 2)), "
+        "a.shape[1] - 1 - abs(a.shape[1] - 1 - abs(j - 1))]",
+        {"a": (3, 4), "b": (7,)},
+    ),
+    "neighbours of a resized row": (
+        "lambda i=2 * a.shape[0]:"
+        " a[i // 2] * (1 - i % 2 / 2) + a[minimum(i // 2 + 1, a.shape[0] - 1)] * (i % 2) / 2",
+        {"a": (5,)},
+    ),
+    "differences to what comes before": ("lambda i: a[i] - a[maximum(i - 1, 0)] ** 2", {"a": (5,)}),
+    "too many pieces": (
+        "lambda i=5, j=5: a[abs(3 - abs(3 - abs(i - 2))), abs(3 - abs(3 - abs(j - 2)))] * b[j]",
+        {"a": (4, 4), "b": (5,)},
+    ),
     "transposed": ("lambda j, i: a[i, j] ** 3", {"a": (2, 3)}),
     "upsampling": ("lambda i, x=2 * a.shape[1]: a[i, x // 2] * b[x]", {"a": (2, 3), "b": (6,)}),
     "repeated": ("lambda x=3 * a.shape[0]: a[x % a.shape[0]] * b[x]", {"a": (2,), "b": (6,)}),
@@ -303,6 +327,7 @@ def test_second_derivative() -> None:
     check(first[0], data({"a": (3,), "grad_0": (3,)}))
 
 
+BENT = ["held", "mirrored", "lesser", "half", "both"]
 AFFINE = st.builds(
     lambda a, b, c, kind: {
         "sum": f"{a} * x + {b} * y + {c}",
@@ -312,18 +337,23 @@ AFFINE = st.builds(
         "reduction": f"{a} * x + {b} * k - {c}",
         "reversed": f"{c} + 3 - x - k",
         "digit": f"x // {a} % {b} + k",
+        "held": f"minimum(maximum({a} * x - {c}, 0), {b} + 1) + {c} * k",
+        "mirrored": f"abs({b} + 1 - abs({a} * x - {c})) + k",
+        "lesser": f"minimum({a} * x, {b} * y + {c})",
+        "half": f"minimum(x // {a} + 1, {b} + 1) + y // 2",
+        "both": f"maximum({a} * x, {b} * x + {c}) % 4",
     }[kind],
     st.integers(1, 3),
     st.integers(1, 3),
     st.integers(0, 2),
-    st.sampled_from(["sum", "difference", "quotient", "remainder", "reduction", "reversed", "digit"]),
+    st.sampled_from(["sum", "difference", "quotient", "remainder", "reduction", "reversed", "digit", *BENT]),
 )
 
 
 def reach(index: str, extents: tuple[int, int, int]) -> tuple[int, int]:
     """The smallest and the largest value of an index, by trying all."""
     x, y, k = np.indices(extents)
-    values = eval(index, {}, {"x": x, "y": y, "k": k}) + 0 * x
+    values = eval(index, {"minimum": np.minimum, "maximum": np.maximum}, {"x": x, "y": y, "k": k}) + 0 * x
     return int(values.min()), int(values.max())
 
 

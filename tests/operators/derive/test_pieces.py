@@ -45,7 +45,7 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
         {"a": (9,)},
         4,
     ),
-    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 3),
+    "reshape": ("def f(a):\n    return lambda i=12: a[i // 4, i % 4]", {"a": (3, 4)}, 1),
     "reshape of many": ("def f(a):\n    return lambda i=180: a[i // 20, i % 20]", {"a": (9, 20)}, 1),
     "rotation": ("def f(a):\n    return lambda i=a.shape[0]: a[(i + 30) % a.shape[0]]", {"a": (100,)}, 2),
     "reversed rotation": ("def f(a):\n    return lambda i=90: a[(30 - i) % 91]", {"a": (91,)}, 2),
@@ -83,7 +83,22 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
     "upsampling": (
         "def f(a):\n    return lambda y=6, x=5: a[y // 2, x // 3] * (y % 2 + 1)",
         {"a": (3, 2)},
-        6,
+        3,
+    ),
+    "rotation of one of two": (
+        "def f(a):\n    return lambda i: a[i] * a[(i + 7) % a.shape[0]]",
+        {"a": (100,)},
+        2,
+    ),
+    "rotation within groups": (
+        "def f(a):\n    return lambda i: a[i // 4 * 4 + (i + 1) % 4]",
+        {"a": (100,)},
+        4,
+    ),
+    "windows of a rotation": (
+        "def f(a):\n    return lambda i: a[(i + 90) % 100 // 4] + ((i + 90) % 100 % 4 == 1) + a[i]",
+        {"a": (100,)},
+        9,
     ),
     "transposed convolution": (*TRANSPOSED_CONVOLUTION, 2),
     "pooling's gradient": (
@@ -169,3 +184,17 @@ def test_a_cut_box_starts_and_ends_within_a_group() -> None:
 def test_too_many_residues_are_left_alone() -> None:
     text = f"def f(a):\n    return lambda i=1000, j=5: a[(i + j) // {MOST_PARTS + 1}]"
     assert len(cut(text, {"a": (20,)})) == 1
+
+
+@pytest.mark.parametrize("extent", [1, 31, 32, 33, 62, 63, 64, 65, 70])
+def test_reductions_by_residues_need_few_axes(extent: int, check_kernel: Any) -> None:
+    """A kernel has an axis for each variable, and arrays of NumPy have at most 64."""
+    index = f"(i + k) % {extent}"
+    text = (
+        f"def f(a):\n    return lambda i={extent}: Sum(lambda k={extent}: a[{index}] * (k % {extent} // 2))"
+    )
+    tensors = {"a": np.arange(extent, dtype=np.float64)}
+    bound = derived(tdl.parse(text)).bind({"a": (extent,)})
+    check_kernel(bound, derive, tensors, boxes=2)
+    box = tuple((0, extent) for extent in bound.extents.values())
+    assert all(len(piece.lowered.variables) <= 4 for piece in pieces(bound, box))
