@@ -55,7 +55,7 @@ def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
         for array, output in zip(call.outputs, piece.lowered.outputs, strict=True)
     )
     program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
-    program.contract()
+    program.reduce_ahead()
     write_outputs(program)
     return recipe(program.steps, templates)
 

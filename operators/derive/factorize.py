@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from math import prod
 
 from ...tdl.ast import Reducer
+from .ahead import planned
 from .ir import NOTHING, Apply, Constant, Lowered, Names, Node, Output, Reduction
 
 Extents = Mapping[str, int]
@@ -59,10 +60,11 @@ def _rewrite(node: Node, extents: Extents, done: dict[Node, Node]) -> Node:
                 result = _apply(function, *parts)
         case Reduction(reducer=reducer, variables=variables, body=body):
             new = _rewrite(body, extents, done)
-            if reducer is Reducer.SUM and new.free.issuperset(variables):
+            whole = node if new is body else Reduction(reducer, variables, new, node.free, node.loads)
+            result = whole
+            # a sum that has a plan of its own would lose the form that the plan recognises
+            if planned(whole, extents) is None and reducer is Reducer.SUM and new.free.issuperset(variables):
                 result = _factored(variables, new, extents)
-            elif new is not body:
-                result = Reduction(reducer, variables, new, node.free, node.loads)
     done[node] = result
     return result
 

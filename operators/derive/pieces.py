@@ -19,6 +19,7 @@ from ...analyzer.region import Interval
 from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine, Ranges
+from .ahead import isolate
 from .blocks import length
 from .build import Builder
 from .factorize import factorize
@@ -77,7 +78,7 @@ def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]
 
 def _piece(lowered: Lowered, ranges: Ranges, taken: Mapping[str, Progression]) -> Piece:
     extents = {name: length(interval) for name, interval in ranges.items()}
-    return Piece(factorize(lowered, extents), ranges, taken)
+    return Piece(factorize(isolate(lowered, extents), extents), ranges, taken)
 
 
 def _cuts(lowered: Lowered, builder: Builder, moduli: Mapping[str, int]) -> dict[str, list[Progression]]:

@@ -17,11 +17,13 @@ from ...tdl.reducers import UFUNCS
 from ..kernel import Array, KernelCall
 from .access import Access, gather, open_access
 from .affine import Affine, Ranges
+from .ahead import planned
 from .blocks import block_lengths, blocks, length, volume
-from .contraction import contract, contractions
+from .contraction import contract, contracts
 from .functions import ROUNDING, Kind, identity, loop
 from .index_values import BOOL, Integers, frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
+from .scan_steps import write_scan
 from .select import select, spread_bits
 from .steps import DType, Operand, Steps, Value, convert, fixed, register
 from .views import axes_view, narrow
@@ -61,17 +63,22 @@ class Program:
         self.order = self._memory_order()
         self.lengths = self._block_lengths()
 
-    def contract(self) -> None:
-        """Compute sums of products by matrix products first; what remains reads their results.
+    def reduce_ahead(self) -> None:
+        """Compute sums of products by matrix products first, and scans; what remains reads their results.
 
         The result of the only sum of a single output is written into the output itself.
         """
+        extents = {name: length(interval) for name, interval in self.box.items()}
         for number, output in enumerate(self.lowered.outputs):
-            for node in contractions(output.value, self.box):
-                if node in self.given or not self.floating:
+            for node in reversed(walk(output.value)):
+                if not isinstance(node, Reduction) or node in self.given or not self.floating:
                     continue
-                self.given[node] = self._contraction_target(number, node)
-                contract(self, node, self.given[node])
+                if (plan := planned(node, extents)) is not None:
+                    self.given[node] = self._target(number, node)
+                    write_scan(self, plan, self.given[node])
+                elif contracts(node, self.box):
+                    self.given[node] = self._target(number, node)
+                    contract(self, node, self.given[node])
         self.memo.clear()
         self.lengths = self._block_lengths()
 
@@ -79,7 +86,7 @@ class Program:
         order = [self.lowered.variables[axis] for axis in self.order]
         return block_lengths(self.lowered, order, self.box, self.given)
 
-    def _contraction_target(self, number: int, node: Reduction) -> Array:
+    def _target(self, number: int, node: Reduction) -> Array:
         view = self.views[number]
         whole = frozenset(self.lowered.outputs[number].variables) == node.free
         fits = view.dtype == self.number and not self.aliased[number]

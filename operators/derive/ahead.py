@@ -1,0 +1,45 @@
+"""Reductions with algorithms of their own, which are computed first; what remains reads their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import scan
+from .guarded import reduction
+from .ir import Apply, Lowered, Node, Output, Reduction
+from .scan import Scan
+
+Plan = Scan
+
+
+def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
+    """How a reduction is computed in linear time; None where its form allows or repays none."""
+    found = scan.scan(node)
+    return found if found is not None and found.pays(extents) else None
+
+
+def isolate(lowered: Lowered, extents: Mapping[str, int]) -> Lowered:
+    """All outputs, with reductions regrouped so that a part of them has a plan, where that is possible."""
+    done: dict[Node, Node] = {}
+    return Lowered(
+        tuple(Output(output.variables, _isolated(output.value, extents, done)) for output in lowered.outputs),
+        lowered.variables,
+    )
+
+
+def _isolated(node: Node, extents: Mapping[str, int], done: dict[Node, Node]) -> Node:
+    if (known := done.get(node)) is not None:
+        return known
+    result = node
+    match node:
+        case Apply(function=function, arguments=arguments, free=free, loads=loads):
+            parts = tuple(_isolated(argument, extents, done) for argument in arguments)
+            if any(new is not old for new, old in zip(parts, arguments, strict=True)):
+                result = Apply(function, parts, free, loads)
+        case Reduction(reducer=reducer, variables=variables, body=body):
+            new = _isolated(body, extents, done)
+            result = whole = node if new is body else reduction(reducer, variables, new)
+            if isinstance(whole, Reduction) and planned(whole, extents) is None:
+                result = scan.isolate(whole, extents) or whole
+    done[node] = result
+    return result
