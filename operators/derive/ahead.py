@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import scan
+from . import onehot, scan
 from .guarded import reduction
 from .ir import Apply, Lowered, Node, Output, Reduction
+from .onehot import OneHot
 from .scan import Scan
 
-Plan = Scan
+Plan = Scan | OneHot
 
 
 def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
     """How a reduction is computed in linear time; None where its form allows or repays none."""
-    found = scan.scan(node)
+    found = onehot.onehot(node) or scan.scan(node)
     return found if found is not None and found.pays(extents) else None
 
 
@@ -38,8 +39,11 @@ def _isolated(node: Node, extents: Mapping[str, int], done: dict[Node, Node]) ->
                 result = Apply(function, parts, free, loads)
         case Reduction(reducer=reducer, variables=variables, body=body):
             new = _isolated(body, extents, done)
-            result = whole = node if new is body else reduction(reducer, variables, new)
-            if isinstance(whole, Reduction) and planned(whole, extents) is None:
-                result = scan.isolate(whole, extents) or whole
+            result = node if new is body else reduction(reducer, variables, new)
+            regrouped: Node | None = result
+            while isinstance(regrouped, Reduction) and planned(regrouped, extents) is None:
+                result = regrouped
+                regrouped = onehot.isolate(result, extents) or scan.isolate(result, extents)
+            result = regrouped or result
     done[node] = result
     return result

@@ -70,11 +70,6 @@ def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, ou
             np.moveaxis(out, axis, 0)[place] *= np.power(np.moveaxis(arguments[2], axis, 0)[0], distance)
 
 
-def fill_where(value: float, array: Array, condition: Array, out: Array) -> None:
-    """`value` where the condition is 1."""
-    np.copyto(out, value, where=condition != 0, casting="unsafe")
-
-
 class _Plain:
     """A step that combines a value with the one before it."""
 

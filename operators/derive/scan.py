@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine
-from .blocks import volume
+from .blocks import small, volume
 from .decay import Decay, decay
 from .guarded import apply, chosen, depending, form, free, guarded, product, reduction
 from .ir import Apply, Load, Names, Node, Reduction, walk
 
 GAIN = 2
 """How many times fewer elements a scan must visit than the conditions have values."""
-
-LARGER = 4
-"""A part of a sum is a scan of its own if it is at most so many times larger than what it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +154,7 @@ def _isolated(
     assert isinstance(inner, Reduction)
     found = scan(inner)
     outer = [name for name in rest if name not in own]
-    if found is None or not found.pays(extents) or (outer and not _small(inner, extents)):
+    if found is None or not found.pays(extents) or (outer and not small(inner, extents)):
         return None
     far = [factor for factor in remaining if factor not in near]
     away = [other for other in others if other not in held]
@@ -192,9 +189,3 @@ def _split(
                 left, right = parts
                 return None if left is None or right is None else apply(function, left, right)
     return None
-
-
-def _small(node: Reduction, extents: Mapping[str, int]) -> bool:
-    ranges = {name: (0, extent) for name, extent in extents.items()}
-    loads = [volume(inner.free, ranges) for inner in walk(node) if not isinstance(inner, Apply | Reduction)]
-    return volume(node.free, ranges) <= LARGER * max(loads, default=0)

@@ -13,10 +13,10 @@ from ...analyzer.region import Interval
 from ...tdl.reducers import UFUNCS
 from ..kernel import Array, view_of
 from .affine import Ranges
-from .blocks import BLOCK_ELEMENTS, blocks, length
+from .blocks import BLOCK_ELEMENTS, blocks, fitting, length
+from .finish import finish
 from .functions import identity
-from .guarded import apply, every, product
-from .recurrence import accumulate, fall_off, fill_where, recur, weigh
+from .recurrence import accumulate, fall_off, recur, weigh
 from .scan import Scan
 from .steps import Operand, Value, convert, fixed, register
 from .views import narrow
@@ -57,11 +57,7 @@ def write_scan(program: Program, plan: Scan, target: Array) -> None:
     reach, order = _reach(program, plan), plan.order
     others = [program.lowered.variables[axis] for axis in program.order]
     others = [name for name in others if name in plan.node.free and name != order.along]
-    lengths: dict[str, int] = {}
-    room = max(SCANNED_BLOCKS * BLOCK_ELEMENTS // max(reach.terms, 1), 1)
-    for name in reversed(others):
-        lengths[name] = min(max(length(program.box[name]), 1), room)
-        room = max(room // lengths[name], 1)
+    lengths = fitting(others, program.box, SCANNED_BLOCKS * BLOCK_ELEMENTS // max(reach.terms, 1))
     writing = _Writing(program, plan, reach, reach.terms * prod(lengths.values()))
     for block in blocks(others, program.box, lengths):
         writing.block(narrow(target, program.axes, block, program.box), {**program.box, **block})
@@ -171,15 +167,8 @@ class _Writing:
             return
         begin = program.box[plan.order.along][0]
         ranges = {**ranges, plan.order.along: (begin + part[0], begin + part[1])}
-        scale = [*plan.after, *(plan.decay.scale if plan.decay is not None else ())]
-        out = fixed(target)
-        if scale:
-            factor = program.array(product(scale), ranges)
-            program.steps.add(np.multiply, (out, factor), out, inplace=True)
-        if plan.holds:
-            fails = program.array(apply("not", every(plan.holds)), ranges)
-            nothing = identity(plan.node.reducer)
-            program.steps.add(partial(fill_where, nothing), (out, fails), out, inplace=False)
+        scale = plan.decay.scale if plan.decay is not None else ()
+        finish(program, plan.node, target, (*plan.after, *scale), plan.holds, ranges)
 
     def _move(self, source: Operand, target: Array) -> None:
         self.program.steps.add(convert, (source,), fixed(target), inplace=False)
