@@ -6,6 +6,7 @@ chunks, and each chunk takes over what the one before gave. Temporaries hold one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -49,8 +50,8 @@ def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> N
     _run(step, result)
     np.multiply(result, slope, out=result)
     if level:
-        for weighted, plain in zip(result, sums, strict=True):
-            weighted += level * plain
+        for part in _parts(len(result)):
+            result[part] += level * sums[part]
 
 
 def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, out: Array) -> None:
@@ -66,8 +67,14 @@ def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, ou
     if slope:
         np.add(out, np.multiply(sums, slope * distances), out=out)
     if len(arguments) == 3:
-        for place, distance in enumerate(np.moveaxis(distances, axis, 0)):
-            np.moveaxis(out, axis, 0)[place] *= np.power(np.moveaxis(arguments[2], axis, 0)[0], distance)
+        base, far, result = (np.moveaxis(array, axis, 0) for array in (arguments[2], distances, out))
+        for part in _parts(len(result)):
+            np.multiply(result[part], np.power(base, far[part]), out=result[part])
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """Places in groups whose temporaries are small."""
+    return (slice(first, first + CHUNK) for first in range(0, count, CHUNK))
 
 
 class _Plain:
@@ -120,7 +127,8 @@ def _run(step: _Plain | _Decaying, values: Any) -> None:
         )
         for before, current in pairwise(chunks):
             step.advance(before, current)
-        _run(step.over(CHUNK), chunks[-1])
-        step.take_over(chunks[-1, :-1], chunks[:-1, 1:])
+        totals = chunks[-1].copy("K")
+        _run(step.over(CHUNK), totals)
+        step.take_over(totals[:-1], chunks[:, 1:])
     for before, current in pairwise(values[max(count * CHUNK - 1, 0) if count > 1 else 0 :]):
         step.advance(before, current)
