@@ -53,11 +53,11 @@ def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, s
 
 
 def _along(shape: Affine, distance: Affine) -> tuple[int, int] | None:
-    """An affine form as `slope * distance + level`; None where it is no such thing."""
+    """An affine form as `slope * distance + level`; None where it is no such thing, or constant."""
     name, unit = distance.coefficients[0]
     slope = dict(shape.coefficients).get(name, 0) // unit
     rest = affine.added(shape, distance, -slope)
-    return None if rest.coefficients else (slope, rest.constant)
+    return None if rest.coefficients or not slope else (slope, rest.constant)
 
 
 def _raised(base: Node, exponent: int) -> Node:

@@ -105,6 +105,11 @@ def depending(nodes: Sequence[Node], names: Names) -> tuple[Node, ...]:
     return tuple(node for node in nodes if node.free & names)
 
 
+def without(nodes: Sequence[Node], taken: Sequence[Node]) -> tuple[Node, ...]:
+    """Those of the nodes that are not among others."""
+    return tuple(node for node in nodes if node not in taken)
+
+
 def free(nodes: Sequence[Node]) -> Names:
     return NOTHING.union(*(node.free for node in nodes))
 

@@ -16,7 +16,7 @@ from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine
 from .blocks import small, volume
-from .guarded import chosen, depending, form, free, guarded, product, reduction
+from .guarded import chosen, depending, form, free, guarded, product, reduction, without
 from .ir import Apply, Load, Names, Node, Reduction
 
 GAIN = 4
@@ -81,17 +81,17 @@ def onehot(node: Reduction) -> OneHot | None:
     named = frozenset(key.variable for key in keys)
     inside = named if gathers else frozenset(node.variables)
     equalities = [key.condition for key in keys]
-    others = [condition for condition in parts.conditions if condition not in equalities]
+    others = without(parts.conditions, equalities)
     source, held = depending(parts.factors, inside), depending(others, inside)
     if node.reducer is not Reducer.SUM:
         source = parts.factors
-    after = tuple(factor for factor in parts.factors if factor not in source)
-    holds = tuple(condition for condition in others if condition not in held)
+    after, holds = without(parts.factors, source), without(others, held)
     if not gathers:
         if depending((*source, *held), named):
             return None
         # what neither the keys name nor the terms have may as well be summed
-        source, after = (*source, *[x for x in after if not x.free & named]), depending(after, named)
+        after = depending(after, named)
+        source = without(parts.factors, after)
         if not frozenset().union(*(key.free for key in keys)).issuperset(node.variables):
             return None
     return OneHot(node, keys, gathers, chosen(node.reducer, held, product(source)), after, holds)
@@ -109,20 +109,18 @@ def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
     named = frozenset(key.variable for key in keys)
     gathers = named <= frozenset(node.variables)
     equalities = [key.condition for key in keys]
-    others = [condition for condition in parts.conditions if condition not in equalities]
+    others = without(parts.conditions, equalities)
     positions = frozenset().union(*(key.free for key in keys))
     inside = named if gathers else positions & frozenset(node.variables)
     rest = [name for name in node.variables if name not in inside]
     source = depending(parts.factors, inside | (frozenset() if gathers else frozenset(rest)))
     if node.reducer is not Reducer.SUM:
         source = parts.factors
-    after = [factor for factor in parts.factors if factor not in source]
+    after = without(parts.factors, source)
     held = depending(others, inside)
     outside = free((*after, *others)) | positions
     own = [name for name in rest if name not in outside]
     outer = [name for name in rest if name not in own]
-    if outer and not gathers:
-        return None
     summed = reduction(node.reducer, own, product(source))
     reach = summed.free | positions
     near = [factor for factor in after if factor.free <= reach or not outer]
@@ -133,11 +131,10 @@ def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
     )
     assert isinstance(inner, Reduction)
     found = onehot(inner)
-    if found is None or not found.pays(extents) or (outer and not small(inner, extents)):
+    if found is None or not found.pays(extents) or (outer and not (gathers and small(inner, extents))):
         return None
-    far = [factor for factor in after if factor not in near]
-    away = [other for other in others if other not in held]
-    return reduction(node.reducer, outer, chosen(node.reducer, away, product([*far, inner])))
+    value = product([*without(after, near), inner])
+    return reduction(node.reducer, outer, chosen(node.reducer, without(others, held), value))
 
 
 def _gather_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, ...]:

@@ -51,7 +51,7 @@ def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> N
     np.multiply(result, slope, out=result)
     if level:
         for part in _parts(len(result)):
-            result[part] += level * sums[part]
+            np.add(result[part], np.multiply(sums[part], level), out=result[part])
 
 
 def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, out: Array) -> None:

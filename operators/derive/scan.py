@@ -17,7 +17,7 @@ from . import affine
 from .affine import Affine
 from .blocks import small, volume
 from .decay import Decay, decay
-from .guarded import apply, chosen, depending, form, free, guarded, product, reduction
+from .guarded import apply, chosen, depending, form, free, guarded, product, reduction, without
 from .ir import Apply, Load, Names, Node, Reduction, walk
 
 GAIN = 2
@@ -103,10 +103,10 @@ def _scan(
     return Scan(
         node,
         order,
-        chosen(node.reducer, chosen_by, product([factor for factor in source if factor not in kernel])),
+        chosen(node.reducer, chosen_by, product(without(source, kernel))),
         decaying,
-        tuple(factor for factor in factors if factor not in source),
-        tuple(condition for condition in conditions if condition not in chosen_by),
+        without(factors, source),
+        without(conditions, chosen_by),
     )
 
 
@@ -143,10 +143,10 @@ def _isolated(
     held = depending(others, inside)
     kernel = depending(source, frozenset((order.along,)))
     rest = [name for name in node.variables if name != order.variable]
-    remaining = tuple(factor for factor in factors if factor not in source)
+    remaining = without(factors, source)
     outside = free((*remaining, *kernel, *others, condition))
     own = [name for name in rest if name not in outside]
-    summed = reduction(node.reducer, own, product([factor for factor in source if factor not in kernel]))
+    summed = reduction(node.reducer, own, product(without(source, kernel)))
     reach = summed.free | free((*kernel, condition)) - inside
     near = [factor for factor in remaining if factor.free <= reach]
     body = product([summed, *kernel, *near])
@@ -156,9 +156,8 @@ def _isolated(
     outer = [name for name in rest if name not in own]
     if found is None or not found.pays(extents) or (outer and not small(inner, extents)):
         return None
-    far = [factor for factor in remaining if factor not in near]
-    away = [other for other in others if other not in held]
-    return reduction(node.reducer, outer, chosen(node.reducer, away, product([*far, inner])))
+    value = product([*without(remaining, near), inner])
+    return reduction(node.reducer, outer, chosen(node.reducer, without(others, held), value))
 
 
 def _split(
