@@ -15,8 +15,10 @@ Plan = Scan | OneHot
 
 def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
     """How a reduction is computed in linear time; None where its form allows or repays none."""
-    found = onehot.onehot(node) or scan.scan(node)
-    return found if found is not None and found.pays(extents) else None
+    for plan in (onehot.onehot(node), scan.scan(node)):
+        if plan is not None and plan.pays(extents):
+            return plan
+    return None
 
 
 def isolate(lowered: Lowered, extents: Mapping[str, int]) -> Lowered:

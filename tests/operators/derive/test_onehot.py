@@ -125,6 +125,13 @@ def test_sums_of_whole_numbers_are_exact(case: str, dtype: str, check_kernel: An
     assert is_planned(bound)
 
 
+@pytest.mark.parametrize("other", ["s == i + 1", "k == m[s]", "m[s] == i", "x[s, k] == i"])
+def test_a_scan_next_to_an_equality_that_repays_nothing(other: str, check_kernel: Any) -> None:
+    body = f"lambda t=17, i=3: Sum(lambda s, k: where({other} and s <= t, x[s, k] * m[s], 0)) + i"
+    shapes: Shapes = {"x": (18, 4), "m": (18,)}
+    check_kernel(bound_of(body, shapes), derive, tensors_of(shapes))
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_indices_that_are_no_number_match_nothing(value: float, check_kernel: Any) -> None:
     for case in ("scatter, rows", "scatter, count", "gather, rows", "gather, two equalities"):
