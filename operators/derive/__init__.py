@@ -104,7 +104,7 @@ def _part(call: KernelCall, variable: str, interval: Interval) -> KernelCall:
 def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
     outputs = _taken(call, piece.taken)
     program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
-    program.contract()
+    program.reduce_ahead()
     write_outputs(program)
     return recipe(program.steps, templates)
 

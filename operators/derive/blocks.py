@@ -8,13 +8,16 @@ from math import prod
 
 from ...analyzer.region import Interval, even_cuts
 from .affine import Ranges
-from .ir import Lowered, Names, Node, Reduction, walk
+from .ir import Load, Lowered, Names, Node, Reduction, walk
 
 BLOCK_ELEMENTS = 1 << 17
 """Elements of one temporary: a few of them in single precision fit in a core's cache, and calls are few."""
 
 UNROLLED_TERMS = 32
 """Reductions over at most so many terms run term by term when every term is large."""
+
+LARGER = 4
+"""A part of a reduction is computed first if it is at most so many times larger than what it reads."""
 
 
 def length(interval: Interval) -> int:
@@ -29,6 +32,23 @@ def unrolled(node: Reduction, ranges: Ranges) -> bool:
     """Whether a reduction runs term by term: a window of a few elements over many outputs."""
     terms = volume(frozenset(node.variables), ranges)
     return terms <= UNROLLED_TERMS and volume(node.free, ranges) >= 32 * terms
+
+
+def small(node: Reduction, extents: Mapping[str, int]) -> bool:
+    """Whether a reduction's results are few enough to be kept, compared with what they are computed from."""
+    ranges = {name: (0, extent) for name, extent in extents.items()}
+    read = [volume(inner.free, ranges) for inner in walk(node) if isinstance(inner, Load)]
+    return volume(node.free, ranges) <= LARGER * max(read, default=0)
+
+
+def fitting(order: Sequence[str], ranges: Ranges, elements: int) -> dict[str, int]:
+    """Lengths whose block has at most so many elements; the last variables stay whole first."""
+    lengths = {}
+    room = max(elements, 1)
+    for name in reversed(order):
+        lengths[name] = min(max(length(ranges[name]), 1), room)
+        room = max(room // lengths[name], 1)
+    return lengths
 
 
 def block_lengths(

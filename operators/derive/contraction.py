@@ -18,7 +18,7 @@ from ...tdl.ast import Reducer
 from ..kernel import Array
 from .affine import Ranges
 from .blocks import blocks, length, volume
-from .ir import Apply, Node, Reduction, walk
+from .ir import Apply, Node, Reduction
 from .matrices import as_matrix, packed, spread, transposed
 from .steps import Value, copy, fixed, register
 from .views import narrow
@@ -36,12 +36,8 @@ REUSE = 4
 """A matrix product pays where every factor element is used at least so often."""
 
 
-def contractions(root: Node, box: Ranges) -> list[Reduction]:
-    """The sums below a node that matrix products should compute, inner ones first."""
-    return [node for node in reversed(walk(root)) if isinstance(node, Reduction) and _pays(node, box)]
-
-
-def _pays(node: Reduction, box: Ranges) -> bool:
+def contracts(node: Reduction, box: Ranges) -> bool:
+    """Whether matrix products should compute a reduction."""
     if node.reducer is not Reducer.SUM or not isinstance(node.body, Apply) or node.body.function != "*":
         return False
     left, right = node.body.arguments

@@ -17,7 +17,9 @@ expanded is exact up to rounding errors of its terms, which is why it cannot com
 from __future__ import annotations
 
 from ...tdl.ast import Reducer
+from .ahead import planned
 from .expansion import Extents, expanded, size
+from .guarded import apply, reduction
 from .ir import NOTHING, Apply, Constant, Load, Lowered, Names, Node, Output, Reduction
 
 ZERO, ONE = Constant(0), Constant(1)
@@ -46,13 +48,13 @@ def _times(a: Node, b: Node) -> Node:
         if isinstance(factor, Constant) and factor.value == 1:
             return other
         if (condition := _condition(factor)) is not None and condition.free <= other.free:
-            return _apply("where", condition, other, ZERO)
-    return _apply("*", a, b)
+            return apply("where", condition, other, ZERO)
+    return apply("*", a, b)
 
 
 def _mask(condition: Node) -> Node:
     """1 where a condition holds, 0 elsewhere, as a factor."""
-    return _apply("where", condition, ONE, ZERO)
+    return apply("where", condition, ONE, ZERO)
 
 
 def _condition(factor: Node) -> Node | None:
@@ -64,17 +66,6 @@ def _condition(factor: Node) -> Node | None:
             return None
 
 
-def _apply(function: str, *arguments: Node) -> Apply:
-    free = NOTHING.union(*(argument.free for argument in arguments))
-    return Apply(function, arguments, free, any(argument.loads for argument in arguments))
-
-
-def _sum(variables: tuple[str, ...], body: Node) -> Node:
-    if not variables:
-        return body
-    return Reduction(Reducer.SUM, variables, body, body.free - set(variables), body.loads)
-
-
 def _rewrite(node: Node, extents: Extents, done: dict[Node, Node]) -> Node:
     if (known := done.get(node)) is not None:
         return known
@@ -83,13 +74,14 @@ def _rewrite(node: Node, extents: Extents, done: dict[Node, Node]) -> Node:
         case Apply(function=function, arguments=arguments):
             parts = tuple(_rewrite(argument, extents, done) for argument in arguments)
             if any(new is not old for new, old in zip(parts, arguments, strict=True)):
-                result = _apply(function, *parts)
+                result = apply(function, *parts)
         case Reduction(reducer=reducer, variables=variables, body=body):
             new = _rewrite(body, extents, done)
-            if reducer is Reducer.SUM and new.free.issuperset(variables):
+            whole = node if new is body else Reduction(reducer, variables, new, node.free, node.loads)
+            result = whole
+            # a sum that has a plan of its own would lose the form that the plan recognises
+            if planned(whole, extents) is None and reducer is Reducer.SUM and new.free.issuperset(variables):
                 result = _factored(variables, new, extents)
-            elif new is not body:
-                result = Reduction(reducer, variables, new, node.free, node.loads)
     done[node] = result
     return result
 
@@ -103,7 +95,7 @@ def _factored(variables: tuple[str, ...], body: Node, extents: Extents) -> Node:
     multiplied = [factor for factor in outside if _condition(factor) is None]
     result = product([*multiplied, _summed(variables, inside, extents)])
     for condition in conditions:
-        result = _apply("where", condition, result, ZERO)
+        result = apply("where", condition, result, ZERO)
     return result
 
 
@@ -114,9 +106,9 @@ def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -
         total: Node | None = None
         for coefficient, term in expansion.terms:
             part = _factored(variables, product([*term, Constant(coefficient)]), extents)
-            total = part if total is None else _apply("+", total, part)
+            total = part if total is None else apply("+", total, part)
         assert total is not None
-        return _apply("maximum", total, ZERO) if expansion.nonnegative else total
+        return apply("maximum", total, ZERO) if expansion.nonnegative else total
     groups = _merged(factors, extents)
     remaining = frozenset(variables)
     while groups:
@@ -124,7 +116,7 @@ def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -
         if len(groups) <= 2:
             break
         groups, remaining = _smallest_pair_first(groups, remaining, variables, extents)
-    return _sum(tuple(name for name in variables if name in remaining), product(groups))
+    return reduction(Reducer.SUM, tuple(name for name in variables if name in remaining), product(groups))
 
 
 def _factors(node: Node, bound: Names) -> list[Node]:
@@ -149,14 +141,14 @@ def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
     if len(factors) < 2 or not hosts:
         return [quotient]
     host = min(hosts, key=lambda factor: len(factor.free))
-    return [_apply("/", factor, divisor) if factor is host else factor for factor in factors]
+    return [apply("/", factor, divisor) if factor is host else factor for factor in factors]
 
 
 def _guarded(condition: Node, factors: list[Node]) -> list[Node]:
     """Factors under a condition: those that might not be numbers where it fails stay under it."""
     kept = [factor for factor in factors if factor.free & condition.free and not _is_number(factor)]
     others = [factor for factor in factors if factor not in kept]
-    return [_apply("where", condition, product(kept), ZERO) if kept else _mask(condition), *others]
+    return [apply("where", condition, product(kept), ZERO) if kept else _mask(condition), *others]
 
 
 def _is_number(factor: Node) -> bool:
@@ -197,7 +189,7 @@ def _reduced_alone(
         others = NOTHING.union(*(other.free for other in groups if other is not group))
         own = tuple(name for name in variables if name in remaining & group.free - others)
         remaining -= frozenset(own)
-        result.append(_sum(own, group))
+        result.append(reduction(Reducer.SUM, own, group))
     return result, remaining
 
 
@@ -213,6 +205,6 @@ def _smallest_pair_first(
     pairs = [(a, b) for position, a in enumerate(groups) for b in groups[position + 1 :]]
     a, b = min(pairs, key=lambda pair: size((pair[0].free | pair[1].free) - private(*pair), extents))
     names = private(a, b)
-    joined = _sum(tuple(name for name in variables if name in names), _times(a, b))
+    joined = reduction(Reducer.SUM, tuple(name for name in variables if name in names), _times(a, b))
     rest = [group for group in groups if group not in (a, b)]
     return _merged([*rest, joined], extents), remaining - names

@@ -18,6 +18,7 @@ from ...analyzer.region import Interval, Shape
 from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine, Ranges
+from .ahead import isolate
 from .blocks import length
 from .build import Builder
 from .cutting import MOST_PARTS, Axis, Quotients, Taken, parts, quotients
@@ -55,14 +56,13 @@ def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]
     ranges = dict(zip(bound.variables, box, strict=True))
     builder = Builder(bound.shapes, ranges)
     whole = Piece(lower(bound.description, builder), ranges, {})
-    return tuple(
-        Piece(factorize(piece.lowered, _extents(piece.ranges)), piece.ranges, piece.taken)
-        for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS, MOST_PARTS)
-    )
+    return tuple(_rearranged(piece) for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS, MOST_PARTS))
 
 
-def _extents(ranges: Ranges) -> dict[str, int]:
-    return {name: length(interval) for name, interval in ranges.items()}
+def _rearranged(piece: Piece) -> Piece:
+    """The piece with its reductions rewritten so that they are cheap to compute."""
+    extents = {name: length(interval) for name, interval in piece.ranges.items()}
+    return Piece(factorize(isolate(piece.lowered, extents), extents), piece.ranges, piece.taken)
 
 
 def _cut(

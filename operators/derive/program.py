@@ -17,11 +17,16 @@ from ...tdl.reducers import UFUNCS
 from ..kernel import Array, KernelCall
 from .access import Access, gather, open_access
 from .affine import Affine, Ranges
+from .ahead import Plan, planned
 from .blocks import block_lengths, blocks, length, volume
-from .contraction import contract, contractions
+from .contraction import contract, contracts
 from .functions import ROUNDING, Kind, identity, is_costly, loop
 from .index_values import BOOL, Integers, frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
+from .onehot import OneHot
+from .onehot_steps import write_onehot
+from .scan import Scan
+from .scan_steps import write_scan
 from .select import select, spread_bits
 from .steps import DType, Operand, Steps, Value, convert, fixed, register
 from .views import axes_view, narrow
@@ -66,25 +71,39 @@ class Program:
         self.order = self._memory_order()
         self.lengths = self._block_lengths()
 
-    def contract(self) -> None:
-        """Compute sums of products by matrix products first; what remains reads their results.
+    def reduce_ahead(self) -> None:
+        """Compute sums of products by matrix products first, and scans; what remains reads their results.
 
         The result of the only sum of a single output is written into the output itself.
         """
+        extents = {name: length(interval) for name, interval in self.box.items()}
         for number, output in enumerate(self.lowered.outputs):
-            for node in contractions(output.value, self.box):
-                if node in self.given or not self.floating:
+            for node in reversed(walk(output.value)):
+                if not isinstance(node, Reduction) or node in self.given or not self.floating:
                     continue
-                self.given[node] = self._contraction_target(number, node)
-                contract(self, node, self.given[node])
+                if (plan := planned(node, extents)) is not None:
+                    self.given[node] = self._target(number, node)
+                    self._write(plan, self.given[node])
+                elif contracts(node, self.box):
+                    self.given[node] = self._target(number, node)
+                    contract(self, node, self.given[node])
         self.memo.clear()
         self.lengths = self._block_lengths()
+
+    def _write(self, plan: Plan, target: Array) -> None:
+        match plan:
+            case Scan():
+                write_scan(self, plan, target)
+            case OneHot():
+                write_onehot(self, plan, target)
+            case _:
+                assert_never(plan)
 
     def _block_lengths(self) -> dict[str, int]:
         order = [self.lowered.variables[axis] for axis in self.order]
         return block_lengths(self.lowered, order, self.box, self.given)
 
-    def _contraction_target(self, number: int, node: Reduction) -> Array:
+    def _target(self, number: int, node: Reduction) -> Array:
         view = self.views[number]
         whole = frozenset(self.lowered.outputs[number].variables) == node.free
         fits = view.dtype == self.number and not self.aliased[number]
@@ -170,7 +189,7 @@ class Program:
         if access.view is not None:
             return fixed(narrow(access.view, self.axes, ranges, self.box))
         indices = [
-            self._affine(index, ranges) if isinstance(index, Affine) else self.value(index, ranges)
+            self.index(index, ranges) if isinstance(index, Affine) else self.value(index, ranges)
             for index in node.indices
         ]
         padding = None if node.padding is None else self.value(node.padding, ranges)
@@ -179,7 +198,8 @@ class Program:
         arguments = [fixed(access.array), *indices, *([] if padding is None else [padding])]
         return self.steps.add(run, arguments, out, inplace=False)
 
-    def _affine(self, index: Affine, ranges: Ranges) -> Operand:
+    def index(self, index: Affine, ranges: Ranges) -> Operand:
+        """The values of an affine form, known at preparation."""
         values: Integers = np.full((1,) * len(self.axes), index.constant, np.int64)
         for name, coefficient in index.coefficients:
             values = values + coefficient * iota(name, self.axes, ranges)

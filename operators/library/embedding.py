@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .. import kernels
 from ..attributes import Attributes, choice, ignored, integer, number
-from ..definition import NO_KERNELS, Attachment, ByRank, Fixed, Variant, text, variant
+from ..definition import ByRank, Fixed, Variant, text, variant
 from ..operator import Example, Operator
 from ..shape_solver import PartialShape
 from .arguments import arguments
@@ -16,11 +15,6 @@ from .texts import axis_in, element, joined, names
 EMBEDDING = (
     f"def Embedding(data, weight):\n    return lambda *i, j: weight[{clipped('data[*i]', 'weight', 0)}, j]"
 )
-
-
-def _gradient_of(table: str) -> Mapping[str, Attachment]:
-    """Sorted sums of rows for the table's gradient: the description visits every row for every index."""
-    return {"output_0": Attachment(adjoints={table: kernels.EmbeddingGradient()})}
 
 
 def _embedding_hints(
@@ -38,14 +32,13 @@ def _take(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     return variant(
         "def take(a, indices):\n"
         f"    return lambda {joined((*rows[:axis], '*i', *rows[axis + 1 :]))}: {element('a', places)}",
-        kernels=_gradient_of("a") if axis == 0 and mode == "clip" else NO_KERNELS,
     )
 
 
 OPERATORS = (
     Operator(
         name="Embedding",
-        definition=Fixed(lambda attributes: variant(EMBEDDING, kernels=_gradient_of("weight"))),
+        definition=Fixed(lambda attributes: variant(EMBEDDING)),
         argument_names=arguments("data", "weight"),
         specs=(integer("input_dim"), integer("output_dim"), ignored("dtype")),
         hints=_embedding_hints,
