@@ -19,7 +19,7 @@ from . import affine
 from .affine import Affine
 from .build import Builder
 from .index_values import Integers, index_values
-from .ir import Apply, Constant, Iota, Load, Node, walk
+from .ir import Apply, Constant, Iota, Load, Node, Reduction, walk
 
 MOST_PARTS = 64
 """Progressions of one variable: beyond, it is not cut."""
@@ -29,8 +29,6 @@ MOST_VALUES = 1 << 22
 
 WHOLE = affine.COMPARISONS | {"+", "-", "*", "//", "%", "negative", "abs", "maximum", "minimum"}
 """Functions of integers that give integers or truth values."""
-
-NONE: Integers = np.empty(0, np.int64)
 
 THRESHOLDS = {"<": (0,), ">=": (0,), "<=": (1,), ">": (1,), "==": (0, 1), "!=": (0, 1)}
 """Values of the difference from which a comparison's answer may change."""
@@ -68,13 +66,16 @@ class Column:
 class Progressions:
     """What nodes ask of the progressions of each variable.
 
-    `marks` are where to cut. Steps are multiples of `shared`, for expressions of several variables; `moduli`
-    are worth trying, for expressions of one. `bent` are the latter, which are affine in parts.
+    `marks` are where to cut, `edges` where to cut a variable that is reduced. Steps are multiples of
+    `shared`, for expressions of several variables; `moduli` are worth trying, for expressions of one. `bent`
+    are the latter, which are affine in parts.
     """
 
     def __init__(self, nodes: Iterable[Node], builder: Builder) -> None:
         self.builder = builder
         self.marks: dict[str, set[int]] = {}
+        self.edges: dict[str, set[int]] = {}
+        self.reduced: set[str] = set()
         self.moduli: dict[str, set[int]] = {}
         self.shared: dict[str, int] = {}
         self.bent: dict[str, list[Apply]] = {}
@@ -100,12 +101,13 @@ class Progressions:
     def _cut(self, name: str, modulus: int, columns: Sequence[Column]) -> list[Progression] | None:
         """The progressions with one step; None where they are too many."""
         first, stop = self.builder.ranges[name]
-        marks = {mark for mark in self.marks.get(name, ()) if first < mark < stop}
-        ends = np.unique(np.concatenate([column.breaks(modulus) for column in columns] or [NONE]))
-        reached = 0
-        while (place := np.searchsorted(ends, reached + modulus)) < len(ends):
-            reached = int(ends[place])
-            marks.add(first + reached)
+        asked = self.marks.get(name, set()) | (self.edges.get(name, set()) if name in self.reduced else set())
+        marks = {mark for mark in asked if first < mark < stop}
+        breaks = [column.breaks(modulus) for column in columns]
+        following = _following(breaks, modulus)
+        while following is not None:
+            marks.add(first + following)
+            following = _following(breaks, following + modulus)
             if len(marks) >= MOST_PARTS:
                 return None
         parts = [
@@ -142,12 +144,15 @@ class Progressions:
                 a, b = self.builder.form(x), self.builder.form(y)
                 if a is not None and b is not None:
                     self._mark(affine.added(a, b, -1), THRESHOLDS[function])
+                    self._edge(affine.added(a, b, -1), THRESHOLDS[function])
                 else:
                     self._bend(node)
             case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
                 self._divide(node, x, divisor)
             case Apply(function="maximum" | "minimum" | "abs"):
                 self._bend(node)
+            case Reduction(variables=variables):
+                self.reduced.update(variables)
 
     def _divide(self, node: Apply, dividend: Node, divisor: int) -> None:
         """Ask for steps of which a divisor divides what the dividend moves by."""
@@ -170,13 +175,34 @@ class Progressions:
 
     def _mark(self, form: Affine, thresholds: tuple[int, ...]) -> None:
         """Cut where an affine form of one variable reaches each threshold, or falls below it."""
-        if len(form.coefficients) != 1:
+        if len(form.coefficients) == 1:
+            ((name, coefficient),) = form.coefficients
+            reached = {_reaches(coefficient, threshold - form.constant) for threshold in thresholds}
+            self.marks.setdefault(name, set()).update(reached)
+
+    def _edge(self, form: Affine, thresholds: tuple[int, ...]) -> None:
+        """Cut where an affine form begins to reach each threshold, and where it does for all other values.
+
+        A comparison with a window's variable inside is then decided everywhere but at the border.
+        """
+        if len(form.coefficients) < 2:
             return
-        ((name, coefficient),) = form.coefficients
-        for threshold in thresholds:
-            distance = threshold - form.constant
-            mark = -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
-            self.marks.setdefault(name, set()).add(mark)
+        for name, coefficient in form.coefficients:
+            rest = affine.added(form, affine.variable(name), -coefficient)
+            low, stop = rest.interval(self.builder.ranges)
+            reached = {_reaches(coefficient, t - end) for t in thresholds for end in (low, stop - 1)}
+            self.edges.setdefault(name, set()).update(reached)
+
+
+def _reaches(coefficient: int, distance: int) -> int:
+    """From where on a multiple of a variable is at least as far, or for a negative one no longer is."""
+    return -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
+
+
+def _following(breaks: Iterable[Integers], least: int) -> int | None:
+    """The first break at `least` or behind."""
+    places = ((ends, int(np.searchsorted(ends, least))) for ends in breaks)
+    return min((int(ends[place]) for ends, place in places if place < len(ends)), default=None)
 
 
 def _residues(first: int, stop: int, modulus: int) -> list[Progression]:
