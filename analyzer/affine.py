@@ -252,13 +252,13 @@ def _remainder(value: Affine, divisor: sympy.Expr) -> Affine:
 def _minimum(left: Affine, right: Affine) -> Affine:
     if left.terms or right.terms:
         return Affine(sympy.S.Zero, ((sympy.S.One, Minimum(left, right)),))
-    return Affine(sympy.Min(left.constant, right.constant, evaluate=False))
+    return Affine(least(left.constant, right.constant))
 
 
 def _absolute(value: Affine) -> Affine:
     if value.terms:
         return Affine(sympy.S.Zero, ((sympy.S.One, Absolute(value)),))
-    return Affine(sympy.Max(value.constant, -value.constant, evaluate=False))
+    return Affine(greatest(value.constant, -value.constant))
 
 
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
@@ -266,4 +266,16 @@ def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
     if value.is_Integer and divisor.is_Integer:
         return sympy.Integer(int(value) // int(divisor))
     result: sympy.Expr = sympy.floor(value / divisor, evaluate=False)
+    return result
+
+
+def least(*values: sympy.Expr) -> sympy.Expr:
+    """The least value, as it stands: sympy would order the values, in a time exponential in their depth."""
+    result: sympy.Expr = sympy.Basic.__new__(sympy.Min, *values)
+    return result
+
+
+def greatest(*values: sympy.Expr) -> sympy.Expr:
+    """The greatest value, as it stands."""
+    result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)
     return result

@@ -19,6 +19,8 @@ from .affine import (
     Remainder,
     extent_symbol,
     floor_quotient,
+    greatest,
+    least,
     variables_of,
 )
 from .evaluate import Program, compile_integers
@@ -72,11 +74,10 @@ def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
                 inner = expression(value, symbols)
                 parts.append(coefficient * (inner - divisor * floor_quotient(inner, divisor)))
             case Minimum(left, right):
-                least = sympy.Min(expression(left, symbols), expression(right, symbols), evaluate=False)
-                parts.append(coefficient * least)
+                parts.append(coefficient * least(expression(left, symbols), expression(right, symbols)))
             case Absolute(value):
                 inner = expression(value, symbols)
-                parts.append(coefficient * sympy.Max(inner, -inner, evaluate=False))
+                parts.append(coefficient * greatest(inner, -inner))
             case _:
                 assert_never(atom)
     return sympy.Add(*parts)

@@ -14,7 +14,18 @@ from typing import NamedTuple, assert_never
 
 import sympy
 
-from .affine import Absolute, Affine, Atom, IndexVariable, Minimum, Quotient, Remainder, floor_quotient
+from .affine import (
+    Absolute,
+    Affine,
+    Atom,
+    IndexVariable,
+    Minimum,
+    Quotient,
+    Remainder,
+    floor_quotient,
+    greatest,
+    least,
+)
 
 
 class Interval(NamedTuple):
@@ -75,24 +86,14 @@ def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
             return _remainder(value, divisor, bounds(value, ends))
         case Minimum(left, right):
             one, other = bounds(left, ends), bounds(right, ends)
-            return Interval(_least(one.first, other.first), _least(one.last, other.last))
+            return Interval(least(one.first, other.first), least(one.last, other.last))
         case Absolute(value):
             inner = bounds(value, ends)
             return Interval(
-                _greatest(sympy.S.Zero, inner.first, -inner.last), _greatest(inner.last, -inner.first)
+                greatest(sympy.S.Zero, inner.first, -inner.last), greatest(inner.last, -inner.first)
             )
         case _:
             assert_never(atom)
-
-
-def _least(*values: sympy.Expr) -> sympy.Expr:
-    least: sympy.Expr = sympy.Min(*values, evaluate=False)
-    return least
-
-
-def _greatest(*values: sympy.Expr) -> sympy.Expr:
-    greatest: sympy.Expr = sympy.Max(*values, evaluate=False)
-    return greatest
 
 
 def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
@@ -102,13 +103,13 @@ def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
         return Interval(first, last)
     if coefficient.is_nonpositive:
         return Interval(last, first)
-    return Interval(_least(first, last), _greatest(first, last))
+    return Interval(least(first, last), greatest(first, last))
 
 
 def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
     """Exact within one period of the divisor, else all remainders that the value's steps can hit."""
     low, high = floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor)
-    wraps = _least(sympy.S.One, high - low)
+    wraps = least(sympy.S.One, high - low)
     smallest, largest = sympy.S.Zero, divisor - 1
     step = gcd(_step(value), int(divisor)) if divisor.is_Integer else 1
     if step > 1 and value.constant.is_Integer:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import sympy
 
 from .access import Access
-from .affine import Affine, extent_symbol
+from .affine import Absolute, Affine, Minimum, Remainder, extent_symbol, inside
 from .intervals import Interval, bounds
 
 if TYPE_CHECKING:
     from .analysis import Analysis
+
+DEEPEST = 2
+"""Remainders, minima and absolute values inside each other."""
 
 ITEM_BYTES = 4
 """Bytes of an element in the type that training computes in, float32."""
@@ -28,7 +31,8 @@ def elements_formula(analysis: Analysis) -> sympy.Expr:
     """Elements of all input regions and outputs, in the extents of variables and tensors.
 
     For an iteration space that is not empty. Where a padded index moves in steps across the edge of its
-    tensor the region is a little smaller than this says: see `edges`.
+    tensor the region is a little smaller than this says: see `edges`. An index that is nested deeper than
+    `DEEPEST` counts as its whole dimension: its bounds would fill pages.
     """
     extents = {
         extent: variable_extent(name) for name, extent in analysis.extents.of.items() if extent.is_Symbol
@@ -52,7 +56,7 @@ def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[
     for axis, index in enumerate(access.indices):
         extent = extent_symbol(access.tensor, axis)
         extent = extents.get(extent, extent)
-        if not isinstance(index, Affine):
+        if not isinstance(index, Affine) or _depth(index) > DEEPEST:
             region.append(Interval(sympy.S.Zero, extent))
             continue
         first, last = bounds(index, lambda name: Interval(sympy.S.Zero, variable_extent(name) - 1))
@@ -61,6 +65,17 @@ def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[
         else:
             region.append(Interval(first, last + 1))
     return region
+
+
+def _depth(form: Affine) -> int:
+    """How many remainders, minima and absolute values stand inside each other at most."""
+    return max(
+        (
+            isinstance(atom, Remainder | Minimum | Absolute) + max(map(_depth, inside(atom)), default=0)
+            for _, atom in form.terms
+        ),
+        default=0,
+    )
 
 
 def _hull(regions: Sequence[Sequence[Interval]]) -> sympy.Expr:

@@ -1,6 +1,7 @@
-"""How the interval of an index variable is cut so that quotients and remainders of it become affine.
+"""How the interval of an index variable is cut so that conditions are decided and indices become affine.
 
-Three ways, of which the cheapest that serves is taken:
+It is cut where a condition changes. For quotients and remainders there are three ways, of which the
+cheapest that serves is taken:
 
 - at the values where a quotient changes, if these are few: `(i + 3) % 100` is affine on either side of 97;
 - into two axes: for `f = 4 * g + r`, `f // 4` is `g` and `f % 4` is `r`;
@@ -9,15 +10,29 @@ Three ways, of which the cheapest that serves is taken:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd, lcm
 
 from ...analyzer.region import Interval
+from . import affine
 from .affine import Affine, Ranges
 from .build import Builder
-from .ir import Apply, Constant, Node
+from .ir import Apply, Constant, Load, Node
+
+THRESHOLDS = {
+    "<": (0,),
+    ">=": (0,),
+    "<=": (1,),
+    ">": (1,),
+    "==": (0, 1),
+    "!=": (0, 1),
+    "maximum": (0,),
+    "minimum": (0,),
+}
+"""Values of the difference of two arguments from which an answer, or the side that is chosen, may change."""
 
 MOST_PARTS = 64
 """Parts of an interval: beyond, conditions are computed and elements gathered."""
@@ -73,35 +88,62 @@ class Taken:
 
 
 @dataclass(slots=True)
-class Quotients:
-    """What the quotients and remainders of an expression ask of one index variable.
+class Asked:
+    """What an expression asks of one index variable, so that it becomes affine and its conditions decided.
 
     `periods` are pairs `(length, place)`: a quotient of this variable alone changes at every value that is
     `place` modulo `length`. `shared` is the modulus by which residues make quotients affine that mix it with
-    other variables.
+    other variables. `conditions` are the values from which a condition or the side of a bend may change,
+    `borders` those at which padding begins.
     """
 
     periods: set[tuple[int, int]] = field(default_factory=set)
     shared: int = 1
+    conditions: set[int] = field(default_factory=set)
+    borders: set[int] = field(default_factory=set)
 
 
-def quotients(nodes: Iterable[Node], builder: Builder) -> dict[str, Quotients]:
-    """What all quotients and remainders by constants ask of every variable."""
-    found: dict[str, Quotients] = {}
+def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
+    """What all nodes ask of every variable that they ask something of."""
+    found: dict[str, Asked] = defaultdict(Asked)
     for node in nodes:
         match node:
+            case Load(padding=padding, indices=indices, tensor=tensor) if padding is not None:
+                for index, extent in zip(indices, builder.shapes[tensor], strict=True):
+                    if isinstance(index, Affine):
+                        for name, value in _crossings(index, (0, extent)):
+                            found[name].borders.add(value)
             case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
-                form = builder.form(x)
-                moving = [] if form is None else [term for term in form.coefficients if term[1] % divisor]
-                for name, coefficient in moving:
-                    assert form is not None
-                    asked = found.setdefault(name, Quotients())
-                    length = divisor // gcd(divisor, coefficient)
-                    if len(moving) == 1 and divisor % coefficient == 0:
-                        asked.periods.add(_period(coefficient, form.constant, divisor))
-                    else:
-                        asked.shared = lcm(asked.shared, length)
-    return found
+                if (form := builder.form(x)) is not None:
+                    _ask_for_quotient(found, form, divisor)
+            case Apply(function=function, arguments=(x, y)) if function in THRESHOLDS:
+                a, b = builder.form(x), builder.form(y)
+                if a is not None and b is not None:
+                    for name, value in _crossings(affine.added(a, b, -1), THRESHOLDS[function]):
+                        found[name].conditions.add(value)
+            case Apply(function="abs", arguments=(x,)) if (form := builder.form(x)) is not None:
+                for name, value in _crossings(form, (0,)):
+                    found[name].conditions.add(value)
+    return dict(found)
+
+
+def _crossings(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
+    """Where an affine form of one variable reaches each threshold, or falls below it."""
+    if len(form.coefficients) != 1:
+        return
+    name, coefficient = form.coefficients[0]
+    for threshold in thresholds:
+        distance = threshold - form.constant
+        yield name, -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
+
+
+def _ask_for_quotient(found: dict[str, Asked], form: Affine, divisor: int) -> None:
+    moving = [term for term in form.coefficients if term[1] % divisor]
+    for name, coefficient in moving:
+        if len(moving) == 1 and divisor % coefficient == 0:
+            found[name].periods.add(_period(coefficient, form.constant, divisor))
+        else:
+            found[name].shared = lcm(found[name].shared, divisor // gcd(divisor, coefficient))
 
 
 def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
@@ -113,24 +155,26 @@ def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
     return length, (constant // -coefficient + 1) % length
 
 
-def parts(
-    name: str, interval: Interval, asked: Quotients, marks: Iterable[int], fastest: bool
-) -> list[Taken]:
-    """The parts of a variable's interval, cut at `marks` and for the quotients; `fastest`: along memory."""
+def parts(name: str, interval: Interval, wanted: Asked, *, reduced: bool, fastest: bool) -> list[Taken]:
+    """The parts of a variable's interval.
+
+    One that is reduced is not cut where padding begins. `fastest`: it runs along the output's memory.
+    """
     first, stop = interval
-    inner = sorted({mark for mark in marks if first < mark < stop})
+    marks = wanted.conditions if reduced else wanted.conditions | wanted.borders
+    inner = sorted(mark for mark in marks if first < mark < stop)
     return [
         part
         for lower, upper in pairwise((first, *inner, stop))
-        for part in _segment(name, lower, upper, asked, fastest)
+        for part in _segment(name, lower, upper, wanted, fastest)
     ]
 
 
-def _segment(name: str, lower: int, upper: int, asked: Quotients, fastest: bool) -> list[Taken]:
-    if asked.shared > 1:
-        modulus = lcm(asked.shared, *(length for length, _ in asked.periods))
+def _segment(name: str, lower: int, upper: int, wanted: Asked, fastest: bool) -> list[Taken]:
+    if wanted.shared > 1:
+        modulus = lcm(wanted.shared, *(length for length, _ in wanted.periods))
         return _residues(name, lower, upper, modulus, most=MOST_SHARED)
-    periods = {period for period in asked.periods if _first_change(lower + 1, *period) < upper}
+    periods = {period for period in wanted.periods if _first_change(lower + 1, *period) < upper}
     if not periods:
         return [whole(name, lower, upper)]
     modulus = lcm(*(length for length, _ in periods))

@@ -21,7 +21,7 @@ from .affine import Affine, Ranges
 from .ahead import isolate
 from .blocks import length
 from .build import Builder
-from .cutting import MOST_PARTS, Axis, Quotients, Taken, parts, quotients
+from .cutting import MOST_PARTS, Asked, Axis, Taken, asked, parts
 from .factorize import factorize
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Output, Reduction, walk
 from .lower import lower
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 4
 """How often the axes of a cut are cut again, for quotients of remainders."""
-
-THRESHOLDS = {"<": (0,), ">=": (0,), "<=": (1,), ">": (1,), "==": (0, 1), "!=": (0, 1)}
-"""Values of the difference from which a comparison's answer may change."""
 
 COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
 
@@ -70,15 +67,15 @@ def _cut(
 ) -> Iterator[Piece]:
     """Cut until nothing is left to cut, at most so many times, into at most so many pieces."""
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
-    asked = quotients(nodes, builder)
-    cuts = _cuts(piece.lowered, nodes, builder, asked, most)
-    if not rounds or not (cuts or _splits_reductions(nodes, builder, asked)):
+    wanted = asked(nodes, builder)
+    cuts = _cuts(piece.lowered, nodes, builder, wanted, most)
+    if not rounds or not (cuts or _splits_reductions(nodes, builder, wanted)):
         yield piece
         return
     count = prod(map(len, cuts.values()))
     for chosen in product(*cuts.values()):
         taken = dict(zip(cuts, chosen, strict=True))
-        rewrite = _Rewrite(shapes, piece.ranges, taken, asked)
+        rewrite = _Rewrite(shapes, piece.ranges, taken, wanted)
         lowered = rewrite.lowered(piece.lowered)
         whole = {name: values.then(taken) for name, values in piece.taken.items()}
         new = {name: values for name, values in taken.items() if not _is_axis(name, piece)}
@@ -99,11 +96,11 @@ def _in_rows(name: str, nodes: list[Node]) -> bool:
     )
 
 
-def _splits_reductions(nodes: list[Node], builder: Builder, asked: Mapping[str, Quotients]) -> bool:
+def _splits_reductions(nodes: list[Node], builder: Builder, wanted: Mapping[str, Asked]) -> bool:
     reduced = {name for node in nodes if isinstance(node, Reduction) for name in node.variables}
     return any(
-        _is_cut(parts(name, builder.ranges[name], asked[name], (), fastest=False))
-        for name in reduced & asked.keys()
+        _is_cut(parts(name, builder.ranges[name], wanted[name], reduced=True, fastest=False))
+        for name in reduced & wanted.keys()
         if length(builder.ranges[name])
     )
 
@@ -118,55 +115,22 @@ def _is_axis(name: str, piece: Piece) -> bool:
 
 
 def _cuts(
-    lowered: Lowered, nodes: list[Node], builder: Builder, asked: Mapping[str, Quotients], most: int
+    lowered: Lowered, nodes: list[Node], builder: Builder, wanted: Mapping[str, Asked], most: int
 ) -> dict[str, list[Taken]]:
     """The parts of every output variable that is worth cutting, few enough in all."""
     cuts: dict[str, list[Taken]] = {}
-    marks: dict[str, set[int]] = {}
-    for name, mark in _marks(nodes, builder):
-        marks.setdefault(name, set()).add(mark)
     reductions = [node for node in nodes if isinstance(node, Reduction)]
     for name in lowered.outputs[0].variables:
         if not all(name in output.variables for output in lowered.outputs):
             continue
         fastest = name == lowered.outputs[0].variables[-1] and not reductions and not _in_rows(name, nodes)
-        asks = asked.get(name, Quotients())
-        found = parts(name, builder.ranges[name], asks, marks.get(name, ()), fastest)
+        asks = wanted.get(name, Asked())
+        found = parts(name, builder.ranges[name], asks, reduced=False, fastest=fastest)
         repeats = len(found) > 1 and any(name not in node.free for node in reductions)
         few = len(found) * prod(map(len, cuts.values())) <= most
         if _is_cut(found) and few and not repeats:
             cuts[name] = found
     return cuts
-
-
-def _marks(nodes: list[Node], builder: Builder) -> Iterator[tuple[str, int]]:
-    """Variables and the values from which a condition on one of them may change."""
-    for node in nodes:
-        match node:
-            case Load(padding=padding, indices=indices, tensor=tensor) if padding is not None:
-                for index, extent in zip(indices, builder.shapes[tensor], strict=True):
-                    if isinstance(index, Affine):
-                        yield from _changes(index, (0, extent))
-            case Apply(function=function, arguments=(x, y)) if function in affine.COMPARISONS:
-                a, b = builder.form(x), builder.form(y)
-                if a is not None and b is not None:
-                    yield from _changes(affine.added(a, b, -1), THRESHOLDS[function])
-            case Apply(function="maximum" | "minimum", arguments=(x, y)):
-                a, b = builder.form(x), builder.form(y)
-                if a is not None and b is not None:
-                    yield from _changes(affine.added(a, b, -1), (0,))
-            case Apply(function="abs", arguments=(x,)) if (a := builder.form(x)) is not None:
-                yield from _changes(a, (0,))
-
-
-def _changes(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
-    """Where an affine form of one variable reaches each threshold, or falls below it."""
-    if len(form.coefficients) != 1:
-        return
-    name, coefficient = form.coefficients[0]
-    for threshold in thresholds:
-        distance = threshold - form.constant
-        yield name, -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
 
 
 class _Rewrite:
@@ -177,10 +141,10 @@ class _Rewrite:
         shapes: Mapping[str, Shape],
         ranges: Ranges,
         taken: Mapping[str, Taken],
-        asked: Mapping[str, Quotients],
+        wanted: Mapping[str, Asked],
     ) -> None:
         self.original = ranges
-        self.asked = asked
+        self.wanted = wanted
         self.taken = taken
         self.ranges = {name: interval for name, interval in ranges.items() if name not in taken}
         for values in taken.values():
@@ -250,10 +214,12 @@ class _Scope:
         split = {
             name: [
                 _named(part)
-                for part in parts(name, rewrite.original[name], rewrite.asked[name], (), fastest=False)
+                for part in parts(
+                    name, rewrite.original[name], rewrite.wanted[name], reduced=True, fastest=False
+                )
             ]
             for name in node.variables
-            if name in rewrite.asked and length(rewrite.original[name])
+            if name in rewrite.wanted and length(rewrite.original[name])
         }
         if prod(map(len, split.values())) > MOST_PARTS:
             split = {}

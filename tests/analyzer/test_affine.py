@@ -26,6 +26,7 @@ from tofu.analyzer.affine import (
     normal_form,
     variables_of,
 )
+from tofu.analyzer.analysis import analyze
 from tofu.analyzer.evaluate import compile_integers
 from tofu.analyzer.inside import expression, value_range
 from tofu.analyzer.intervals import Interval as Ends
@@ -193,6 +194,24 @@ def test_other_indices() -> None:
     found = normal_form(whole, elements["a"].indices[0])
     assert isinstance(found, DataDependent)
     assert whole.source[found.span.start : found.span.end] == "b[x]"
+
+
+@pytest.mark.parametrize(
+    "step", ["abs({} - 1)", "minimum({}, x + 2)", "maximum(minimum({}, 5), 1)", "maximum(abs({} - 3), y)"]
+)
+def test_deep_indices_take_no_time_that_doubles_with_each_level(step: str) -> None:
+    """With a time that doubles, 25 levels would not end."""
+    index = "x"
+    for _ in range(25):
+        index = step.format(index)
+    text = f"def f(a):\n    return lambda x=9, y=3: pad(a[{index}], 0)"
+    bound = analyze(tdl.parse(text)).bind({"a": (20,)})
+    assert bound.looseness or bound.tight
+    assert bound.analysis.elements_touched is not None
+    low, high = bound.input_regions(bound.full_box[None])["a"][0, 0].tolist()
+    names = {"minimum": np.minimum, "maximum": np.maximum}
+    found = eval(index, names, dict(zip("xy", np.indices((9, 3)), strict=True))) + np.zeros((9, 3), int)
+    assert (low, high) == (found.min(), found.max() + 1)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def test_a_large_product_of_extents_alone_needs_no_wide_index() -> None:
         (MATMUL, {"a": (1024, 1024), "b": (1024, 1024)}, 4096),
         ("def f(a):\n    return lambda i: a[(i * 4000000) // 4000000]", {"a": (600,)}, 1),
         ("def f(a):\n    return lambda i: pad(a[i - 3000000000], 0) + a[i]", {"a": (6,)}, 1),
+        ("def f(a):\n    return lambda i=600: a[minimum(i, abs(i * 4000000))]", {"a": (600,)}, 1),
     ],
 )
 def test_wide_indices_where_32_bits_are_too_few(

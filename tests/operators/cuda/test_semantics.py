@@ -39,6 +39,13 @@ DESCRIPTIONS = {
         " pad(a[i - maximum(a.shape[0], 2)], 0) + a[(i + minimum(a.shape[0], 7)) // 3]",
         {"a": (5,)},
     ),
+    "bent_indices": (
+        "def f(a):\n    return lambda i=a.shape[0] + 4, j=a.shape[1] + 4:"
+        " a[minimum(maximum(i - 2, 0), a.shape[0] - 1), a.shape[1] - 1 - abs(a.shape[1] - 1 - abs(j - 2))]"
+        " + a[minimum(i // 2 + 1, a.shape[0] - 1), abs(3 - j) % a.shape[1]]"
+        " * pad(a[minimum(i, 9 - i), j], 3)",
+        {"a": (5, 4)},
+    ),
     "nested_reducers": (
         "def f(x):\n    return lambda i, j: exp(x[i, j] - Max(lambda k: x[i, k]))"
         " / Sum(lambda k: exp(x[i, k] - Max(lambda l: x[i, l])))",

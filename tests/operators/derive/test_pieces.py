@@ -100,6 +100,28 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
         {"a": (100,)},
         9,
     ),
+    "replicated borders": (
+        "def f(a):\n    return lambda i=10, j=9: a[minimum(maximum(i - 2, 0), 5), minimum(j, 6)]",
+        {"a": (6, 7)},
+        4,
+    ),
+    "reflected border": ("def f(a):\n    return lambda i=10: a[5 - abs(5 - abs(i - 2))]", {"a": (6,)}, 2),
+    "neighbours when resizing": (
+        "def f(a):\n    return lambda i=20: a[i // 2] + a[minimum(i // 2 + 1, a.shape[0] - 1)]",
+        {"a": (10,)},
+        4,
+    ),
+    "a bend of two variables": (
+        "def f(a):\n    return lambda i=6, j=3: a[minimum(i + j, 6)]",
+        {"a": (7,)},
+        1,
+    ),
+    "a sum at the border of a window": (
+        "def f(a, w):\n    return lambda j=4:"
+        " Sum(lambda i=9, d=3: where(j == 0 and i + d <= 1, a[i] * w[d], 0))",
+        {"a": (9,), "w": (3,)},
+        2,
+    ),
     "transposed convolution": (*TRANSPOSED_CONVOLUTION, 2),
     "pooling's gradient": (
         "def f(g):\n    return lambda n, x=8: Sum(lambda k=3: "
