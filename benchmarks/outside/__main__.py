@@ -26,7 +26,7 @@ from .peer import missing, torch
 from .speed import race
 from .table import check_head, check_line, race_head, race_line, summary
 
-SECONDS = 120
+SECONDS = {"checks": 120, "speed": 60}
 """What is not done after this time is stopped."""
 
 
@@ -39,12 +39,12 @@ def refusal(outsider: Outsider) -> str | None:
     return None
 
 
-def examined(outsider: Outsider, work: Callable[[Outsider, int, Report], None], seed: int) -> Row:
+def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float) -> Row:
     """What is found about one operator, in a process of its own."""
     refused = refusal(outsider)
     if refused is not None:
         return {"cannot_be_said": refused}
-    return apart(partial(work, outsider, seed), SECONDS)
+    return apart(work, seconds)
 
 
 def main() -> None:
@@ -65,7 +65,8 @@ def main() -> None:
     for stage, work, head, line in stages:
         print(head())
         for name in arguments.only:
-            results[name][stage] = examined(OUTSIDERS[name], work, arguments.seed)
+            job = partial(work, OUTSIDERS[name], arguments.seed)
+            results[name][stage] = examined(OUTSIDERS[name], job, SECONDS[stage])
             print(line(name, results[name][stage]), flush=True)
             keep({**described(), **versions, "seed": arguments.seed, "results": results}, arguments.save)
     print(*summary(results), sep="\n")
