@@ -8,6 +8,7 @@ Needs PyTorch. Without --checks and --speed both are done.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from .peer import missing, torch
 from .speed import race
 from .table import check_head, check_line, race_head, race_line, summary
 
-SECONDS = 120
+SECONDS = {"checks": 120, "speed": 60}
 """What is not done after this time is stopped."""
 
 
@@ -39,12 +40,26 @@ def refusal(outsider: Outsider) -> str | None:
     return None
 
 
-def examined(outsider: Outsider, work: Callable[[Outsider, int, Report], None], seed: int) -> Row:
+def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float) -> Row:
     """What is found about one operator, in a process of its own."""
     refused = refusal(outsider)
     if refused is not None:
         return {"cannot_be_said": refused}
-    return apart(partial(work, outsider, seed), SECONDS)
+    return apart(work, seconds)
+
+
+def kept(path: Path | None) -> dict[str, dict[str, Row]]:
+    """The results that a file has already, by operator and by what was examined."""
+    if path is None or not path.exists():
+        return {}
+    results: dict[str, dict[str, Row]] = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return results
+
+
+def libraries() -> Row:
+    """PyTorch's version, and the cores whose kernels OpenBLAS has chosen."""
+    cores = {info["architecture"] for info in threadpool_info() if "architecture" in info}
+    return {"torch": torch.__version__, "openblas": sorted(cores)}
 
 
 def main() -> None:
@@ -53,22 +68,24 @@ def main() -> None:
     parser.add_argument("--checks", action="store_true", help="compare and audit at small sizes")
     parser.add_argument("--speed", action="store_true", help="time at large sizes")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--save", type=Path, help="also write the results to this file")
+    parser.add_argument("--save", type=Path, help="add the results to this file")
     arguments = parser.parse_args()
     if missing():
         parser.error("PyTorch is not installed; pip install torch")
-    versions = {"torch": torch.__version__, "blas": [info.get("architecture") for info in threadpool_info()]}
-    results: dict[str, dict[str, Row]] = {name: {} for name in arguments.only}
+    results = kept(arguments.save)
     both = not arguments.checks and not arguments.speed
     stages = [("checks", check, check_head, check_line)] if arguments.checks or both else []
     stages += [("speed", race, race_head, race_line)] if arguments.speed or both else []
     for stage, work, head, line in stages:
         print(head())
         for name in arguments.only:
-            results[name][stage] = examined(OUTSIDERS[name], work, arguments.seed)
+            job = partial(work, OUTSIDERS[name], arguments.seed)
+            results.setdefault(name, {})[stage] = examined(OUTSIDERS[name], job, SECONDS[stage])
             print(line(name, results[name][stage]), flush=True)
-            keep({**described(), **versions, "seed": arguments.seed, "results": results}, arguments.save)
-    print(*summary(results), sep="\n")
+            keep({**described(), **libraries(), "seed": arguments.seed, "results": results}, arguments.save)
+    done = [stage for stage, *_ in stages]
+    now = {name: {stage: results[name][stage] for stage in done} for name in arguments.only}
+    print(*summary(now), sep="\n")
 
 
 if __name__ == "__main__":

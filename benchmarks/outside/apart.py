@@ -18,7 +18,7 @@ MEMORY_BYTES = 8 << 30
 
 
 def apart(work: Callable[[Report], None], seconds: float) -> Row:
-    """All that `work` reports, joined; `stopped` says why it did not come to its end."""
+    """All that `work` reports, joined; `stopped` says why it did not come to its end, `doing` where."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_inside, args=(work, sender))
@@ -37,7 +37,8 @@ def apart(work: Callable[[Report], None], seconds: float) -> Row:
     finally:
         process.kill()
         process.join()
-    row.pop("finished", None)
+    if row.pop("finished", False):
+        row.pop("doing", None)
     return row
 
 

@@ -6,7 +6,6 @@ kernels that Tofu derives: parts make the whole.
 
 from __future__ import annotations
 
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -39,7 +38,9 @@ def check(outsider: Outsider, seed: int, report: Report) -> None:
     )
     program = Program.of(outsider, sizes, "float64")
     program.write(tensors)
+    report({"doing": "the gradient"})
     report({"gradient": gradient_distance(outsider, program, rival, seed)})
+    report({"doing": "the audit"})
     report(audited(outsider))
 
 
@@ -64,15 +65,15 @@ def _pair(program: Program, name: str, value: Array | None) -> tuple[Array, Arra
 def audited(outsider: Outsider) -> Row:
     """The number of claims by verdict, and how long it took to try them."""
     shapes, attributes = outsider.shapes(outsider.small), outsider.attributes(outsider.small)
-    data = {name: partial(kind.make, sizes=outsider.small) for name, kind in outsider.kinds.items()}
+    data = {name: kind.maker(outsider.small) for name, kind in outsider.kinds.items()}
     started = perf_counter()
     audit = tofu.audit(outsider.operator, shapes=shapes, attributes=attributes, workers=WORKERS, data=data)
     counts = {verdict.value: count for verdict, count in audit.counts.items()}
     refuted = [f"{found.operator}: {found.check} {found.variable or ''}" for found in audit.refuted]
-    missing = [found.reason for found in audit.findings if found.verdict is Verdict.NOT_APPLICABLE]
+    missing = {found.reason for found in audit.findings if found.verdict is Verdict.NOT_APPLICABLE}
     return {
         "claims": counts,
         "refuted": refuted,
-        "not_applicable": missing,
+        "not_applicable": sorted(missing),
         "audit_seconds": perf_counter() - started,
     }

@@ -109,7 +109,7 @@ def dilated_conv2d(data, weight, *, dilation):
     )
 """,
     small={"data": (2, 2, 5, 4), "weight": (3, 2, 3, 3), "dilation": 2},
-    large={"data": (4, 32, 28, 28), "weight": (32, 32, 3, 3), "dilation": 2},
+    large={"data": (4, 64, 28, 28), "weight": (64, 64, 3, 3), "dilation": 2},
 )
 def dilated_conv2d(data: Any, weight: Any, dilation: int) -> Any:
     return F.conv2d(data, weight, padding=dilation, dilation=dilation)
@@ -121,7 +121,7 @@ def circular_convolution(x, w):
     return lambda b, o, i=x.shape[2]: Sum(lambda c, j: x[b, c, (i + j) % x.shape[2]] * w[o, c, j])
 """,
     small={"x": (2, 3, 6), "w": (2, 3, 4)},
-    large={"x": (4, 32, 512), "w": (32, 32, 9)},
+    large={"x": (8, 48, 512), "w": (48, 48, 9)},
 )
 def circular_convolution(x: Any, w: Any) -> Any:
     return F.conv1d(F.pad(x, (0, w.shape[2] - 1), mode="circular"), w)

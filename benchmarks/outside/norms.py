@@ -39,7 +39,7 @@ def group_norm(x, gamma, beta, *, groups):
     )
 """,
     small={"x": (2, 6, 3, 4), "gamma": (6,), "beta": (6,), "groups": 3},
-    large={"x": (8, 64, 56, 56), "gamma": (64,), "beta": (64,), "groups": 8},
+    large={"x": (16, 64, 56, 56), "gamma": (64,), "beta": (64,), "groups": 8},
 )
 def group_norm(x: Any, gamma: Any, beta: Any, groups: int) -> Any:
     return F.group_norm(x, groups, gamma, beta)
@@ -80,7 +80,7 @@ def weight_norm(v, g):
     return lambda o, i: v[o, i] * (g[o] / norm[o])
 """,
     small={"v": (4, 5), "g": (4,)},
-    large={"v": (1024, 2048), "g": (1024,)},
+    large={"v": (2048, 2048), "g": (2048,)},
 )
 def weight_norm(v: Any, g: Any) -> Any:
     return v * (g / v.norm(dim=1))[:, None]

@@ -32,6 +32,10 @@ class Kind:
     whole: bool = False
     learns: bool = True
 
+    def maker(self, sizes: Sizes) -> Callable[[Array], Array]:
+        """Such values for these sizes."""
+        return lambda uniform: self.make(uniform, sizes)
+
 
 NORMAL = Kind(lambda uniform, sizes: 4 * uniform - 2)
 """Any numbers; this is what a tensor holds of which nothing else is said."""

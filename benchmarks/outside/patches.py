@@ -70,7 +70,7 @@ def max_pool3d(x):
     )
 """,
     small={"x": (1, 2, 4, 5, 4)},
-    large={"x": (1, 8, 16, 28, 28)},
+    large={"x": (2, 16, 16, 28, 28)},
 )
 def max_pool3d(x: Any) -> Any:
     return F.max_pool3d(x, 3, 2, 1)

@@ -24,9 +24,9 @@ Run = Callable[[], object]
 
 GUARD_SECONDS = 20.0
 """A kernel that takes longer is not run again."""
-RUNS = (5, 31)
+RUNS = (3, 31)
 """At least and at most so many turns, as many as there is time for."""
-TURN_SECONDS = 3.0
+TURN_SECONDS = 2.0
 
 
 def race(outsider: Outsider, seed: int, report: Report) -> None:
@@ -38,20 +38,24 @@ def race(outsider: Outsider, seed: int, report: Report) -> None:
         program = Program.of(outsider, outsider.large, "float32")
         program.write(tensors)
         rival = Rival(outsider, outsider.large, tensors)
+        report({"doing": "preparing forward"})
         forward = program.prepare(Phase.FORWARD)
+        report({"doing": "forward"})
         row = timed(forward.run, rival.forward)
         row["wrong"] = distance(program.outputs, rival.forward())
         report({"forward": row | memory(forward, program)})
         if program.backward:
-            report({"gradient": backward(outsider, program, rival, seed)})
+            report({"gradient": backward(outsider, program, rival, seed, report)})
     report({"seconds": perf_counter() - started})
 
 
-def backward(outsider: Outsider, program: Program, rival: Rival, seed: int) -> Row:
+def backward(outsider: Outsider, program: Program, rival: Rival, seed: int, report: Report) -> Row:
     """All gradients against `torch.autograd.grad` alone."""
     heads = program.draw_heads(seed)
     rival.record()
+    report({"doing": "preparing the gradient"})
     prepared = program.prepare(Phase.BACKWARD)
+    report({"doing": "the gradient"})
     row = timed(prepared.run, lambda: rival.gradient(heads))
     expected = rival.gradient(heads)
     known = {name: ours for name in outsider.learned if (ours := program.gradient(name)) is not None}
