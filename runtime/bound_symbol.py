@@ -206,7 +206,7 @@ class BoundSymbol(Closing):
             if self._requests[name] == "write":
                 gradient[...] = 0
             if executor.has(f"grad({name})"):
-                np.add(gradient, executor.read(f"grad({name})"), out=gradient)
+                gradient[...] = np.add(gradient, executor.read(f"grad({name})"))
 
     def close(self) -> None:
         """End all threads and give the workers' memory back."""

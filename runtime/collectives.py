@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..operators.kernel import Array
+from ..operators.strided import bound
+from ..operators.workspace import Workspace
 from ..tdl import combiner
-from ..tdl.ast import AnyReducer
+from ..tdl.ast import AnyReducer, Reducer
+from ..tdl.reducers import UFUNCS
 
 Step = Callable[[], None]
 
@@ -51,21 +54,35 @@ def multi_fetch(transfers: Sequence[Transfer], traffic: Traffic) -> Step:
     return run
 
 
-def fixed_order_reduce(reducer: AnyReducer, terms: Sequence[Sequence[Transfer]], traffic: Traffic) -> Step:
+def fixed_order_reduce(
+    reducer: AnyReducer, terms: Sequence[Sequence[Transfer]], traffic: Traffic, workspace: Workspace
+) -> Step:
     """Combine terms, each made of pieces that together cover the target, in the order given.
 
     The order never depends on which worker finishes first, so every run rounds alike.
     """
-    combine = combiner(reducer)
     first = [(t.source, t.target) for t in terms[0]]
-    rest = [(t.source, t.target) for term in terms[1:] for t in term]
+    rest = [_combination(reducer, t, workspace) for term in terms[1:] for t in term]
     remote = [t.source for term in terms for t in term if t.remote]
 
     def run() -> None:
         for source, target in first:
             target[...] = source
-        for source, target in rest:
-            combine(target, source, target)
+        for combine in rest:
+            combine()
         traffic.nbytes += sum(source.nbytes for source in remote)
+
+    return run
+
+
+def _combination(reducer: AnyReducer, transfer: Transfer, workspace: Workspace) -> Step:
+    """The step that combines a piece with its target, in the target."""
+    source, target = transfer.source, transfer.target
+    if isinstance(reducer, Reducer):
+        return bound(UFUNCS[reducer], (target, source), target, workspace)
+    combine = combiner(reducer)
+
+    def run() -> None:
+        combine(target, source, target)
 
     return run

@@ -128,7 +128,7 @@ class _Preparation:
                 return multi_fetch(transfers, self._traffic)
             case Reduce():
                 terms = [self._transfers(instruction.target, part) for part in instruction.parts]
-                return fixed_order_reduce(instruction.reducer, terms, self._traffic)
+                return fixed_order_reduce(instruction.reducer, terms, self._traffic, workspace)
             case Compute():
                 bound = self._partitioned.graph.operations[instruction.operation].bound
                 return bound.prepare(self._placed.call(self._worker, instruction, workspace))

@@ -7,7 +7,6 @@ and shares nothing with the symbolic analysis.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from math import prod
 from typing import Any
 
@@ -15,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ShapeError
-from ...tdl import FUNCTIONS, ast, children
-from ...tdl.functions import BINARY_UFUNCS
+from ...tdl import ast, children, walk
+from ...tdl.arrays import Evaluation
 from ...tdl.traverse import variable_names
 from ..bound import Bound
-from ..region import Boxes, Shape
+from ..region import Boxes
 from ..staged import StagedBound
+from .reference import intermediate
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -42,7 +42,7 @@ def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) ->
     intervals = dict(zip(subject.variables, box.tolist(), strict=True))
     if isinstance(subject, Bound):
         return _read(subject, intervals, None, tensors)
-    known = dict(tensors) | intermediate(subject, tensors)
+    known = dict(tensors) | (intermediate(subject, tensors) if indexed_by_data(subject) else {})
     needed = _read(subject.last, intervals, None, known)
     for name, stage in reversed(subject.stages.items()):
         if name not in needed:
@@ -53,13 +53,16 @@ def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) ->
     return {name: needed.get(name, np.zeros(shape, np.bool_)) for name, shape in subject.shapes.items()}
 
 
-def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """What every stage but the last produces, from the description."""
-    produced: dict[str, Array] = {}
-    for name, stage in subject.stages.items():
-        known = dict(tensors) | produced
-        (produced[name],) = stage.interpret({n: known[n] for n in stage.shapes})
-    return produced
+def indexed_by_data(subject: Subject) -> bool:
+    """Whether elements of tensors are used in indices."""
+    return any(
+        isinstance(inner, ast.Element)
+        for part in subject.stage_bounds
+        for element in walk(part.description)
+        if isinstance(element, ast.Element)
+        for index in element.indices
+        for inner in walk(index)
+    )
 
 
 def _read(
@@ -67,10 +70,12 @@ def _read(
 ) -> dict[str, Mask]:
     """Elements that outputs in the box (and, if given, at places where `only` is true) depend on."""
     masks = {name: np.zeros(shape, np.bool_) for name, shape in bound.shapes.items()}
+    run = Evaluation(tensors, bound.shapes, {})
     for element, outer, inner in sites(bound.description):
         if all(lower < upper for lower, upper in (intervals[name] for name in (*outer, *inner))):
             at = _grid(element, outer, inner, intervals, only, bound.description.name)
-            _mark(masks[element.tensor], element.indices, at, tensors, bound.shapes)
+            with np.errstate(all="ignore"):
+                _mark(masks[element.tensor], element.indices, at, run)
     return masks
 
 
@@ -115,19 +120,10 @@ def _grid(
     return at
 
 
-def _mark(
-    mask: Mask,
-    indices: tuple[ast.Index, ...],
-    at: Mapping[str, Array],
-    tensors: Mapping[str, Array],
-    shapes: Mapping[str, Shape],
-) -> None:
+def _mark(mask: Mask, indices: tuple[ast.Index, ...], at: Mapping[str, Array], run: Evaluation) -> None:
     """Set the elements at these indices, those outside the tensor left aside."""
     whole = [axis for axis, index in enumerate(indices) if isinstance(index, ast.FullSlice)]
-    places = [
-        np.zeros(()) if axis in whole else values(index, at, tensors, shapes)
-        for axis, index in enumerate(indices)
-    ]
+    places = [np.zeros(()) if axis in whole else run.value(index, at) for axis, index in enumerate(indices)]
     grid = np.broadcast_arrays(*places) if places else []
     inside = np.ones(grid[0].shape if grid else (), np.bool_)
     for place, extent in zip(grid, mask.shape, strict=True):
@@ -139,38 +135,3 @@ def _mark(
         slice(None) if a in whole else grid[a][inside].astype(np.int64) for a in range(mask.ndim)
     ]
     mask[tuple(chosen)] = True
-
-
-def values(
-    node: ast.Index, at: Mapping[str, Array], tensors: Mapping[str, Array], shapes: Mapping[str, Shape]
-) -> Array:
-    """An index for arrays of values of the variables."""
-
-    def of(part: ast.Index) -> Array:
-        return values(part, at, tensors, shapes)
-
-    match node:
-        case ast.Number(value):
-            return np.asarray(value)
-        case ast.Variable(name):
-            return at[name]
-        case ast.Extent(tensor, axis):
-            return np.asarray(shapes[tensor][axis])
-        case ast.Element(tensor, indices):
-            places = np.broadcast_arrays(*(of(index) for index in indices)) if indices else ()
-            found: Array = tensors[tensor][tuple(place.astype(np.int64) for place in places)]
-            return found
-        case ast.Pad(element, filler):
-            places = np.broadcast_arrays(*(of(index) for index in element.indices))
-            shape = shapes[element.tensor]
-            tests = [(p >= 0) & (p < extent) for p, extent in zip(places, shape, strict=True)]
-            near = tuple(np.clip(p, 0, n - 1).astype(np.int64) for p, n in zip(places, shape, strict=True))
-            return np.where(reduce(np.logical_and, tests), tensors[element.tensor][near], of(filler))
-        case ast.Unary(operator, operand):
-            return np.asarray(-of(operand) if operator == "-" else np.logical_not(of(operand)))
-        case ast.Binary(operator, left, right):
-            return np.asarray(BINARY_UFUNCS[operator](of(left), of(right)))
-        case ast.Call(function, arguments):
-            return np.asarray(FUNCTIONS[function].implementation(*map(of, arguments)))
-        case _:
-            raise ShapeError(f"an index made of {type(node).__name__} cannot be run through")

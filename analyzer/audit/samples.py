@@ -14,6 +14,7 @@ from ...errors import DataError, OperatorError, ShapeError
 from ...tdl import ast, walk
 from ..region import Shape
 from .elements import Array, Subject
+from .reference import reference
 
 _RANGES = ((-4, 5, 1.0), (1, 5, 1.0), (-7, 8, 8.0), (1, 8, 8.0))
 """Numerators from, up to, and their divisor: the first for which every result is finite is taken."""
@@ -63,14 +64,14 @@ def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
         }
         indices = {name: np.unique(tensors[name]) for name in limits}
         try:
-            reference = subject.interpret(tensors)
+            outputs = reference(subject, tensors)
         except OperatorError:
             return Sample(tensors, None, indices)
         except (DataError, ShapeError) as error:
             failure = error
             continue
-        found = Sample(tensors, reference, indices)
-        if all(np.isfinite(output).all() for output in reference):
+        found = Sample(tensors, outputs, indices)
+        if all(np.isfinite(output).all() for output in outputs):
             return found
         fallback = fallback or found
     if fallback is not None:

@@ -12,7 +12,7 @@ from ..bound import Bound
 from ..staged import StagedBound
 from ..strategy import Strategy
 from . import trial
-from .elements import Subject
+from .elements import Subject, indexed_by_data
 from .finding import Check, Counterexample, Finding, Grade, Verdict, worst
 from .laws import concat_law, reduce_law, used_as_value
 from .samples import ANYTHING, Domain, Sample, sample
@@ -60,11 +60,17 @@ class Case:
         """Numbers of workers that a strategy can be tried with."""
         return [count for count in self.workers if count <= strategy.bound.extents[strategy.variable]]
 
-    def failing(self, strategy: Strategy, test: Test) -> Callable[[Subject], Counterexample | None]:
-        """A test of one strategy over all worker counts, for any shapes."""
+    def indices(self, subject: Subject) -> Sample:
+        """Data that says which elements are read: none, unless elements are used as indices."""
+        return self.sample(subject) if indexed_by_data(subject) else Sample({}, None, {})
+
+    def failing(
+        self, strategy: Strategy, test: Test, data: Callable[[Subject], Sample] | None = None
+    ) -> Callable[[Subject], Counterexample | None]:
+        """A test of one strategy over all worker counts, for any shapes; `data` are samples by default."""
 
         def fails(subject: Subject) -> Counterexample | None:
-            given = self.sample(subject)
+            given = (data or self.sample)(subject)
             for other in self.select(subject):
                 if (other.variable, other.kind) == (strategy.variable, strategy.kind):
                     for workers in self.counts(other):
@@ -75,9 +81,11 @@ class Case:
 
         return fails
 
-    def failure(self, strategy: Strategy, test: Test) -> Counterexample | None:
+    def failure(
+        self, strategy: Strategy, test: Test, data: Callable[[Subject], Sample] | None = None
+    ) -> Counterexample | None:
         """The smallest counterexample of a test of one strategy over all worker counts."""
-        fails = self.failing(strategy, test)
+        fails = self.failing(strategy, test, data)
         found = fails(self.subject)
         return None if found is None else smallest(self.subject, self.bind, fails, found)
 
@@ -96,7 +104,7 @@ def _regions(case: Case, strategy: Strategy) -> Finding:
     ) -> Finding:
         return Finding(case.name, Check.REGIONS, verdict, reason, strategy.variable, grades, failure)
 
-    missed = case.failure(strategy, trial.missed_element)
+    missed = case.failure(strategy, trial.missed_element, case.indices)
     if missed is not None:
         return finding(Verdict.REFUTED, "regions must hold every element read", {}, missed)
     proofs, why_not = _proofs(strategy)
@@ -118,13 +126,14 @@ def _regions(case: Case, strategy: Strategy) -> Finding:
 
 
 def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
-    seen = [trial.grades(case.subject, strategy, workers, case.given) for workers in case.counts(strategy)]
+    given = case.indices(case.subject)
+    seen = [trial.grades(case.subject, strategy, workers, given) for workers in case.counts(strategy)]
     return {tensor: worst(entry[tensor] for entry in seen) for tensor in sorted(case.subject.reads)}
 
 
 def _missed_nearby(case: Case, strategy: Strategy) -> Counterexample | None:
     """A failure for shapes near the given ones, where nothing is proven."""
-    fails = case.failing(strategy, trial.missed_element)
+    fails = case.failing(strategy, trial.missed_element, case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError, ShapeError
-from ...tdl import interpret
 from ...tdl.reducers import combiner
 from ..bound import Bound
 from ..region import Boxes, Region
 from ..strategy import Strategy
-from .elements import Array, Mask, Subject, elements_read, intermediate
+from .elements import Array, Mask, Subject, elements_read
 from .finding import Counterexample, Grade, worst
+from .reference import intermediate, reference_part
 from .samples import Sample, other_indices
 
 RELATIVE_TOLERANCE = 1e-9
@@ -104,7 +104,7 @@ def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Samp
     for worker, box in enumerate(parts(strategy, workers)):
         regions = strategy.input_regions(worker=worker, workers=workers)
         try:
-            partial = interpret_box(subject, _limited(given, regions), box)
+            partial = part_of(subject, _limited(given, regions), box)
         except (DataError, ShapeError) as error:
             return Counterexample(f"cannot be interpreted: {error}", subject.shapes, workers, worker)
         places = strategy.output_regions(worker=worker, workers=workers)
@@ -168,20 +168,14 @@ def whole_numbers(arrays: Sequence[Array]) -> bool:
     return all(bool((array == np.floor(array)).all()) for array in finite)
 
 
-def interpret_box(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple[Array, ...]:
+def part_of(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple[Array, ...]:
     """The parts of the outputs that a box produces, from the description."""
-    intervals: dict[str, Any] = dict(zip(subject.variables, map(tuple, box.tolist()), strict=True))
-    if isinstance(subject, Bound):
-        return interpret(subject.description, subject.extents, tensors, subject.shapes, box=intervals)
-    last = subject.last
-    known = dict(tensors) | intermediate(subject, tensors)
-    return interpret(
-        last.description,
-        last.extents,
-        {name: known[name] for name in last.shapes},
-        last.shapes,
-        box=intervals,
-    )
+    last, known = subject, dict(tensors)
+    if not isinstance(subject, Bound):
+        last, known = subject.last, known | intermediate(subject, tensors)
+    assert isinstance(last, Bound)
+    intervals = dict(zip(subject.variables, map(tuple, box.tolist()), strict=True))
+    return reference_part(last, {name: known[name] for name in last.shapes}, intervals)
 
 
 def inside(region: Region, shape: tuple[int, ...]) -> Mask:

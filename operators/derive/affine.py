@@ -63,8 +63,10 @@ def applied(operator: str, a: Affine, b: Affine, ranges: Ranges) -> Affine | Non
             quotient = _quotient(a, b.constant, ranges)
             return None if quotient is None else added(a, quotient, -b.constant)
         case "maximum" | "minimum":
-            first_is_less = compared("<=", a, b, ranges)
-            return None if first_is_less is None else a if first_is_less == (operator == "minimum") else b
+            less, more = (a, b) if operator == "minimum" else (b, a)
+            if compared("<=", a, b, ranges):
+                return less
+            return more if compared(">=", a, b, ranges) else None
         case _:
             return None
 

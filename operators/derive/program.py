@@ -6,7 +6,7 @@ depend on it, so everything broadcasts. A node's value for given ranges of its v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import assert_never
@@ -20,6 +20,7 @@ from .affine import Affine, Ranges
 from .ahead import Plan, planned
 from .blocks import block_lengths, blocks, length, volume
 from .contraction import contract, contracts
+from .fold import Fold
 from .functions import ROUNDING, Kind, identity, is_costly, loop
 from .index_values import BOOL, Integers, frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
@@ -304,9 +305,8 @@ class Program:
         for name in (*node.free, *node.variables):
             shape[self.axes[name]] = length({**ranges, **block}[name])
         axes = tuple(self.axes[name] for name in node.variables)
-        reduce = partial(UFUNCS[node.reducer].reduce, axis=axes, keepdims=True, dtype=dtype)
-        if not isinstance(body, Value) or body.shape != tuple(shape):
-            reduce = partial(_reduce_repeated, reduce, tuple(shape))
+        repeats = not isinstance(body, Value) or body.shape != tuple(shape)
+        reduce = Fold(UFUNCS[node.reducer], axes, dtype, tuple(shape) if repeats else None)
         return self.steps.add(reduce, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
 
     def _memory_order(self) -> tuple[int, ...]:
@@ -331,8 +331,3 @@ def _floating_type(call: KernelCall) -> DType:
     types = [array.dtype for array in call.inputs.values() if array.dtype.kind == "f"]
     types = types or [array.dtype for array in call.outputs if array.dtype.kind == "f"]
     return np.result_type(*types) if types else np.dtype(np.float64)
-
-
-def _reduce_repeated(reduce: Callable[..., object], shape: tuple[int, ...], body: Array, out: Array) -> None:
-    """Reduce a value that repeats along some of the axes that it is reduced over."""
-    reduce(np.broadcast_to(body, shape), out=out)

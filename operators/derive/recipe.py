@@ -11,10 +11,14 @@ import numpy as np
 
 from ...analyzer.region import Shape
 from ..kernel import Array, Run, in_turn, view_of
+from ..strided import copied_bytes, on_copies, trusted
 from ..workspace import aligned
+from .fold import Fold
 from .ir import Scalar
 from .layout import address_of, bounds
-from .steps import DType, Operand, Register, Steps, Value, assign_memory
+from .select import select, spread_bits
+from .special import erf, sign
+from .steps import DType, Operand, Register, Step, Steps, Value, assign_memory
 
 SCRATCH = -1
 
@@ -90,19 +94,30 @@ class _Removal:
             lower, upper = bounds(array)
             self.sources.append(((lower, upper), SCRATCH, lower - self.scratch_bytes))
             self.scratch_bytes += aligned(array.nbytes)
+        self.copied_bytes = 0
         self.numbers: dict[Any, int] = {}
         self.operands: list[Place | Array | Scalar] = []
 
     def recipe(self) -> Recipe:
-        steps = tuple(
-            (step.run, tuple(self.number(argument) for argument in step.arguments), self.number(step.out))
-            for step in self.steps
-        )
+        steps = tuple(self.numbered(step) for step in self.steps)
         constants = tuple(operand for operand in self.operands if isinstance(operand, np.ndarray))
-        return Recipe(steps, tuple(self.operands), self.scratch_bytes, constants)
+        return Recipe(steps, tuple(self.operands), self.scratch_bytes + self.copied_bytes, constants)
 
-    def number(self, operand: Operand) -> int:
-        found = self.relocated(operand) if isinstance(operand, Value) else operand
+    def numbered(self, step: Step) -> tuple[Callable[..., object], tuple[int, ...], int]:
+        """A step over numbered operands; on copies in scratch behind all else where NumPy gets it wrong."""
+        run, out = step.run, self.relocated(step.out)
+        arguments = [self.found(argument) for argument in step.arguments]
+        if not _trusted(run, arguments, out):
+            nbytes = copied_bytes(arguments, out)
+            memory = Place(SCRATCH, self.scratch_bytes, (nbytes,), (1,), np.dtype(np.uint8))
+            self.copied_bytes = max(self.copied_bytes, nbytes)
+            run, arguments = partial(on_copies, run), [memory, *arguments]
+        return run, tuple([self.number(argument) for argument in arguments]), self.number(out)
+
+    def found(self, operand: Operand) -> Place | Array | Scalar:
+        return self.relocated(operand) if isinstance(operand, Value) else operand
+
+    def number(self, found: Place | Array | Scalar) -> int:
         # 1, 1.0 and True are equal, but not the same operand
         key = found if isinstance(found, Place) else id(found) if isinstance(found, np.ndarray) else None
         if key is None or key not in self.numbers:
@@ -130,6 +145,19 @@ class _Removal:
                 offset = address_of(array) - origin
                 return Place(number, offset, array.shape, array.strides, array.dtype)
         return array
+
+
+def _trusted(
+    run: Callable[..., object], arguments: Sequence[Place | Array | Scalar], out: Place | Array
+) -> bool:
+    """Whether a step that computes element by element, or reduces, is right in this layout.
+
+    All other steps copy, multiply matrices, or make arrays of their own.
+    """
+    if isinstance(run, Fold):
+        return trusted(run.ufunc, (out, *arguments), out)
+    elementwise = isinstance(run, np.ufunc) and run.signature is None
+    return not (elementwise or run in (select, spread_bits, sign, erf)) or trusted(run, arguments, out)
 
 
 def _memory(array: Array) -> tuple[Array, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernel import Array
+from ..strided import bound
 from ..workspace import Workspace
 from .patches import Block, Sizes, Windows, flat
 
@@ -63,6 +64,7 @@ class WeightTotal:
         self._stored = total is not None
         self._total = workspace.array(shape, out.dtype) if total is None else total
         self._term = workspace.array(shape, out.dtype)
+        self._sum = bound(np.add, (self._total, self._term), self._total, workspace)
         self.target = self._total
 
     @classmethod
@@ -83,7 +85,7 @@ class WeightTotal:
     def add(self) -> None:
         """Count the product that was written to `target`."""
         if self.target is self._term:
-            np.add(self._total, self._term, out=self._total)
+            self._sum()
         self.target = self._term
 
     def store(self) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.operators.derive import derive
+from tofu.operators import strided
+from tofu.operators.derive import _recipes, derive
 from tofu.operators.stage import derived
 
 Shapes = dict[str, tuple[int, ...]]
@@ -174,6 +175,27 @@ def test_floats_are_close(case: str, dtype: str, tolerance: float, check_kernel:
     text, shapes = ROUNDED[case]
     tensors = {name: array / 3 for name, array in tensors_of(shapes).items()}
     check_kernel(derived(tdl.parse(text)).bind(shapes), derive, tensors, dtype=dtype, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_steps_that_compute_on_copies_give_the_same(case: str, check_kernel: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(strided, "is_right", lambda *_: False)
+    monkeypatch.setattr(strided, "_inner_strides", lambda _: [()])
+    _recipes.cache_clear()
+    text, shapes = EXACT[case]
+    check_kernel(derived(tdl.parse(text)).bind(shapes), derive, tensors_of(shapes))
+    monkeypatch.undo()
+    _recipes.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [4, 8, 16, 32])
+def test_columns_of_any_row_length_are_right(columns: int, dtype: str) -> None:
+    """Each residue of the index is a piece: a column of the matrix, which a function walks down."""
+    text = f"def f(x):\n    return lambda t, d={columns}: -x[t, (d + {columns // 2}) % {columns}]"
+    bound = derived(tdl.parse(text)).bind({"x": (5, columns)})
+    x = np.arange(1, 1 + 5 * columns).reshape(5, columns).astype(dtype)
+    np.testing.assert_array_equal(bound.compute({"x": x})[0], bound.interpret({"x": x})[0])
 
 
 @pytest.mark.parametrize("value", ["i % (-j)", "2 * i // j", "(2 * i - 3) % j", "i ** (-j)"])

@@ -103,9 +103,9 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
     "replicated borders": (
         "def f(a):\n    return lambda i=10, j=9: a[minimum(maximum(i - 2, 0), 5), minimum(j, 6)]",
         {"a": (6, 7)},
-        4,
+        6,
     ),
-    "reflected border": ("def f(a):\n    return lambda i=10: a[5 - abs(5 - abs(i - 2))]", {"a": (6,)}, 2),
+    "reflected border": ("def f(a):\n    return lambda i=10: a[5 - abs(5 - abs(i - 2))]", {"a": (6,)}, 3),
     "neighbours when resizing": (
         "def f(a):\n    return lambda i=20: a[i // 2] + a[minimum(i // 2 + 1, a.shape[0] - 1)]",
         {"a": (10,)},
