@@ -271,11 +271,15 @@ def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
 
 def least(*values: sympy.Expr) -> sympy.Expr:
     """The least value, as it stands: sympy would order the values, in a time exponential in their depth."""
+    if all(value.is_Integer for value in values):
+        return sympy.Integer(min(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Min, *values)
     return result
 
 
 def greatest(*values: sympy.Expr) -> sympy.Expr:
     """The greatest value, as it stands."""
+    if all(value.is_Integer for value in values):
+        return sympy.Integer(max(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)
     return result

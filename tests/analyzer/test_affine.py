@@ -264,3 +264,8 @@ def test_floor_quotients(value: int, divisor: int) -> None:
     n = sympy.Symbol("n", integer=True)
     (found,) = compile_integers([floor_quotient(n, sympy.Integer(divisor))], [n]).integers([value])
     assert found == value // divisor
+
+
+def test_extremes_of_numbers_are_numbers() -> None:
+    bound = analyze(tdl.parse("def f(a):\n    return lambda x=1: a[abs(0 - 2) // 2]")).bind({"a": (3,)})
+    assert bound.tight
