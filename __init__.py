@@ -145,7 +145,7 @@ def _let_symbols_bind() -> None:
 
 def _let_values_show() -> None:
     """Give notebooks the pages of plans, operators and memory plans, which are made when one is shown."""
-    from .display import Shown
+    from .support.notebook_display import NotebookDisplay
 
     def page(value: object) -> str:
         """The value as HTML."""
@@ -153,7 +153,7 @@ def _let_values_show() -> None:
 
         return html(value)
 
-    Shown.page = page
+    NotebookDisplay.page = page
 
 
 if __package__:  # pytest imports this file alone where the project's folder has no name of a module

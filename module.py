@@ -8,20 +8,20 @@ from typing import Any
 import numpy.typing as npt
 
 from .dataflow.graph import Graph
-from .dataflow.partitioned import PartitionedGraph
 from .dataflow.symbol import Symbol
 from .errors import PlanError
+from .machines.machine import Machine
+from .machines.machine_file import quantity
 from .partitioner import Plan, lower, methods
 from .partitioner.constraints import Constraint
 from .partitioner.gap import Report
-from .partitioner.machine import Machine
-from .partitioner.machine_file import quantity
 from .partitioner.manual import Layouts
 from .partitioner.methods import Method
+from .programs.memory import plan_memory
+from .programs.program import PartitionedGraph
 from .runtime import bound_symbol, module
 from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
-from .runtime.memory import plan_memory
 from .runtime.memory_limit import shortfall
 
 __all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"]

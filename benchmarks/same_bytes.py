@@ -3,9 +3,9 @@
 python -m benchmarks.same_bytes FOLDER             writes FOLDER/same_bytes.json
 python -m benchmarks.same_bytes --compare A B      compares two such files
 
-Every model of the zoo is planned by every method, with small batches and few time steps, and lowered. Of each
-case the file keeps a hash of the plan file, of the programs, of the memory plan and of the waits. Run it on the commit
-before a change and on the one after it.
+Every model of the zoo is planned by every method, with small batches and few time steps, and lowered. The
+file keeps a hash of every case's plan file, programs, memory plan and waits. Run it on the commit before a
+change and on the one after it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ try:
     from tofu.programs.memory import plan_memory
     from tofu.programs.schedule import schedule
 except ModuleNotFoundError:  # the commits before the room `programs`
-    from tofu.runtime.memory import plan_memory
-    from tofu.runtime.schedule import schedule
+    from tofu.programs.memory import plan_memory
+    from tofu.programs.schedule import schedule
 
 WORKERS = (2, 3, 8)
 BATCH = 8

@@ -44,7 +44,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS:
-            from ..tdl.source import suggestion
+            from ..support.wording import suggestion
 
             hint = suggestion(args[0], COMMANDS, most=1) or f"there are {', '.join(COMMANDS)}."
             ctx.fail(f"no command {args[0]!r}; {hint}")

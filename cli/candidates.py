@@ -40,7 +40,7 @@ def methods() -> Iterable[str]:
 
 def machines() -> Iterable[str]:
     """Machines that come with Tofu."""
-    from ..partitioner.machine_file import PRESETS
+    from ..machines.machine_file import PRESETS
 
     return PRESETS
 

@@ -11,9 +11,9 @@ from .request import Request
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
-    from ..dataflow.partitioned import PartitionedGraph
     from ..partitioner import Plan
-    from ..runtime.memory import MemoryPlan
+    from ..programs.memory import MemoryPlan
+    from ..programs.program import PartitionedGraph
 
 LONG = ("exact",)
 """Methods that may take minutes for a large model."""
@@ -60,7 +60,7 @@ def compared(
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
     """The figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
-    from ..runtime.memory import plan_memory
+    from ..programs.memory import plan_memory
 
     entries: list[dict[str, Any]] = []
     left_out: dict[str, PlanError] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..garbage import garbage_left
+from ..support.gc_pause import gc_paused
 from . import candidates
 from .compared import LONG, compared, figures, watched
 from .options import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..models import Model
     from ..partitioner import Plan
-    from ..runtime.memory import MemoryPlan
+    from ..programs.memory import MemoryPlan
 
 
 @click.command(
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     help="Write an HTML page that shows the plan and compares the quick methods with it.",
 )
 @json_option
-@garbage_left()
+@gc_paused()
 def command(
     model: str,
     workers: int,
@@ -169,7 +169,7 @@ def command(
 def _gathered(model: Model, graph: Graph, found: Plan, request: Request) -> tuple[dict[str, Any], MemoryPlan]:
     """What `--json` prints of a plan, and its memory plan."""
     from ..partitioner import lower, partition
-    from ..runtime.memory import plan_memory
+    from ..programs.memory import plan_memory
 
     programs = lower(graph, found)
     memory = plan_memory(programs)

@@ -11,12 +11,12 @@ import click
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
-    from ..dataflow.partitioned import PartitionedGraph
+    from ..machines.machine import Machine
     from ..partitioner import Plan
     from ..partitioner.constraints import Constraint
-    from ..partitioner.machine import Machine
     from ..partitioner.manual import Layouts
-    from ..runtime.memory import MemoryPlan
+    from ..programs.memory import MemoryPlan
+    from ..programs.program import PartitionedGraph
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Request:
         memory: str | None,
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first that is malformed."""
+        from ..machines.machine_file import load_machine, quantity
         from ..partitioner.constraints import parse_forbid, parse_pin
-        from ..partitioner.machine_file import load_machine, quantity
         from ..partitioner.manual import read_layouts
 
         found = None if machine is None else load_machine(machine)

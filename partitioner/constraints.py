@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from ..dataflow.naming import suggestion
 from ..errors import PlanError
+from ..support.wording import alternatives
 from .network import Network
 from .restrictions import FREE, Restriction, Restrictions
 from .tables import Choice, splittable
@@ -181,7 +181,7 @@ class _Collected:
         if not found:
             what = kinds[0] if kinds else "operator or tensor"
             known = [name for named in tables for name in named]
-            hint = self._other_kind(constraint.name) or suggestion(constraint.name, known)
+            hint = self._other_kind(constraint.name) or alternatives(constraint.name, known)
             raise PlanError(f"{constraint}: there is no {what} {constraint.name!r}{hint}")
         if not kinds and len({subject.what for subject in found}) > 1:
             raise PlanError(

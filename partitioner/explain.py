@@ -17,8 +17,8 @@ import numpy as np
 from ..analyzer.bound import Bound
 from ..analyzer.region import Shape
 from ..dataflow.graph import Graph
-from ..dataflow.naming import suggestion
 from ..errors import PlanError
+from ..support.wording import alternatives
 from .constraints import What
 from .cost import Counts
 from .network import Link, build_network
@@ -93,7 +93,7 @@ def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Ex
     if name in tensors and what != "operator":
         return explainer.tensor(tensors[name])
     known = {"operator": operations, "tensor": tensors, None: {**operations, **tensors}}[what]
-    raise PlanError(f"the plan has no {what or 'operator or tensor'} {name!r}{suggestion(name, known)}")
+    raise PlanError(f"the plan has no {what or 'operator or tensor'} {name!r}{alternatives(name, known)}")
 
 
 class Explainer:

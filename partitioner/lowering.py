@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..analyzer.region import Region
 from ..dataflow.graph import Graph, Operation
-from ..dataflow.partitioned import (
+from ..programs.program import (
     Buffer,
     BufferKind,
     Compute,
@@ -24,14 +24,14 @@ from ..dataflow.partitioned import (
     Program,
     Reduce,
 )
-from ..garbage import garbage_left
+from ..support.gc_pause import gc_paused
 from .movement import Assembly, Fetches, Movements, OperatorRegions, WorkerRegions
 from .plan import Plan
 
 NO_BUFFER = -1
 
 
-@garbage_left()
+@gc_paused()
 def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
     """Make the programs that run `graph` as `plan` says.
 

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from ..dataflow.graph import Graph
-from ..dataflow.naming import suggestion
 from ..errors import PlanError
+from ..support.strict_documents import read_document
+from ..support.wording import alternatives
 from .constraints import Pin
-from .documents import read_document
 from .network import Link, Network
 from .recursive import pricing, recursive
 from .sequences import candidates
@@ -59,7 +59,7 @@ def layout_pins(graph: Graph, layouts: Layouts) -> list[Pin]:
     for pattern, choice in sorted(layouts.items(), key=lambda entry: entry[0] not in names):
         matching = [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
         if not matching:
-            raise PlanError(f"the layouts name {pattern!r}, no tensor{suggestion(pattern, names)}")
+            raise PlanError(f"the layouts name {pattern!r}, no tensor{alternatives(pattern, names)}")
         entries = (choice,) if choice is None or isinstance(choice, int) else tuple(choice)
         for name in matching:
             pins.setdefault(name, Pin(name, entries, "tensor"))

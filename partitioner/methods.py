@@ -9,21 +9,21 @@ from functools import partial
 from itertools import pairwise
 
 from ..dataflow.graph import Graph
-from ..dataflow.naming import suggestion
 from ..dataflow.validate import validate
 from ..errors import PlanError
-from ..garbage import garbage_left
+from ..machines.machine import WORKER_LIMIT, Machine
+from ..machines.machine_file import load_machine
+from ..support.gc_pause import gc_paused
+from ..support.wording import alternatives
 from .alternatives import all_row, data_parallel, equal_chop, icml18, spartan
 from .constraints import Constraint, parse_constraint, restricted
 from .custom import check_solution
 from .exact import exact
 from .gap import Report
-from .machine import Machine
-from .machine_file import load_machine
 from .manual import Layouts, layout_pins, manual
 from .network import Network, build_network
 from .objective import PICOSECONDS, TransferTime
-from .plan import WORKER_LIMIT, Plan, TransferSeconds, require_graph
+from .plan import Plan, TransferSeconds, require_graph
 from .recount import count_bytes
 from .recursive import recursion_bound, recursive, steps_of
 from .refine import refine
@@ -52,7 +52,7 @@ CONSTRAINABLE = frozenset({"recursive", "refine", "exact", "all-row", "icml18", 
 """Methods that find plans within constraints."""
 
 
-@garbage_left()
+@gc_paused()
 def partition(
     graph: Graph,
     workers: int,
@@ -121,7 +121,7 @@ def _check_search(
 ) -> None:
     """Raise PlanError where what is asked of the search does not go together."""
     if own is None and method not in METHODS and method != MANUAL:
-        raise PlanError(f"there is no search method {method!r}{suggestion(method, (*METHODS, MANUAL))}")
+        raise PlanError(f"there is no search method {method!r}{alternatives(method, (*METHODS, MANUAL))}")
     if objective not in OBJECTIVES:
         raise PlanError(f"there is no objective {objective!r}; there are: {', '.join(OBJECTIVES)}")
     if machine is not None and objective != "time":

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from ..analyzer.bound import Bound
 from ..analyzer.region import Boxes, Shape, volume
+from ..machines.machine import Machine
 from .cost import Counts, fetched_elements, overlap
-from .machine import Machine
 from .network import Network, Source
 from .recursive import prime_factors
 from .tables import (

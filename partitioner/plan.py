@@ -8,16 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..dataflow.graph import Graph
-from ..display import Shown
 from ..errors import GraphError, PlanError
+from ..support.notebook_display import NotebookDisplay
 from .recount import Contribution, count, count_bytes
 from .solution import UnprovenStep
 from .source import Source
 from .splits import SplitLayout, check_strategies
 from .tables import Strategies
-
-WORKER_LIMIT = 4096
-"""The most workers that a plan may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class TransferSeconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Shown):
+class Plan(NotebookDisplay):
     """How to run one graph on `workers` workers, `factors[0] * factors[1] * ...`, split step by step.
 
     `layouts` are by tensor name, `strategies` by operation name: per step the index variable to split

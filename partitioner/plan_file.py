@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import PlanError
-from ..files import write_whole
-from .documents import parse_json, read_bounded
-from .plan import WORKER_LIMIT, Plan
+from ..machines.machine import WORKER_LIMIT
+from ..support.atomic_files import write_whole
+from ..support.strict_documents import parse_json, read_bounded
+from .plan import Plan
 from .solution import ENTRIES_COUNTED, UnprovenStep
 from .source import Source
 from .splits import SplitLayout

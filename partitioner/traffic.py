@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..dataflow.partitioned import Compute, MultiFetch, PartitionedGraph, Piece, Program, Reduce
+from ..machines.machine import Machine
+from ..programs.program import Compute, MultiFetch, PartitionedGraph, Piece, Program, Reduce
 from .cover import elements
-from .machine import Machine
 
 Integers = npt.NDArray[np.int64]
 

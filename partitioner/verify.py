@@ -9,10 +9,10 @@ a plan states for granted. What it establishes, in this order:
 3. The boxes of every operation cover its iteration space exactly once (replicas aside): so every element
    of every output is produced once per term of a reduction, and the terms cover the reduction once.
 4. The bytes stated, by step and in all, are those that move.
-5. (`verify_program`) In the programs, every region that is read is in the buffer it is read from, every
+5. (`check_program`) In the programs, every region that is read is in the buffer it is read from, every
    buffer is filled with exactly what it is said to hold, from buffers that hold it by then, and what
    crosses between workers is what the plan states.
-6. (`verify_memory`) Where buffers lie, no value is overwritten while it is needed, and no instruction can
+6. (`check_memory`) Where buffers lie, no value is overwritten while it is needed, and no instruction can
    race with another.
 
 It does not prove the lower bounds that the plan states, only that none is above the cost of the plan or the
@@ -31,8 +31,8 @@ from ..analyzer.bound import Bound
 from ..analyzer.region import Region, to_region
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
+from ..programs.plain_regions import check_tiling, common, size, split_region
 from .plan import Plan
-from .verify_regions import check_tiling, common, size, split_region
 
 Boxes = tuple[Region, ...]
 
@@ -40,7 +40,7 @@ Boxes = tuple[Region, ...]
 def verify(graph: Graph, plan: Plan) -> None:
     """Raise PlanError naming the first thing that is wrong with a plan for `graph`: 1 to 4 above.
 
-    `verify_program` is point 5, `verify_memory` point 6.
+    `check_program` is point 5, `check_memory` point 6.
     """
     _check_subject(graph, plan)
     _PlanCheck(graph, plan).run()

@@ -12,7 +12,7 @@ from ..analyzer.staged import StagedBound
 from ..analyzer.strategy import Strategy
 from ..partitioner.plan import Plan
 from ..partitioner.splits import SplitLayout
-from ..runtime.memory import MemoryPlan
+from ..programs.memory import MemoryPlan
 from .choices import format_choice
 from .drawing.curve import memory_drawing
 from .drawing.layout import layout_drawing

@@ -10,8 +10,8 @@ from rich.table import Table
 from ..dataflow.graph import Graph
 from ..partitioner import Plan, contributors
 from ..partitioner.plan import TransferSeconds
-from ..runtime.memory import MemoryPlan
-from ..tdl.source import counted
+from ..programs.memory import MemoryPlan
+from ..support.wording import counted
 from .console import wide_console
 from .memory import page
 from .tables import table

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..dataflow.element_types import MIXED
-from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
 from ..operators.kernel import Array
+from ..programs.memory import MemoryPlan
+from ..programs.program import PartitionedGraph
 from .context import Context
-from .memory import MemoryPlan
 from .timing import StepSeconds
 
 
@@ -102,8 +102,8 @@ def engine_on(
 
 def _on_processor(threads: int | None) -> MakeEngine:
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        from ..programs.schedule import schedule
         from .numpy_engine import NumpyEngine
-        from .schedule import schedule
 
         _require_wide(partitioned)
         return NumpyEngine(
@@ -130,9 +130,9 @@ def _require_wide(partitioned: PartitionedGraph) -> None:
 
 def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        from ..programs.schedule import schedule
         from .cuda.cupy_machine import CupyMachine
         from .cuda.engine import CudaEngine
-        from .schedule import schedule
 
         machine = CupyMachine(cards, tf32=tf32, watchdog_seconds=watch.watchdog_seconds)
         try:

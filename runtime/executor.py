@@ -10,13 +10,13 @@ import numpy.typing as npt
 from ..analyzer.region import Region
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
-from ..dataflow.naming import suggestion
-from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
+from ..programs.memory import plan_memory
+from ..programs.program import PartitionedGraph
+from ..support.wording import alternatives
 from .closing import Closing
 from .engine import MakeEngine, Watch, engine_on
-from .memory import plan_memory
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
 from .timing import StepSeconds
@@ -161,7 +161,7 @@ class Executor(Closing):
     def _find(self, name: str) -> Tensor:
         tensor = self._tensors.get(name)
         if tensor is None:
-            near = suggestion(name, self._tensors)
+            near = alternatives(name, self._tensors)
             raise DataError(f"graph '{self.partitioned.graph.name}' has no tensor '{name}'{near}")
         root = tensor
         while root.alias is not None:

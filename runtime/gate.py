@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..dataflow.graph import Role
-from ..dataflow.partitioned import PartitionedGraph
+from ..programs.program import PartitionedGraph
 from .collectives import Step
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ..analyzer.region import Region
-from ..dataflow.partitioned import Compute, PartitionedGraph
 from ..operators.kernel import KernelCall
 from ..operators.workspace import Workspace
+from ..programs.program import Compute, PartitionedGraph
 
 View = TypeVar("View")
 

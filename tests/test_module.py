@@ -5,7 +5,7 @@ import pytest
 
 import tofu
 from tofu.dataflow.training import training_graph
-from tofu.runtime.memory import plan_memory
+from tofu.programs.memory import plan_memory
 
 
 def _net() -> tofu.sym.Symbol:

@@ -15,8 +15,8 @@ from ...partitioner.layers import folded, layers
 from ...partitioner.plan import Plan
 from ...partitioner.recount import Contribution, count
 from ...partitioner.splits import SplitLayout
-from ...runtime.memory import MemoryPlan
-from ...runtime.timeline import TICKS_PER_OPERATION
+from ...programs.clock import TICKS_PER_OPERATION
+from ...programs.memory import MemoryPlan
 from ..choices import format_choice
 from ..drawing.curve import memory_drawing
 from ..drawing.layout import drawn_layout, drawn_steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tofu.dataflow.partitioned import Compute
+from tofu.programs.program import Compute
 
 from .mutated import Nothing, families
 

@@ -12,10 +12,10 @@ import json
 from tofu.partitioner import lower, partition
 from tofu.partitioner.plan_file import decode_plan, encode_plan
 from tofu.partitioner.verify import verify
-from tofu.partitioner.verify_memory import verify_memory
-from tofu.partitioner.verify_program import verify_program
-from tofu.runtime.memory import plan_memory
-from tofu.runtime.schedule import schedule
+from tofu.programs.check_memory import check_memory
+from tofu.programs.check_program import check_program
+from tofu.programs.memory import plan_memory
+from tofu.programs.schedule import schedule
 
 
 class Nothing(Exception):
@@ -37,8 +37,8 @@ class Subject:
 
     def check(self):
         verify(self.graph, decode_plan(json.dumps(self.document).encode()))
-        verify_program(self.graph, self.plan.workers, self.plan.cost_bytes, self.program)
-        verify_memory(self.program, self.offsets, self.arenas, self.waits)
+        check_program(self.graph, self.plan.workers, self.plan.cost_bytes, self.program)
+        check_memory(self.program, self.offsets, self.arenas, self.waits)
 
     def replace_instruction(self, worker, place, *instead):
         one = self.program.programs[worker]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tofu.dataflow.partitioned import Compute, MultiFetch, Reduce
+from tofu.programs.program import Compute, MultiFetch, Reduce
 from tofu.tdl.ast import Reducer
 
 from .mutated import Nothing, families

@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tofu import tdl
-from tofu.dataflow.partitioned import BufferKind, Compute, MultiFetch, Reduce
 from tofu.errors import PlanError
 from tofu.partitioner import partition
 from tofu.partitioner.cover import cover
 from tofu.partitioner.lowering import lower
+from tofu.programs.program import BufferKind, Compute, MultiFetch, Reduce
 
 COMBINE = {"Sum": np.add, "Max": np.maximum, "Min": np.minimum, "Prod": np.multiply}
 

@@ -12,11 +12,11 @@ import pytest
 from tofu import models
 from tofu.errors import GraphError, PlanError
 from tofu.partitioner import partition
-from tofu.partitioner.documents import JSON_LIMIT_BYTES
 from tofu.partitioner.plan import Plan, contributors
 from tofu.partitioner.plan_file import decode_plan, encode_plan
 from tofu.partitioner.source import Source
 from tofu.partitioner.splits import SplitLayout
+from tofu.support.strict_documents import JSON_LIMIT_BYTES
 
 
 @pytest.fixture(scope="module")

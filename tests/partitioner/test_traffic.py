@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tofu.errors import MachineError, PlanError
+from tofu.machines.machine import uniform
+from tofu.machines.machine_file import load_machine
 from tofu.partitioner import METHODS, lower, partition
-from tofu.partitioner.machine import uniform
-from tofu.partitioner.machine_file import load_machine
 from tofu.partitioner.network import build_network
 from tofu.partitioner.objective import TransferTime
 from tofu.partitioner.tables import operator_choices, tensor_choices

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tofu.dataflow.partitioned import Compute, MultiFetch, Reduce
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.plan_file import decode_plan, encode_plan
 from tofu.partitioner.verify import check_workers, verify
-from tofu.partitioner.verify_memory import verify_memory
-from tofu.partitioner.verify_program import verify_program
-from tofu.runtime.memory import plan_memory
-from tofu.runtime.schedule import schedule
+from tofu.programs.check_memory import check_memory
+from tofu.programs.check_program import check_program
+from tofu.programs.memory import plan_memory
+from tofu.programs.program import Compute, MultiFetch, Reduce
+from tofu.programs.schedule import schedule
 
 PLAN_SEEDS = 60
 PROGRAM_SEEDS = 60
@@ -29,7 +29,7 @@ PROGRAM_SEEDS = 60
 def test_valid_plans_are_accepted(graph, method, workers):
     plan = partition(graph, workers, method=method)
     verify(graph, plan)
-    verify_program(graph, workers, plan.cost_bytes, lower(graph, plan))
+    check_program(graph, workers, plan.cost_bytes, lower(graph, plan))
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
@@ -38,7 +38,7 @@ def test_random_graphs_are_accepted(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=5))
     plan = partition(graph, data.draw(st.integers(1, 9)))
     verify(graph, plan)
-    verify_program(graph, plan.workers, plan.cost_bytes, lower(graph, plan))
+    check_program(graph, plan.workers, plan.cost_bytes, lower(graph, plan))
 
 
 def mutate_document(document, draw):
@@ -174,7 +174,7 @@ def test_mutated_programs_are_refused(graph):
             continue
         count += 1
         with pytest.raises(PlanError):
-            verify_program(graph, workers, plan.cost_bytes, mutated)
+            check_program(graph, workers, plan.cost_bytes, mutated)
     assert count >= PROGRAM_SEEDS
 
 
@@ -245,9 +245,9 @@ def test_tensors_without_elements_are_accepted(toy, texts, shapes, workers):
     plan = partition(graph, workers)
     verify(graph, plan)
     program = lower(graph, plan)
-    verify_program(graph, workers, plan.cost_bytes, program)
+    check_program(graph, workers, plan.cost_bytes, program)
     memory = plan_memory(program)
-    verify_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
+    check_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
 
 
 def test_memory_of_programs_in_another_order(graph):
@@ -258,7 +258,7 @@ def test_memory_of_programs_in_another_order(graph):
     first, *rest = program.programs
     turned = dataclasses.replace(first, instructions=first.instructions[::-1])
     with pytest.raises(PlanError, match=r"worker 0: instruction \d is not in the order of the graph"):
-        verify_memory(
+        check_memory(
             dataclasses.replace(program, programs=(turned, *rest)), memory.offsets, memory.arena_bytes, waits
         )
 
@@ -283,13 +283,13 @@ def test_an_output_in_the_place_of_an_input_is_missed_at_the_end(toy, texts):
     )
     changed = dataclasses.replace(program, programs=programs, shards=(program.shards[a],) * 2)
     with pytest.raises(PlanError, match="'a' is not in its shard on worker 0 at the end"):
-        verify_program(graph, 2, plan.cost_bytes, changed)
+        check_program(graph, 2, plan.cost_bytes, changed)
 
 
 def test_stated_bytes_must_be_those_of_the_programs(graph):
     plan = partition(graph, 4)
     program = lower(graph, plan)
     with pytest.raises(PlanError, match="bytes"):
-        verify_program(graph, 4, plan.cost_bytes + 1, program)
+        check_program(graph, 4, plan.cost_bytes + 1, program)
     with pytest.raises(PlanError, match="bytes"):
-        verify_program(graph, 4, plan.cost_bytes, dataclasses.replace(program, planned_bytes=1 << 40))
+        check_program(graph, 4, plan.cost_bytes, dataclasses.replace(program, planned_bytes=1 << 40))

@@ -9,9 +9,9 @@ import pytest
 
 import tofu
 from tofu.partitioner import lower
+from tofu.programs.memory import MemoryPlan, plan_memory
 from tofu.reports.notebook import html
 from tofu.reports.units import format_bytes
-from tofu.runtime.memory import MemoryPlan, plan_memory
 
 CONV1D = """
 def conv1d(data, filters):

@@ -18,9 +18,9 @@ from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.errors import DataError
 from tofu.partitioner import METHODS, lower, partition
+from tofu.programs.memory import plan_memory
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator, Batch
-from tofu.runtime.memory import plan_memory
 from tofu.runtime.module import Module, Progress
 
 from .lowering import lowered

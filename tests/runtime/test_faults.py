@@ -14,8 +14,9 @@ import pytest
 
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import ExecutionError
+from tofu.programs.clock import writes
+from tofu.programs.program import PartitionedGraph
 from tofu.runtime import binding, numpy_engine
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
@@ -23,7 +24,6 @@ from tofu.runtime.data import ArrayIterator
 from tofu.runtime.executor import Executor
 from tofu.runtime.module import Module
 from tofu.runtime.preparation import Prepared, place_of, prepare
-from tofu.runtime.timeline import writes
 
 from .lowering import lowered
 

@@ -16,11 +16,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ..dataflow.naming import suggestion
 from ..errors import MachineError
-from .documents import parse_yaml, read_document
-from .machine import Level, Machine
-from .plan import WORKER_LIMIT
+from ..support.strict_documents import parse_yaml, read_document
+from ..support.wording import alternatives
+from .machine import WORKER_LIMIT, Level, Machine
 
 PRESETS = ("dgx-1-v100", "dgx-h100", "p2.8xlarge", "pcie-8")
 
@@ -44,11 +43,11 @@ def load_machine(name: str) -> Machine:
     Raises MachineError for a file that there is not or that is malformed, naming the place in it.
     """
     if name in PRESETS:
-        text = resources.files(__package__).joinpath("machines", f"{name}.yaml").read_bytes()
+        text = resources.files(__package__).joinpath("presets", f"{name}.yaml").read_bytes()
         return decode_machine(parse_yaml(text))
     path = Path(name)
     if not path.suffix and not path.exists():
-        raise MachineError(f"there is no machine and no file {name!r}{suggestion(name, PRESETS)}")
+        raise MachineError(f"there is no machine and no file {name!r}{alternatives(name, PRESETS)}")
     value = read_document(path, "machine file", MachineError)
     try:
         return decode_machine(value)
@@ -167,5 +166,5 @@ def _mapping(
             raise MachineError(f"{place} lacks {key!r}; its keys are {', '.join(keys + optional)}")
     for key in value:
         if key not in keys + optional:
-            raise MachineError(f"{place} has an unknown key {key!r}{suggestion(key, keys + optional)}")
+            raise MachineError(f"{place} has an unknown key {key!r}{alternatives(key, keys + optional)}")
     return value

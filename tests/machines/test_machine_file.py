@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tofu.errors import MachineError
-from tofu.partitioner.machine import uniform
-from tofu.partitioner.machine_file import PRESETS, decode_machine, load_machine, quantity
+from tofu.machines.machine import uniform
+from tofu.machines.machine_file import PRESETS, decode_machine, load_machine, quantity
 
 GOOD = {
     "machine": "box",

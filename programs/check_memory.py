@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Program
 from ..errors import PlanError
+from .program import Compute, Instruction, MultiFetch, PartitionedGraph, Program
 
 Offsets = Sequence[Sequence[int]]
 Waits = Sequence[Sequence[Sequence[tuple[int, int]]]]
@@ -31,7 +31,7 @@ Clock = npt.NDArray[np.int64]
 _NEVER = -1
 
 
-def verify_memory(
+def check_memory(
     program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[int], waits: Waits
 ) -> None:
     """Raise PlanError naming the first instruction that finds or leaves memory as it must not.

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def garbage_left() -> Iterator[None]:
-    """No search for cyclic garbage meanwhile: all that is made stays, and looking at it takes time.
+def gc_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector.
 
-    Where nothing is searched for already, that stays so afterwards.
+    Use around code that allocates many long-lived objects: collecting would scan them all and free nothing.
+    A collector that was off stays off afterwards.
     """
     searched = gc.isenabled()
     gc.disable()

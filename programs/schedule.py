@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dataflow.partitioned import PartitionedGraph
 from ..errors import PlanError
+from .clock import TICKS_PER_OPERATION, reads, ticks, writes
 from .memory import MemoryPlan
-from .timeline import TICKS_PER_OPERATION, reads, ticks, writes
+from .program import PartitionedGraph
 
 Waits = tuple[tuple[int, int], ...]
 _NEVER = -1

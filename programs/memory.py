@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Graph
-from ..dataflow.partitioned import Buffer, BufferKind, Compute, PartitionedGraph
-from ..display import Shown
 from ..errors import PlanError
 from ..operators.bound import BoundOperator
+from ..support.notebook_display import NotebookDisplay
+from .clock import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
 from .offsets import ALIGNMENT_BYTES, live_sizes, place
-from .timeline import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
+from .program import Buffer, BufferKind, Compute, PartitionedGraph
 
 Ticks = npt.NDArray[np.int64]
 LARGEST_COUNT = 10
@@ -46,7 +46,7 @@ class LiveTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPlan(Shown):
+class MemoryPlan(NotebookDisplay):
     """Where every buffer lies.
 
     `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `live_bytes[worker]` is the sum of live

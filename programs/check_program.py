@@ -14,9 +14,9 @@ import numpy as np
 
 from ..analyzer.region import Region, to_region
 from ..dataflow.graph import Graph, Operation
-from ..dataflow.partitioned import Buffer, Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..errors import PlanError
-from .verify_regions import check_tiling, inside, size
+from .plain_regions import check_tiling, inside, size
+from .program import Buffer, Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class _Value:
     term: Region = ()
 
 
-def verify_program(graph: Graph, workers: int, cost_bytes: int, program: PartitionedGraph) -> None:
+def check_program(graph: Graph, workers: int, cost_bytes: int, program: PartitionedGraph) -> None:
     """Raise PlanError naming the first instruction that does not do what the graph says.
 
     `cost_bytes` is what the plan states; the pieces that cross between workers must come to the same.

@@ -11,7 +11,8 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import assert_never
 
-from ..dataflow.partitioned import (
+from ..errors import PlanError
+from .program import (
     BufferKind,
     Compute,
     Instruction,
@@ -21,7 +22,6 @@ from ..dataflow.partitioned import (
     Program,
     Reduce,
 )
-from ..errors import PlanError
 
 
 class Position(IntEnum):

@@ -7,12 +7,12 @@ import pytest
 
 from tofu import models
 from tofu.dataflow.graph import Role
-from tofu.dataflow.partitioned import BufferKind, MultiFetch, PartitionedGraph, Program
 from tofu.errors import PlanError
 from tofu.partitioner import lower, partition
-from tofu.runtime.memory import plan_memory
-from tofu.runtime.schedule import Schedule, schedule
-from tofu.runtime.timeline import reads, writes
+from tofu.programs.clock import reads, writes
+from tofu.programs.memory import plan_memory
+from tofu.programs.program import BufferKind, MultiFetch, PartitionedGraph, Program
+from tofu.programs.schedule import Schedule, schedule
 
 
 def ancestors(plan: Schedule) -> dict[tuple[int, int], set[tuple[int, int]]]:

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 
 from tofu.dataflow.graph import Role
-from tofu.dataflow.partitioned import BufferKind, Compute, PartitionedGraph, Program
 from tofu.errors import PlanError
-from tofu.runtime.memory import buffer_lifetimes, in_place_hosts, plan_memory
-from tofu.runtime.offsets import ALIGNMENT_BYTES
+from tofu.programs.memory import buffer_lifetimes, in_place_hosts, plan_memory
+from tofu.programs.offsets import ALIGNMENT_BYTES
+from tofu.programs.program import BufferKind, Compute, PartitionedGraph, Program
 
 
 def assert_sound(partitioned: PartitionedGraph) -> None:

@@ -14,6 +14,9 @@ from functools import cached_property
 
 from ..errors import MachineError
 
+WORKER_LIMIT = 4096
+"""The most workers that a plan may have, and the most devices that a machine may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Level:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tofu.errors import PlanError
-from tofu.partitioner.documents import YAML_LIMIT_BYTES, parse_yaml, read_document
+from tofu.support.strict_documents import YAML_LIMIT_BYTES, parse_yaml, read_document
 
 
 def test_yaml_gives_plain_values():

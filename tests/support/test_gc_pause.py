@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from tofu.garbage import garbage_left
+from tofu.support.gc_pause import gc_paused
 
 
 @pytest.fixture(autouse=True)
@@ -17,23 +17,23 @@ def searching():
 
 
 def test_it_is_left_out_meanwhile():
-    with garbage_left():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_it_goes_on_after_an_error():
-    with pytest.raises(ValueError, match="wrong"), garbage_left():
+    with pytest.raises(ValueError, match="wrong"), gc_paused():
         raise ValueError("wrong")
     assert gc.isenabled()
 
 
 def test_within_another_and_where_it_was_off_it_stays_off():
-    with garbage_left():
-        with garbage_left():
+    with gc_paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     gc.disable()
-    with garbage_left():
+    with gc_paused():
         pass
     assert not gc.isenabled()

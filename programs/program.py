@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..analyzer.region import Region
+from ..dataflow.graph import Graph
 from ..tdl.ast import AnyReducer
-from .graph import Graph
 
 
 class BufferKind(StrEnum):

@@ -6,7 +6,7 @@ import pytest
 
 import tofu
 from tofu.partitioner import lower, partition
-from tofu.runtime.memory import plan_memory
+from tofu.programs.memory import plan_memory
 
 WORKERS = 8
 WORKER_BYTES = 12 * 10**9

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.runtime.offsets import Integers, in_order_of_time, largest_first, live_sizes, place
+from tofu.programs.offsets import Integers, in_order_of_time, largest_first, live_sizes, place
 
 Method = Callable[[Integers, Integers, Integers], tuple[Integers, int]]
 

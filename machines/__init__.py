@@ -1,0 +1,1 @@
+"""Devices, their memory, and the links between them."""

@@ -1,0 +1,1 @@
+"""What a lowered plan is: instruction lists, their clock, memory and waits, and their verification."""
