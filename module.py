@@ -12,11 +12,12 @@ from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
 from .machines.machine_file import quantity
-from .partitioner import Plan, lower, methods
-from .partitioner.constraints import Constraint
-from .partitioner.gap import Report
-from .partitioner.manual import Layouts
-from .partitioner.methods import Method
+from .partitioner import Plan, lower
+from .partitioner.methods import search
+from .partitioner.methods.manual import Layouts
+from .partitioner.methods.search import Method
+from .partitioner.problem.constraints import Constraint
+from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
 from .runtime import bound_symbol, module
@@ -46,7 +47,7 @@ def partition(
     once they are prepared: `Module` counts that too.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
-    plan = methods.partition(
+    plan = search.partition(
         graph,
         workers,
         method,
@@ -121,7 +122,7 @@ class Module(module.Module):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
-        plan = given or methods.partition(graph, workers, self._method)
+        plan = given or search.partition(graph, workers, self._method)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
 
@@ -137,4 +138,4 @@ def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) 
 
 
 def _partitioned(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, methods.partition(graph, workers))
+    return lower(graph, search.partition(graph, workers))

@@ -33,7 +33,7 @@ def trainable() -> Iterable[str]:
 
 def methods() -> Iterable[str]:
     """Searches, and layouts by hand."""
-    from ..partitioner.methods import MANUAL, METHODS
+    from ..partitioner.methods.search import MANUAL, METHODS
 
     return (*METHODS, MANUAL)
 

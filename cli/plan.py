@@ -126,7 +126,7 @@ def command(
     --pin and --forbid may be a shell pattern. A plan that needs more memory than a device has is printed,
     then refused with exit status 2, and not saved.
     """
-    from ..partitioner.source import Source
+    from ..partitioner.plans.origin import PlanOrigin
     from ..reports.files import check_writable
     from .target import load_model
 
@@ -160,7 +160,7 @@ def command(
             click.echo(f"page written to {report}")
     request.require_fit(arenas)
     if save is not None:
-        source = Source(model, batch, shapes, optimizer, dtype, accumulate)
+        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
         dataclasses.replace(found, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
     from ..partitioner import Plan
-    from ..partitioner.constraints import Constraint
-    from ..partitioner.manual import Layouts
+    from ..partitioner.methods.manual import Layouts
+    from ..partitioner.problem.constraints import Constraint
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
 
@@ -43,8 +43,8 @@ class Request:
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first that is malformed."""
         from ..machines.machine_file import load_machine, quantity
-        from ..partitioner.constraints import parse_forbid, parse_pin
-        from ..partitioner.manual import read_layouts
+        from ..partitioner.methods.manual import read_layouts
+        from ..partitioner.problem.constraints import parse_forbid, parse_pin
 
         found = None if machine is None else load_machine(machine)
         if found is None and objective == "time":
@@ -64,7 +64,7 @@ class Request:
     def each(self) -> dict[str, Request]:
         """What to ask of every method: layouts are for `manual` alone, and it is nothing without them."""
         from ..partitioner import METHODS
-        from ..partitioner.methods import MANUAL
+        from ..partitioner.methods.search import MANUAL
 
         search = dict.fromkeys(METHODS, replace(self, layouts=None))
         return search if self.layouts is None else {**search, MANUAL: self}
@@ -95,7 +95,7 @@ class Request:
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
         """What there is to say of a plan beyond its bytes, as `--json` prints it."""
-        from ..partitioner.traffic import traffic
+        from ..partitioner.costs.traffic import traffic
 
         facts: dict[str, Any] = {}
         if self.constraints:

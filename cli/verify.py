@@ -33,7 +33,7 @@ def command(
     with search and lowering. Anything wrong ends in a message and status 2.
     """
     from ..partitioner import Plan, lower
-    from ..partitioner.verify import check_workers, verify
+    from ..partitioner.checking.check_plan import check_workers, verify
     from ..programs.check_memory import check_memory
     from ..programs.check_program import check_program
     from ..programs.memory import plan_memory

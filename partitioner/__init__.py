@@ -1,11 +1,11 @@
 """Search for the plan that moves the fewest bytes, and lowering of a graph and its plan to programs."""
 
-from .constraints import Forbid, Pin
-from .lowering import lower
-from .methods import METHODS, partition
-from .plan import Plan, contributors
-from .recount import Contribution
-from .splits import SplitLayout
+from .costs.plan_bytes import Contribution
+from .layouts.step_split import SplitLayout
+from .lowering.lowering import lower
+from .methods.search import METHODS, partition
+from .plans.plan import Plan, contributors
+from .problem.constraints import Forbid, Pin
 
 __all__ = [
     "METHODS",

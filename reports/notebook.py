@@ -10,8 +10,8 @@ from math import prod
 from ..analyzer.bound import Bound
 from ..analyzer.staged import StagedBound
 from ..analyzer.strategy import Strategy
-from ..partitioner.plan import Plan
-from ..partitioner.splits import SplitLayout
+from ..partitioner.layouts.step_split import SplitLayout
+from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
 from .choices import format_choice
 from .drawing.curve import memory_drawing

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ..dataflow.graph import Graph
 from ..partitioner import Plan, contributors
-from ..partitioner.plan import TransferSeconds
+from ..partitioner.plans.plan import TransferSeconds
 from ..programs.memory import MemoryPlan
 from ..support.wording import counted
 from .console import wide_console

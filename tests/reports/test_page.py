@@ -14,8 +14,8 @@ import tofu as package
 from tofu.cli import main
 from tofu.dataflow.graph import Graph
 from tofu.partitioner import Plan
-from tofu.partitioner.explain import explain
-from tofu.partitioner.plan import contributors
+from tofu.partitioner.explaining.explain import explain
+from tofu.partitioner.plans.plan import contributors
 from tofu.programs.memory import plan_memory
 from tofu.reports.page import embedded, render
 from tofu.reports.page.data import Comparison, PageData, page_data

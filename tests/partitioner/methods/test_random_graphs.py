@@ -1,0 +1,143 @@
+"""Random small training graphs: every search against enumeration, and against a solver of others.
+
+A graph is forward, backward and updates of products and element-wise operators that a seed draws. Steps are
+compared with all their choices, whole plans with all sequences, taken operator by operator: given the
+tensors' sequences, operators are independent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tofu.partitioner.layouts.choices import operator_choices, splittable, tensor_choices
+from tofu.partitioner.methods.exact import exact
+from tofu.partitioner.methods.recursive import recursive
+from tofu.partitioner.problem.candidates import Tables
+from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
+from tofu.partitioner.problem.problem import build_problem
+from tofu.partitioner.problem.sequences import all_sequences
+
+FEW = range(12)
+ALL = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 200)]
+seeds = pytest.mark.parametrize("seed", [*FEW, *ALL])
+
+ENUMERATION_LIMIT = 1 << 26
+"""Combinations of the tensors' choices that are enumerated; a graph has so many at most."""
+
+
+def training_graph(toy, texts, seed):
+    """One or two layers `activation(data * weight)`, the gradient of each weight, and its update."""
+    random = np.random.default_rng(seed)
+    builder = toy()
+    batch, width = (int(n) for n in random.choice([1, 2, 3, 4, 5, 6, 8], 2))
+    data = builder.tensor(batch, width, role="data")
+    layers = []
+    for _ in range(1 + seed % 2):
+        out = int(random.choice([2, 3, 4, 6]))
+        weight = builder.tensor(builder.tensors[data].shape[1], out)
+        product = builder.apply(texts["MATMUL"], data, weight)
+        layers.append((data, weight))
+        data = builder.apply(texts["RELU"], product) if random.random() < 0.5 else product
+    gradient = data
+    rate = builder.tensor(1, role="scalar")
+    for index, (value, weight) in enumerate(reversed(layers)):
+        of_weight = builder.apply(texts["MATMUL"], builder.apply(texts["TRANSPOSE"], value), gradient)
+        if index + 1 < len(layers):
+            gradient = builder.apply(texts["MATMUL"], gradient, builder.apply(texts["TRANSPOSE"], weight))
+        builder.apply(texts["UPDATE"], weight, of_weight, rate, aliases=(weight,))
+    return builder.graph()
+
+
+def joint_problem(problem, factors):
+    """Domains and factors over all sequences of all steps."""
+    operators = [
+        operator_choices(b, all_sequences(splittable(b), factors), factors) for b in problem.operators
+    ]
+    tensors = [tensor_choices(s, all_sequences(dict(enumerate(s)), factors), factors) for s in problem.shapes]
+    return factor_graph(problem, Tables(factors), operators, tensors)
+
+
+def enumerated(problem, domains, factors):
+    """The least sum over all choices of all tensors, each operator at its best."""
+    count = len(problem.operators)
+    tensors = domains[count:]
+    assert np.prod(tensors, dtype=float) <= ENUMERATION_LIMIT
+    total = np.zeros(tensors, np.int64)
+    for operator in range(count):
+        own = np.zeros([domains[operator]] + [1] * len(tensors), np.int64)
+        for factor in factors:
+            if factor.scope[0] == operator:
+                shape = [domains[operator]] + [1] * len(tensors)
+                shape[1 + factor.scope[1] - count] = factor.table.shape[1]
+                own = own + factor.table.reshape(shape)
+        total += own.min(axis=0)
+    return int(total.min())
+
+
+def by_toulbar2(domains, factors):
+    """The optimum by an independent solver of cost function problems."""
+    pytoulbar2 = pytest.importorskip("pytoulbar2", reason="the extra `solver` is not installed")
+    ceiling = sum(int(f.table.max()) for f in factors) + 1
+    problem = pytoulbar2.CFN(ceiling)
+    names = [problem.AddVariable(f"v{v}", range(domain)) for v, domain in enumerate(domains)]
+    for factor in factors:
+        problem.AddFunction([names[v] for v in factor.scope], [int(c) for c in factor.table.flat])
+    found = problem.Solve()
+    assert found is not None
+    return int(found[1])
+
+
+@seeds
+def test_every_step_is_the_best_of_all_its_choices(toy, texts, seed):
+    problem = build_problem(training_graph(toy, texts, seed))
+    plan = recursive(problem, 4)
+    tables = Tables(plan.factors)
+    known = nothing_split(problem, plan.factors)
+    for step in range(len(plan.factors)):
+        domains, factors = factor_graph(problem, tables, *next_choices(problem, tables, known))
+        assert recursive_cost(problem, plan, step + 1) == enumerated(problem, domains, factors)
+        known = type(known)(
+            plan.factors,
+            tuple(s[: step + 1] for s in plan.strategies),
+            tuple(d[: step + 1] for d in plan.dimensions),
+            0,
+            0,
+        )
+
+
+def recursive_cost(problem, plan, steps):
+    """What the first steps of a plan move, from its own choices."""
+    used = plan.factors[:steps]
+    tables = Tables(used)
+    return sum(
+        int(
+            tables.bytes(
+                operator_choices(
+                    problem.operators[link.operator], [plan.strategies[link.operator][:steps]], used
+                ),
+                tensor_choices(problem.shapes[link.tensor], [plan.dimensions[link.tensor][:steps]], used),
+                link.use,
+                link.weight,
+            ).item()
+        )
+        for link in problem.links
+    )
+
+
+@seeds
+def test_exact_is_the_best_of_all_plans(toy, texts, seed):
+    problem = build_problem(training_graph(toy, texts, seed))
+    plan = exact(problem, 4)
+    assert plan.lower_bound_bytes == plan.cost_bytes
+    assert plan.cost_bytes == enumerated(problem, *joint_problem(problem, plan.factors))
+
+
+@seeds
+def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed):
+    problem = build_problem(training_graph(toy, texts, seed))
+    plan = exact(problem, 4)
+    assert by_toulbar2(*joint_problem(problem, plan.factors)) == plan.cost_bytes
+    first = Tables(plan.factors)
+    step = factor_graph(problem, first, *next_choices(problem, first, nothing_split(problem, plan.factors)))
+    assert by_toulbar2(*step) == recursive_cost(problem, recursive(problem, 4), 1)
