@@ -1,4 +1,4 @@
-"""Problems too wide for elimination: never better than the solve, bounded, and the plan says so."""
+"""Problems too wide for elimination: never better than the optimum, bounded, and the plan says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tofu.cli import main
 from tofu.errors import PlanError
 from tofu.partitioner import Plan, partition
 from tofu.partitioner.checking.check_plan import verify
-from tofu.partitioner.methods.search import baselines
+from tofu.partitioner.methods import baselines
 from tofu.partitioner.plans.unproven import UnprovenStep
 from tofu.partitioner.solvers import elimination, solve
 from tofu.partitioner.solvers.anytime import Effort
@@ -25,7 +25,7 @@ from tofu.partitioner.solvers.pairwise import EXACT_LIMIT
 from tofu.partitioner.solvers.solve import least_cost
 
 from .problems import cost, pairwise_factors
-from .problems import solve as enumerated
+from .problems import optimum as enumerated
 
 LITTLE = Effort(sweep_entries=1, search_entries=0)
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tofu.operators import get
+from ...errors import OperatorError
+from ...operators import get
 
 Array = npt.NDArray[np.generic]
 
 
-class Excluded(Exception):
-    """The case asks for something that the library does not have; the argument says what."""
+class UnsupportedNodeError(OperatorError):
+    """A node asks for something that the library does not have; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -36,30 +38,32 @@ class Node:
 
     def integers(self, name: str, position: int, default: Sequence[int] = ()) -> tuple[int, ...]:
         """An attribute that later versions made an input."""
-        given = self[position].tolist() if self.has(position) else self.attributes.get(name, default)
+        given: Any = self[position].tolist() if self.has(position) else self.attributes.get(name, default)
         return tuple(np.atleast_1d(given).astype(int).tolist())
 
     def integer(self, name: str, default: int) -> int:
-        return int(self.attributes.get(name, default))  # type: ignore[call-overload]
+        given: Any = self.attributes.get(name, default)
+        return int(given)
 
     def number(self, name: str, default: float) -> float:
-        return float(self.attributes.get(name, default))  # type: ignore[arg-type]
+        given: Any = self.attributes.get(name, default)
+        return float(given)
 
     def text(self, name: str, default: str) -> str:
         given = self.attributes.get(name, default)
         return given.decode() if isinstance(given, bytes) else str(given)
 
     def only(self, **expected: object) -> None:
-        """Raises Excluded where an attribute is given with another value."""
+        """Raises UnsupportedNodeError where an attribute is given with another value."""
         for name, value in expected.items():
             if self.attributes.get(name, value) != value:
-                raise Excluded(f"{self.kind} with {name}")
+                raise UnsupportedNodeError(f"{self.kind} with {name}")
 
 
 Adapter = Callable[[Node], Sequence[Array]]
 
 
-def outputs(name: str, *tensors: Array, training: bool = False, **attributes: object) -> list[Array]:
+def outputs(name: str, *tensors: Array, training: bool = False, **attributes: Any) -> list[Array]:
     """All outputs of a library operator for arrays in the order of its arguments and auxiliary states."""
     operator = get(name)
     names = (*operator.arguments(attributes), *operator.auxiliary)
@@ -72,16 +76,16 @@ def outputs(name: str, *tensors: Array, training: bool = False, **attributes: ob
     return list(found)
 
 
-def apply(name: str, *tensors: Array, **attributes: object) -> Array:
+def apply(name: str, *tensors: Array, **attributes: Any) -> Array:
     """The only output of a library operator."""
     (found,) = outputs(name, *tensors, **attributes)
     return found
 
 
 def reshape(array: Array, shape: Sequence[int]) -> Array:
-    """Raises Excluded for a shape without dimensions, which MXNet's operators do not have."""
+    """Raises UnsupportedNodeError for a shape without dimensions, which MXNet's operators do not have."""
     if not shape:
-        raise Excluded("tensor without dimensions")
+        raise UnsupportedNodeError("tensor without dimensions")
     return array if array.shape == tuple(shape) else apply("Reshape", array, shape=tuple(shape))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .node import Adapter, Array, Excluded, Node, apply, outputs, ranked, reshape
+from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, ranked, reshape
 
 
 def concat(node: Node) -> Sequence[Array]:
@@ -24,7 +24,7 @@ def split(node: Node) -> Sequence[Array]:
         width = -(-extent // count)
         parts = (*(width for _ in range(count - 1)), extent - width * (count - 1))
     if 0 in parts:
-        raise Excluded("tensor without elements")
+        raise UnsupportedNodeError("tensor without elements")
     if len(set(parts)) == 1:
         return outputs("SliceChannel", node[0], num_outputs=len(parts), axis=axis)
     ends = np.cumsum(parts).tolist()
@@ -45,11 +45,11 @@ def slices(node: Node) -> Sequence[Array]:
         extent = data.shape[axis]
         chosen = range(*slice(start, end, step).indices(extent))
         if not chosen:
-            raise Excluded("tensor without elements")
+            raise UnsupportedNodeError("tensor without elements")
         last = chosen[-1] + (1 if step > 0 else -1)
         cuts[axis] = (chosen[0], None if last < 0 else last, step)
-    begin, end, step = zip(*cuts, strict=True)
-    return [apply("slice", data, begin=begin, end=end, step=step)]
+    begin, stop, stride = zip(*cuts, strict=True)
+    return [apply("slice", data, begin=begin, end=stop, step=stride)]
 
 
 def transpose(node: Node) -> Sequence[Array]:
@@ -60,7 +60,7 @@ def reshaped(node: Node) -> Sequence[Array]:
     node.only(allowzero=0)
     shape = node.integers("shape", 1)
     if -1 not in shape and 0 in node[0].shape:
-        raise Excluded("tensor without elements")
+        raise UnsupportedNodeError("tensor without elements")
     return [reshape(node[0], shape)]
 
 
@@ -90,7 +90,7 @@ def unsqueezed(node: Node) -> Sequence[Array]:
 def padded(node: Node) -> Sequence[Array]:
     data, mode = node[0], node.text("mode", "constant")
     if mode == "wrap":
-        raise Excluded("Pad with mode wrap")
+        raise UnsupportedNodeError("Pad with mode wrap")
     width = node.integers("pads", 1)
     axes = node.integers("axes", 3, range(data.ndim))
     before, after = [0] * data.ndim, [0] * data.ndim
@@ -104,7 +104,7 @@ def padded(node: Node) -> Sequence[Array]:
 def gather(node: Node) -> Sequence[Array]:
     """Negative indices count from the back, which is to wrap."""
     if not node[1].ndim:
-        raise Excluded("tensor without dimensions")
+        raise UnsupportedNodeError("tensor without dimensions")
     return [apply("take", node[0], node[1], axis=node.integer("axis", 0), mode="wrap")]
 
 
@@ -139,7 +139,7 @@ def arange(node: Node) -> Sequence[Array]:
 def filled(node: Node) -> Sequence[Array]:
     shape = node.integers("shape", 0)
     if not shape or 0 in shape:
-        raise Excluded("tensor without elements")
+        raise UnsupportedNodeError("tensor without elements")
     value = node.attributes.get("value")
     number = 0.0 if value is None else float(np.asarray(value).reshape(()))
     return [apply("_mul_scalar", apply("_ones", shape=shape), scalar=number)]

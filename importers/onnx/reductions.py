@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .elementwise import binary
-from .node import Adapter, Array, Excluded, Node, apply, outputs, ranked, reshape
+from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, ranked, reshape
 
 REDUCTIONS = {
     "ReduceSum": "sum",
@@ -23,7 +23,7 @@ BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "ex
 
 def reduced(name: str, node: Node, data: Array) -> Array:
     if 0 in data.shape:
-        raise Excluded("tensor without elements")
+        raise UnsupportedNodeError("tensor without elements")
     axes = node.integers("axes", 1)
     if not axes and node.integer("noop_with_empty_axes", 0):
         return data

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .elementwise import binary
-from .node import Adapter, Array, Excluded, Node, apply, outputs, reshape
+from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, reshape
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
@@ -88,7 +88,7 @@ def transposed_convolution(node: Node) -> Sequence[Array]:
     missing = [max(extent - size, 0) for size, extent in zip(full.shape[2:], wanted, strict=True)]
     full = surrounded(full, [0] * rank, missing)
     if any(missing) and node.has(2):
-        raise Excluded("ConvTranspose with bias in padding")
+        raise UnsupportedNodeError("ConvTranspose with bias in padding")
     surplus = [size - extent for size, extent in zip(full.shape[2:], wanted, strict=True)]
     starts = [cut // 2 if mode != "SAME_LOWER" else -(-cut // 2) for cut in surplus]
     ends = [start + extent for start, extent in zip(starts, wanted, strict=True)]
@@ -111,7 +111,7 @@ def pooled(node: Node) -> Sequence[Array]:
     """Uneven padding is added before; then an average needs the number of elements that are no padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
     if node.outputs > 1:
-        raise Excluded("MaxPool with output Indices")
+        raise UnsupportedNodeError("MaxPool with output Indices")
     kernel = node.integers("kernel_shape", 99)
     node.only(dilations=[1] * len(kernel), storage_order=0)
     before, after = paddings(node, kernel)
@@ -158,7 +158,7 @@ def pooled_everywhere(node: Node) -> Sequence[Array]:
 def batch_normalization(node: Node) -> Sequence[Array]:
     node.only(training_mode=0)
     if node[0].ndim < 2:
-        raise Excluded("BatchNormalization of one dimension")
+        raise UnsupportedNodeError("BatchNormalization of one dimension")
     tensors = [node[k] for k in range(5)]
     return [apply("BatchNorm", *tensors, fix_gamma=False, eps=node.number("epsilon", 1e-5))]
 
@@ -192,9 +192,9 @@ def local_response(node: Node) -> Sequence[Array]:
 
 def dropout(node: Node) -> Sequence[Array]:
     if node.outputs > 1:
-        raise Excluded("Dropout with output mask")
+        raise UnsupportedNodeError("Dropout with output mask")
     if node.has(2) and bool(node[2]):
-        raise Excluded("random numbers")
+        raise UnsupportedNodeError("random numbers")
     return [outputs("Dropout", node[0])[0]]
 
 
@@ -210,19 +210,19 @@ def upsampled(node: Node) -> Sequence[Array]:
 def grid_sampled(node: Node) -> Sequence[Array]:
     """MXNet's coordinates lie in the middle of pixels, and its grid's coordinates are its channels."""
     if node[0].ndim != 4:
-        raise Excluded("GridSample of volumes")
+        raise UnsupportedNodeError("GridSample of volumes")
     node.only(mode=b"linear", padding_mode=b"zeros")
     if not node.integer("align_corners", 0):
-        raise Excluded("GridSample with align_corners")
+        raise UnsupportedNodeError("GridSample with align_corners")
     return [apply("BilinearSampler", node[0], apply("transpose", node[1], axes=(0, 3, 1, 2)))]
 
 
 def affine_grid(node: Node) -> Sequence[Array]:
     size = node[1].tolist()
     if len(size) != 4:
-        raise Excluded("AffineGrid of volumes")
+        raise UnsupportedNodeError("AffineGrid of volumes")
     if not node.integer("align_corners", 0):
-        raise Excluded("AffineGrid with align_corners")
+        raise UnsupportedNodeError("AffineGrid with align_corners")
     grid = apply(
         "GridGenerator", reshape(node[0], (-1, 6)), transform_type="affine", target_shape=tuple(size[2:])
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .node import Adapter, Array, Excluded, Node, apply, outputs
+from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs
 
 GATES = {"RNN": (0,), "LSTM": (0, 2, 3, 1)}
 """By kind, where MXNet's gates stand among ONNX's: of an LSTM input, forget, memory, output for iofc.
@@ -20,11 +20,11 @@ MODES = {"RNN": "rnn_tanh", "LSTM": "lstm"}
 def recurrent(node: Node) -> Sequence[Array]:
     for name in ("activations", "activation_alpha", "activation_beta", "clip", "input_forget"):
         if name in node.attributes:
-            raise Excluded(f"{node.kind} with {name}")
+            raise UnsupportedNodeError(f"{node.kind} with {name}")
     if node.has(4):
-        raise Excluded(f"{node.kind} with sequence lengths")
+        raise UnsupportedNodeError(f"{node.kind} with sequence lengths")
     if node.has(7):
-        raise Excluded("LSTM with peepholes")
+        raise UnsupportedNodeError("LSTM with peepholes")
     direction = node.text("direction", "forward")
     batch_first = bool(node.integer("layout", 0))
     data = apply("SwapAxis", node[0], dim1=0, dim2=1) if batch_first else node[0]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
-from .node import Adapter, Array, Excluded, Node, apply, ranked, stretched
+from .node import Adapter, Array, Node, UnsupportedNodeError, apply, ranked, stretched
 
 UNARY = {
     "Abs": "abs",
@@ -171,7 +172,7 @@ def cast(node: Node) -> Sequence[Array]:
     names = {1: "float32", 11: "float64", 10: "float16", 6: "int32", 2: "uint8"}
     wanted = node.integer("to", 0)
     if wanted not in names:
-        raise Excluded("Cast to a type that MXNet has not")
+        raise UnsupportedNodeError("Cast to a type that MXNet has not")
     return [apply("Cast", node[0], dtype=names[wanted])]
 
 
@@ -185,7 +186,8 @@ def not_a_number(node: Node) -> Sequence[Array]:
 
 def infinite(node: Node) -> Sequence[Array]:
     """What lies beyond the largest number of the type; attributes are finite."""
-    largest = float(np.finfo(node[0].dtype).max)
+    kind: Any = node[0].dtype
+    largest = float(np.finfo(kind).max)
     above = apply("_greater_scalar", node[0], scalar=largest)
     below = apply("_lesser_scalar", node[0], scalar=-largest)
     if not node.integer("detect_negative", 1):
@@ -193,13 +195,20 @@ def infinite(node: Node) -> Sequence[Array]:
     return [apply("_maximum", above, below) if node.integer("detect_positive", 1) else below]
 
 
+def _unary(name: str, **attributes: str) -> Adapter:
+    """The adapter of an operator of one input."""
+    return lambda node: [apply(name, node[0], **attributes)]
+
+
+def _binary(name: str) -> Adapter:
+    """The adapter of an operator of two inputs that ONNX broadcasts against each other."""
+    return lambda node: [binary(name, node[0], node[1])]
+
+
 ADAPTERS: Mapping[str, Adapter] = {
-    **{kind: lambda node, name=name: [apply(name, node[0])] for kind, name in UNARY.items()},
-    **{
-        kind: lambda node, act=act: [apply("Activation", node[0], act_type=act)]
-        for kind, act in ACTIVATIONS.items()
-    },
-    **{kind: lambda node, name=name: [binary(name, node[0], node[1])] for kind, name in BINARY.items()},
+    **{kind: _unary(name) for kind, name in UNARY.items()},
+    **{kind: _unary("Activation", act_type=act) for kind, act in ACTIVATIONS.items()},
+    **{kind: _binary(name) for kind, name in BINARY.items()},
     "Max": folded("broadcast_maximum"),
     "Min": folded("broadcast_minimum"),
     "Sum": folded("broadcast_add"),
