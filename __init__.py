@@ -15,8 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, models, mx, operators, testing
+    from . import errors, machines, models, mx, operators, programs, search, testing
+    from .api import Context, Module, cpu, gpu, partition
     from .dataflow import rnn, sym
+    from .dataflow.training import inference_graph, training_graph
     from .errors import (
         DataError,
         DescriptionError,
@@ -28,20 +30,24 @@ if TYPE_CHECKING:
         ShapeError,
         TofuError,
     )
-    from .module import Context, Module, cpu, gpu, partition
     from .operators.audit import audit
     from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
-    from .partitioner import Plan, lower
+    from .partitioner import Plan, explain, lower
+    from .partitioner.checking.check_plan import verify
     from .runtime.data import ArrayIterator, Batch, Batches
+    from .runtime.executor import Executor
 
 _HOMES = {
     **dict.fromkeys(
         ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.surface"
     ),
-    **dict.fromkeys(("lower", "Plan"), "partitioner"),
-    **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "module"),
+    **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
+    **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "api"),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
+    "Executor": "runtime.executor",
+    "verify": "partitioner.checking.check_plan",
+    **dict.fromkeys(("training_graph", "inference_graph"), "dataflow.training"),
     **dict.fromkeys(
         (
             "TofuError",
@@ -59,10 +65,13 @@ _HOMES = {
 }
 _MODULES = {
     "errors": "errors",
+    "machines": "machines",
     "models": "models",
     "mx": "mx",
     "operators": "operators",
+    "programs": "programs",
     "rnn": "dataflow.rnn",
+    "search": "search",
     "sym": "dataflow.sym",
     "testing": "testing",
 }
@@ -75,6 +84,7 @@ __all__ = [
     "DataError",
     "DescriptionError",
     "ExecutionError",
+    "Executor",
     "GraphError",
     "MachineError",
     "Max",
@@ -92,18 +102,25 @@ __all__ = [
     "audit",
     "cpu",
     "errors",
+    "explain",
     "gpu",
+    "inference_graph",
     "load",
     "lower",
+    "machines",
     "models",
     "mx",
     "op",
     "operators",
     "parse",
     "partition",
+    "programs",
     "rnn",
+    "search",
     "sym",
     "testing",
+    "training_graph",
+    "verify",
 ]
 
 
@@ -128,15 +145,15 @@ def _let_symbols_bind() -> None:
     from .dataflow.symbol import Symbol
 
     class Face:
-        """The functions of `tofu.module`, which is imported when one is called."""
+        """The functions of `tofu.api`, which is imported when one is called."""
 
         def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any:
-            from .module import simple_bind
+            from .api import simple_bind
 
             return simple_bind(symbol, context, **arguments)
 
         def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any:
-            from .module import bind
+            from .api import bind
 
             return bind(symbol, context, args, *others, **options)
 

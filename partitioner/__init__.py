@@ -1,6 +1,10 @@
-"""Search for the plan that moves the fewest bytes, and lowering of a graph and its plan to programs."""
+"""From a graph and a machine to a plan, and from a graph and its plan to programs."""
 
 from .costs.plan_bytes import Contribution
+from .costs.traffic import traffic
+from .explaining.difference import difference
+from .explaining.explain import explain
+from .explaining.weights import layers
 from .layouts.step_split import SplitLayout
 from .lowering.lowering import lower
 from .methods.search import METHODS, partition
@@ -15,6 +19,10 @@ __all__ = [
     "Plan",
     "SplitLayout",
     "contributors",
+    "difference",
+    "explain",
+    "layers",
     "lower",
     "partition",
+    "traffic",
 ]

@@ -15,7 +15,7 @@ from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
 from ..operators.kernel import Array
-from .closing import Closing
+from .closeable import Closeable
 from .context import Context, devices_of
 from .data import Batch
 from .engine import engine_on
@@ -50,7 +50,7 @@ class _Bound:
     step: int
 
 
-class Binding(Closing):
+class Binding(Closeable):
     """A symbol bound to workers, one for each entry of `context`.
 
     `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies

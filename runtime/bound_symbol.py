@@ -16,7 +16,7 @@ from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from ..support.wording import alternatives
 from .arguments import Arrays, GradientRequest, assign, named, requests_of
-from .closing import Closing
+from .closeable import Closeable
 from .context import Context, devices_of
 from .engine import engine_on
 from .executor import Executor, Lower
@@ -86,7 +86,7 @@ def bind(
     return BoundSymbol(symbol, devices_of(context), lower, requests, arguments, kept, auxiliary, seed)
 
 
-class BoundSymbol(Closing):
+class BoundSymbol(Closeable):
     """Arrays for all arguments, auxiliary states and gradients, and calls that compute with them.
 
     `arg_dict`, `aux_dict` and `grad_dict` hold whole arrays by name; assign to their elements,

@@ -15,7 +15,7 @@ from ..operators.kernel import Array
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph
 from ..support.wording import alternatives
-from .closing import Closing
+from .closeable import Closeable
 from .engine import MakeEngine, Watch, engine_on
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
@@ -27,7 +27,7 @@ Lower = Callable[[Graph, int], PartitionedGraph]
 """Partitions a graph over so many workers."""
 
 
-class Executor(Closing):
+class Executor(Closeable):
     """A partitioned graph in memory, ready to run.
 
     `memory` is the memory plan. The engine is the processor's with so many `threads`, or what `make_engine`

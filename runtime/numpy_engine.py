@@ -21,10 +21,10 @@ from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule
 from .collectives import Step
 from .engine import Watch
-from .gate import UpdateGate
 from .nan_watch import watched
 from .preparation import allocate, place_of, prepare
-from .team import StepFailed, StepsHang, Task, Team
+from .step_threads import StepFailed, StepsHang, Task, Team
+from .update_gate import UpdateGate
 
 
 class NumpyEngine:

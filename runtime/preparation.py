@@ -20,8 +20,8 @@ from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
 from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..support.gc_pause import gc_paused
+from .buffer_views import Placed
 from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
-from .placed import Placed
 
 Buffers = Sequence[Sequence[Array]]
 

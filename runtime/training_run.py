@@ -12,10 +12,10 @@ from ..dataflow.optimizer import Optimizer
 from .data import Batch, Batches, checked
 from .executor import Executor
 from .interrupts import Interrupts
-from .keeper import Keeper
 from .learning_rate import LearningRate, fed_rate
 from .metrics import Metric
 from .progress import Epoch, Progress, Standing
+from .run_checkpoints import Keeper
 
 if TYPE_CHECKING:
     from .module import Module

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import module as tofu
+from ... import api as tofu
 from ...dataflow.symbol import Symbol
 from ...errors import DataError, ExecutionError
 from ...operators.kernel import Array

@@ -100,7 +100,7 @@ class Explainer:
     def __init__(self, graph: Graph, plan: Plan) -> None:
         """Raises PlanError where the plan is not for `graph`."""
         plan.check_graph(graph)
-        self._network = problem = build_problem(graph)
+        self._problem = problem = build_problem(graph)
         self._graph = graph
         self._plan = plan
         self._tables = Tables(plan.factors)
@@ -185,7 +185,7 @@ class Explainer:
 
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
         """All choices of an operator, the chosen one first; whether they are all there are."""
-        bound, factors = self._network.operators[number], self._plan.factors
+        bound, factors = self._problem.operators[number], self._plan.factors
         chosen = self._plan.strategies[self._graph.operations[self._members["operator"][number][0]].name]
         key = (bound, chosen)
         if key not in self._operator_choices:
@@ -195,7 +195,7 @@ class Explainer:
 
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
         """All choices of a tensor, the chosen one first; whether they are all there are."""
-        shape, factors = self._network.shapes[number], self._plan.factors
+        shape, factors = self._problem.shapes[number], self._plan.factors
         chosen = self._plan.layouts[self._graph.tensors[self._members["tensor"][number][0]].name].dimensions
         key = (shape, chosen)
         if key not in self._tensor_choices:

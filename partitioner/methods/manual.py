@@ -94,14 +94,14 @@ class _BestStrategies:
     """Equal operations on equal layouts are looked at once."""
 
     def __init__(self, problem: Problem, plan: Solution) -> None:
-        self._network = problem
+        self._problem = problem
         self._plan = plan
         self._cost = pricing(problem, Tables(plan.factors))
         self._known: dict[object, tuple[Strategies, int]] = {}
 
     def of(self, number: int, links: Sequence[Link]) -> tuple[Strategies, int]:
         """The cheapest strategies of an operation class for the plan's layouts, and their cost."""
-        problem, plan = self._network, self._plan
+        problem, plan = self._problem, self._plan
         bound, restriction = problem.operators[number], problem.restrictions.operators.get(number)
         chosen = plan.strategies[number]
         layouts: list[tuple[tuple[int, ...], Dimensions]] = [

@@ -58,7 +58,7 @@ class _Search:
     """What successive moves share: most of a problem stays as it was, and its tables with it."""
 
     def __init__(self, problem: Problem, start: Solution) -> None:
-        self._network = problem
+        self._problem = problem
         self._start = start
         self._tables = Tables(start.factors)
         self._dominance = Dominance()
@@ -71,7 +71,7 @@ class _Search:
         better one; where that is too, the better one.
         """
         try:
-            chopped = self._least(*chops(self._network, plan.factors))
+            chopped = self._least(*chops(self._problem, plan.factors))
             moved = [self.best_near([plan]), self.best_near([chopped])]
         except WidthError:
             return plan
@@ -102,7 +102,7 @@ class _Search:
 
         Raises WidthError where that needs too large a table.
         """
-        problem, tables = self._network, self._tables
+        problem, tables = self._problem, self._tables
         operators = [
             tables.operator_near(
                 bound, _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder)
@@ -122,7 +122,7 @@ class _Search:
     ) -> Solution:
         """The best plan of these choices, of which tables may be so many times larger than in a step."""
         start = self._start
-        pruned = self._dominance.prune(*factor_graph(self._network, self._tables, operators, tensors))
+        pruned = self._dominance.prune(*factor_graph(self._problem, self._tables, operators, tensors))
         solved = eliminate(
             pruned.domains,
             pruned.factors,

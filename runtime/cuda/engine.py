@@ -23,9 +23,9 @@ from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph
 from ...programs.schedule import Schedule
 from ..engine import Watch
-from ..gate import gated_instructions
 from ..nan_watch import first_nan
 from ..preparation import place_of
+from ..update_gate import gated_instructions
 from .machine import Bytes, Event, Graph, Machine
 from .preparation import arena_views, overflows, prepare
 

@@ -21,7 +21,7 @@ from ...operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
 from ...programs.clock import transferred
 from ...programs.memory import MemoryPlan
 from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
-from ..placed import Placed
+from ..buffer_views import Placed
 from ..preparation import errors_named
 from .machine import Machine
 from .staging import stage

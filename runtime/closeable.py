@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
-    """As a context manager it is closed in the end, however that comes."""
+class Closeable(ABC):
+    """A context manager that always calls `close` on exit, including when an exception is raised."""
 
     @abstractmethod
     def close(self) -> None:

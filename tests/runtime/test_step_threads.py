@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from tofu.runtime.team import LONGEST_GROUP, StepFailed, StepsHang, Task, Team, group
+from tofu.runtime.step_threads import LONGEST_GROUP, StepFailed, StepsHang, Task, Team, group
 
 
 def nothing() -> None:
