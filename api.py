@@ -12,10 +12,9 @@ from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
 from .machines.machine_file import quantity
-from .partitioner import Plan, lower
-from .partitioner.methods import search
+from .partitioner import Method, Plan, SearchSettings, find_plan, lower
 from .partitioner.methods.manual import Layouts
-from .partitioner.methods.search import Method
+from .partitioner.methods.method import Search
 from .partitioner.problem.constraints import Constraint
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
@@ -31,7 +30,7 @@ __all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"
 def partition(
     graph: Graph,
     workers: int,
-    method: str | Method = "recursive",
+    method: str | Method | Search = "recursive",
     *,
     constraints: Iterable[Constraint | str] = (),
     layouts: Layouts | None = None,
@@ -40,23 +39,24 @@ def partition(
     report: Report | None = None,
     memory: int | str | None = None,
 ) -> Plan:
-    """A plan for `workers` workers, see `partitioner.partition`, that fits the memory of each.
+    """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
 
-    `memory` is a number of bytes or text such as `12GB`. Raises PlanError where the tensors of the fullest
-    worker take more, MachineError where it is no amount of memory. What kernels need beside them is known
-    once they are prepared: `Module` counts that too.
+    `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
+    of workers that returns a `Solution`; what a user's own method returns is verified. `constraints` are
+    pins and prohibitions: the plan keeps to them, and its lower bound is one for plans that do. The method
+    `manual` takes `layouts`. With the objective `time` the method minimises the time that the traffic takes
+    over the links of `machine` (a preset's name, a file or a Machine), and splits the workers by its levels.
+    `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
+    improves one.
+
+    `memory` is a number of bytes or text such as `12GB`. Kernels' scratch is known once they are prepared:
+    `Module` counts that too. Raises PlanError for an unknown method, constraints that clash or that the
+    method cannot take, or if the tensors of the fullest worker take more than `memory`; MachineError if that
+    is not an amount of memory, or for a bad machine; GraphError for a malformed graph.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
-    plan = search.partition(
-        graph,
-        workers,
-        method,
-        constraints=constraints,
-        layouts=layouts,
-        machine=machine,
-        objective=objective,
-        report=report,
-    )
+    settings = SearchSettings(method, constraints, layouts, machine, objective, report)
+    plan = find_plan(graph, workers, settings)
     if limit is not None:
         refused = shortfall(plan_memory(lower(graph, plan)), limit)
         if refused is not None:
@@ -82,7 +82,7 @@ class Module(module.Module):
         symbol: Symbol,
         context: Context | Sequence[Context] | None = None,
         *,
-        method: str | Method = "recursive",
+        method: str | Method | Search = "recursive",
         plan: Plan | None = None,
         initializer: WeightRule | None = None,
         parameters: Mapping[str, npt.ArrayLike] | None = None,
@@ -122,7 +122,7 @@ class Module(module.Module):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
-        plan = given or search.partition(graph, workers, self._method)
+        plan = given or find_plan(graph, workers, SearchSettings(self._method))
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
 
@@ -138,4 +138,4 @@ def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) 
 
 
 def _partitioned(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, search.partition(graph, workers))
+    return lower(graph, find_plan(graph, workers, SearchSettings()))

@@ -7,10 +7,12 @@ are the parts that Tofu's own methods are made of; `docs/tutorials/search.md` pu
 from __future__ import annotations
 
 from .partitioner.layouts.step_split import prime_factors
+from .partitioner.methods.method import METHODS, Method, register
 from .partitioner.methods.recursive import next_plan, recursion_bound
-from .partitioner.methods.search import METHODS
+from .partitioner.plans.cost import Cost, Unit
 from .partitioner.plans.unproven import UnprovenStep
 from .partitioner.problem.candidates import Tables
+from .partitioner.problem.classes import build_problem
 from .partitioner.problem.factor_graph import (
     factor_graph,
     joint_choices,
@@ -18,7 +20,8 @@ from .partitioner.problem.factor_graph import (
     nothing_split,
     steps_of,
 )
-from .partitioner.problem.problem import Link, Problem, build_problem
+from .partitioner.problem.moved_bytes import MovedBytes
+from .partitioner.problem.problem import Link, Objective, Problem
 from .partitioner.problem.sequences import all_sequences
 from .partitioner.problem.solution import Solution, assigned
 from .partitioner.solvers.elimination import Factor, eliminate
@@ -26,11 +29,16 @@ from .partitioner.solvers.solve import least_cost
 
 __all__ = [
     "METHODS",
+    "Cost",
     "Factor",
     "Link",
+    "Method",
+    "MovedBytes",
+    "Objective",
     "Problem",
     "Solution",
     "Tables",
+    "Unit",
     "UnprovenStep",
     "all_sequences",
     "assigned",
@@ -44,5 +52,6 @@ __all__ = [
     "nothing_split",
     "prime_factors",
     "recursion_bound",
+    "register",
     "steps_of",
 ]

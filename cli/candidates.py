@@ -33,9 +33,9 @@ def trainable() -> Iterable[str]:
 
 def methods() -> Iterable[str]:
     """Searches, and layouts by hand."""
-    from ..partitioner.methods.search import MANUAL, METHODS
+    from ..partitioner.methods.method import every_method
 
-    return (*METHODS, MANUAL)
+    return every_method()
 
 
 def machines() -> Iterable[str]:

@@ -11,7 +11,7 @@ import click
 
 from ..support.gc_pause import gc_paused
 from . import candidates
-from .compared import LONG, compared, figures, watched
+from .compared import compared, figures, slow_methods, watched
 from .options import (
     Shape,
     accumulate_option,
@@ -196,9 +196,10 @@ def _write_page(
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
 
-    entries, refused = compared(graph, request, without={*LONG, found.method})
+    slow = slow_methods()
+    entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
-    left_out |= {method: "it may take minutes" for method in LONG if method != found.method}
+    left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out))
     write_whole(path, render(page).encode())
 

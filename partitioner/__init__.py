@@ -7,7 +7,9 @@ from .explaining.explain import explain
 from .explaining.weights import layers
 from .layouts.step_split import SplitLayout
 from .lowering.lowering import lower
-from .methods.search import METHODS, partition
+from .methods.method import METHODS, Method
+from .methods.search import find_plan, partition
+from .methods.settings import SearchSettings
 from .plans.plan import Plan, contributors
 from .problem.constraints import Forbid, Pin
 
@@ -15,12 +17,15 @@ __all__ = [
     "METHODS",
     "Contribution",
     "Forbid",
+    "Method",
     "Pin",
     "Plan",
+    "SearchSettings",
     "SplitLayout",
     "contributors",
     "difference",
     "explain",
+    "find_plan",
     "layers",
     "lower",
     "partition",

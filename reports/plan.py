@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from ..dataflow.graph import Graph
-from ..partitioner import Plan, contributors
+from ..partitioner import METHODS, Plan, contributors
 from ..partitioner.plans.plan import TransferSeconds
 from ..programs.memory import MemoryPlan
 from ..support.wording import counted
@@ -43,8 +43,9 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(_transfers(plan.transfer_time), soft_wrap=True)
     for line in _unproven(plan):
         console.print(line, soft_wrap=True)
-    open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method != "exact"
-    closer = ", the method exact proves more" if open_gap else ""
+    closing = [name for name, method in METHODS.items() if method.closes_gap]
+    open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method not in closing
+    closer = f", the method {closing[0]} proves more" if open_gap else ""
     console.print(
         f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven{closer}); "
         f"searched in {plan.search_seconds:.2f} s",

@@ -30,9 +30,10 @@ from ..layouts.choices import (
 )
 from ..layouts.step_split import Choice, Dimensions, Strategies
 from ..plans.plan import Plan
-from ..problem.candidates import Tables
+from ..problem.classes import build_problem
 from ..problem.constraints import What
-from ..problem.problem import Link, build_problem
+from ..problem.moved_bytes import MovedBytes
+from ..problem.problem import Link
 from ..problem.sequences import candidates
 
 ALTERNATIVE_LIMIT = 512
@@ -103,7 +104,7 @@ class Explainer:
         self._problem = problem = build_problem(graph)
         self._graph = graph
         self._plan = plan
-        self._tables = Tables(plan.factors)
+        self._objective = MovedBytes()
         self._classes: dict[What, Sequence[int]] = {
             "operator": problem.operation_class,
             "tensor": problem.tensor_class,
@@ -180,7 +181,7 @@ class Explainer:
     def _table(self, link: Link, what: What) -> Counts:
         """Bytes by the choices of one side of a link, then of the other, the plan's choices first."""
         operator, tensor = self._operator(link.operator)[0], self._tensor(link.tensor)[0]
-        table = self._tables.bytes(operator, tensor, link.use, link.weight)
+        table = self._objective.table(operator, tensor, link.use, link.weight)
         return table if what == "operator" else table.T
 
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:

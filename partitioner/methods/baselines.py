@@ -17,9 +17,10 @@ from ...analyzer.bound import Bound
 from ...dataflow.graph import Phase, Role
 from ..layouts.choices import OperatorChoices, TensorChoices
 from ..layouts.step_split import Dimensions, Strategies
+from ..plans.cost import Cost
 from ..plans.unproven import too_wide
 from ..problem.candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
-from ..problem.factor_graph import factor_graph, joint_choices, next_choices, nothing_split, pricing, steps_of
+from ..problem.factor_graph import factor_graph, joint_choices, next_choices, nothing_split, steps_of
 from ..problem.problem import Link, Problem
 from ..problem.sequences import Label, all_sequences
 from ..problem.solution import Solution, assigned
@@ -69,12 +70,11 @@ def equal_chop(problem: Problem, workers: int) -> Solution:
     too wide to be eliminated, a good plan with a bound, and the plan says so.
     """
     factors = steps_of(problem, workers)
-    tables = Tables(factors)
     operators, tensors = chops(problem, factors)
-    solved = least_cost(*factor_graph(problem, tables, operators, tensors))
-    plan = assigned(factors, operators, tensors, solved.assignment, cost_bytes=solved.cost)
+    solved = least_cost(*factor_graph(problem, operators, tensors))
+    plan = assigned(factors, operators, tensors, solved.assignment, cost=problem.cost(solved.cost))
     if solved.too_wide is not None:
-        proven = solved.lower_bound if problem.objective is None else None
+        proven = problem.cost(solved.lower_bound)
         plan = replace(plan, unproven=(too_wide(None, solved.too_wide, proven),))
     return _bounded(problem, plan)
 
@@ -86,9 +86,8 @@ def spartan(problem: Problem, workers: int) -> Solution:
     the next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
     """
     factors = steps_of(problem, workers)
-    tables = Tables(factors)
     operators, tensors = chops(problem, factors)
-    cost = pricing(problem, tables)
+    cost = problem.objective.table
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in problem.links:
         of_tensor[link.tensor].append(link)
@@ -110,7 +109,10 @@ def spartan(problem: Problem, workers: int) -> Solution:
             chosen.setdefault(operator, int(owed[operator].argmin()))
     assignment = [chosen.get(operator, 0) for operator in range(len(operators))]
     total = sum(int(owed[operator][value]) for operator, value in enumerate(assignment))
-    return _bounded(problem, assigned(factors, operators, tensors, [*assignment, *choice], cost_bytes=total))
+    return _bounded(
+        problem,
+        assigned(factors, operators, tensors, [*assignment, *choice], cost=problem.cost(total)),
+    )
 
 
 def chops(problem: Problem, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
@@ -130,16 +132,14 @@ def _stepwise(
     plan = nothing_split(problem, factors)
     for step in range(len(factors)):
         operators, tensors = next_choices(problem, tables, plan, keep_variables, keep_dimensions)
-        solved = least_cost(*factor_graph(problem, tables, operators, tensors))
+        solved = least_cost(*factor_graph(problem, operators, tensors))
         plan = next_plan(problem, plan, step, operators, tensors, solved)
     return _bounded(problem, plan)
 
 
 def _bounded(problem: Problem, plan: Solution) -> Solution:
-    if problem.objective is not None:
-        return plan
-    bound = min(recursion_bound(problem, plan.factors), plan.cost_bytes)
-    return replace(plan, lower_bound_bytes=bound)
+    bound = min(recursion_bound(problem, plan.factors), plan.cost.value)
+    return replace(plan, lower_bound=Cost(bound, plan.cost.unit))
 
 
 def _first(fitting: Dimensions) -> Dimensions:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..layouts.choices import splittable
+from ..plans.cost import Cost
 from ..plans.unproven import unbounded
-from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph, joint_choices
 from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
@@ -29,13 +29,13 @@ TABLE_LIMIT = 1 << 22
 
 
 def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
-    """The best plan of all that recursion can make, proven so where `lower_bound_bytes` equals the cost.
+    """The best plan of all that recursion can make, proven so if `lower_bound` equals the cost.
 
-    `report` is told the cost and the bound, in bytes, whenever one of them improves.
+    `report` is told the cost and the bound, in the unit of the objective, whenever one of them improves.
     """
     plan = refine(problem, workers)
-    report(plan.cost_bytes, plan.lower_bound_bytes)
-    if plan.lower_bound_bytes == plan.cost_bytes:
+    report(plan.cost.value, plan.lower_bound.value)
+    if plan.lower_bound == plan.cost:
         return plan
     counts = [sequence_count(splittable(bound), plan.factors) for bound in problem.operators]
     counts += [sequence_count(dict(enumerate(shape)), plan.factors) for shape in problem.shapes]
@@ -47,27 +47,28 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
 def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
     """The best plan, or this one with a better bound."""
     operators, tensors = joint_choices(problem, plan.factors, all_sequences)
-    tables = Tables(plan.factors)
-    pruned = Dominance().prune(*factor_graph(problem, tables, operators, tensors))
+    pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
     try:
         solved = eliminate(pruned.domains, pruned.factors, table_limit=TABLE_LIMIT)
     except WidthError:
-        gap = close_gap(pruned.domains, pruned.factors, plan.cost_bytes, report)
+        gap = close_gap(pruned.domains, pruned.factors, plan.cost.value, report)
         cost, bound, assignment = gap.cost, gap.bound, gap.assignment
     else:
         cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment
         report(cost, bound)
-    bound = max(bound, plan.lower_bound_bytes)
+    bound = max(bound, plan.lower_bound.value)
     if assignment is None:
         return replace(
-            plan, lower_bound_bytes=bound, unproven=() if bound == plan.cost_bytes else plan.unproven
+            plan,
+            lower_bound=Cost(bound, plan.cost.unit),
+            unproven=() if bound == plan.cost.value else plan.unproven,
         )
     return assigned(
         plan.factors,
         operators,
         tensors,
         pruned.original(assignment),
-        cost_bytes=cost,
-        lower_bound_bytes=bound,
+        cost=Cost(cost, plan.cost.unit),
+        lower_bound=bound,
         unproven=() if bound == cost else unbounded(plan.unproven),
     )

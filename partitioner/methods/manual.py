@@ -25,10 +25,9 @@ from ...support.strict_documents import read_document
 from ...support.wording import alternatives
 from ..layouts.choices import operator_choices, splittable, tensor_choices
 from ..layouts.step_split import Dimensions, Strategies
+from ..plans.cost import Cost
 from ..plans.unproven import unbounded
-from ..problem.candidates import Tables
 from ..problem.constraints import Pin
-from ..problem.factor_graph import pricing
 from ..problem.problem import Link, Problem
 from ..problem.sequences import candidates
 from ..problem.solution import Solution
@@ -84,8 +83,8 @@ def manual(problem: Problem, workers: int) -> Solution:
     return replace(
         plan,
         strategies=tuple(strategies for strategies, _ in chosen),
-        cost_bytes=cost,
-        lower_bound_bytes=min(plan.lower_bound_bytes, cost),
+        cost=Cost(cost, plan.cost.unit),
+        lower_bound=Cost(min(plan.lower_bound.value, cost), plan.cost.unit),
         unproven=unbounded(plan.unproven),
     )
 
@@ -96,7 +95,7 @@ class _BestStrategies:
     def __init__(self, problem: Problem, plan: Solution) -> None:
         self._problem = problem
         self._plan = plan
-        self._cost = pricing(problem, Tables(plan.factors))
+        self._cost = problem.objective.table
         self._known: dict[object, tuple[Strategies, int]] = {}
 
     def of(self, number: int, links: Sequence[Link]) -> tuple[Strategies, int]:

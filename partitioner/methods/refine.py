@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..layouts.choices import OperatorChoices, TensorChoices
+from ..plans.cost import Cost
 from ..plans.unproven import too_wide, unbounded
 from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph
@@ -91,7 +92,7 @@ class _Search:
                 better = self.best_near([plan], reorder=reorder)
             except WidthError as error:
                 return plan, error
-            gained = plan.cost_bytes - better.cost_bytes > LEAST_GAIN * plan.cost_bytes
+            gained = plan.cost.value - better.cost.value > LEAST_GAIN * plan.cost.value
             plan = min(plan, better, key=_cost)
         return plan, None
 
@@ -122,7 +123,7 @@ class _Search:
     ) -> Solution:
         """The best plan of these choices, of which tables may be so many times larger than in a step."""
         start = self._start
-        pruned = self._dominance.prune(*factor_graph(self._problem, self._tables, operators, tensors))
+        pruned = self._dominance.prune(*factor_graph(self._problem, operators, tensors))
         solved = eliminate(
             pruned.domains,
             pruned.factors,
@@ -134,8 +135,8 @@ class _Search:
             operators,
             tensors,
             pruned.original(solved.assignment),
-            cost_bytes=solved.optimum,
-            lower_bound_bytes=start.lower_bound_bytes,
+            cost=Cost(solved.optimum, start.cost.unit),
+            lower_bound=start.lower_bound.value,
             unproven=unbounded(start.unproven),
         )
 
@@ -147,4 +148,4 @@ def _near(
 
 
 def _cost(plan: Solution) -> int:
-    return plan.cost_bytes
+    return plan.cost.value

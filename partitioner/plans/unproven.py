@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .cost import Cost
+
 ENTRIES_COUNTED = 1 << 62
 """Larger tables are not told apart."""
 
@@ -27,9 +29,13 @@ class UnprovenStep:
     lower_bound_bytes: int | None
 
 
-def too_wide(step: int | None, table_entries: int, lower_bound_bytes: int | None) -> UnprovenStep:
-    """What a plan says of a step whose elimination would have needed a table of so many entries."""
-    return UnprovenStep(step, min(table_entries, ENTRIES_COUNTED), lower_bound_bytes)
+def too_wide(step: int | None, table_entries: int, lower_bound: Cost | None) -> UnprovenStep:
+    """Record a step whose elimination would have needed a table of so many entries.
+
+    Of `lower_bound` only a number of bytes is kept.
+    """
+    proven = None if lower_bound is None else lower_bound.bytes
+    return UnprovenStep(step, min(table_entries, ENTRIES_COUNTED), proven)
 
 
 def unbounded(steps: Sequence[UnprovenStep]) -> tuple[UnprovenStep, ...]:

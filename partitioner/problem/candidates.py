@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...analyzer.bound import Bound
 from ...analyzer.region import Shape, split, whole
-from ..costs.box_counts import communication
 from ..layouts.choices import (
-    Counts,
     OperatorChoices,
     TensorChoices,
     choices_of_boxes,
@@ -18,7 +16,6 @@ from ..layouts.choices import (
     tensor_choices,
 )
 from ..layouts.step_split import Dimensions, Strategies
-from ..layouts.uses import Use
 from .sequences import Near
 
 KeepVariables = Callable[[Bound, tuple[str, ...]], Strategies]
@@ -48,7 +45,6 @@ class Tables:
         self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions], TensorChoices] = {}
         self._operators_near: dict[tuple[Bound, Near[str]], OperatorChoices] = {}
         self._tensors_near: dict[tuple[Shape, Near[int]], TensorChoices] = {}
-        self._bytes: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}
 
     def operator(
         self, bound: Bound, earlier: Strategies, keep: KeepVariables = every_variable
@@ -107,12 +103,4 @@ class Tables:
         if found is None:
             sequences = near.sequences(dict(enumerate(shape)), self.factors)
             found = self._tensors_near[shape, near] = tensor_choices(shape, sequences, self.factors)
-        return found
-
-    def bytes(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
-        """Bytes that move for every pair of choices, each element counting `weight`."""
-        key = (operator, tensor, use, weight)
-        found = self._bytes.get(key)
-        if found is None:
-            found = self._bytes[key] = communication(operator, tensor, use) * weight
         return found

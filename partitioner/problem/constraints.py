@@ -107,7 +107,7 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
     collected = _Collected(problem, factors)
     for constraint in constraints:
         collected.add(constraint)
-    return replace(problem, factors=factors, restrictions=collected.restrictions())
+    return replace(problem, restrictions=collected.restrictions())
 
 
 class _Subject:

@@ -12,15 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..layouts.choices import (
-    Counts,
     OperatorChoices,
     TensorChoices,
     operator_choices,
     splittable,
     tensor_choices,
 )
-from ..layouts.step_split import prime_factors
-from ..layouts.uses import Use
 from ..solvers.elimination import Factor
 from .candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
 from .problem import Problem
@@ -29,12 +26,13 @@ from .solution import Solution
 
 def steps_of(problem: Problem, workers: int) -> tuple[int, ...]:
     """The factors over which a search splits its workers."""
-    return prime_factors(workers) if problem.factors is None else problem.factors
+    return problem.objective.factors(workers)
 
 
 def nothing_split(problem: Problem, factors: tuple[int, ...]) -> Solution:
     """The plan before the first step."""
-    return Solution(factors, ((),) * len(problem.operators), ((),) * len(problem.shapes), 0, 0)
+    zero = problem.cost(0)
+    return Solution(factors, ((),) * len(problem.operators), ((),) * len(problem.shapes), zero, zero)
 
 
 def next_choices(
@@ -60,19 +58,8 @@ def next_choices(
     return operators, tensors
 
 
-Pricing = Callable[[OperatorChoices, TensorChoices, Use, int], Counts]
-"""From the choices of an operator and a tensor, with the source and weight of a link between them, to its
-table: what every pair of choices costs."""
-
-
-def pricing(problem: Problem, tables: Tables) -> Pricing:
-    """What the search minimises: bytes, or what the problem's objective says."""
-    return tables.bytes if problem.objective is None else problem.objective.table
-
-
 def factor_graph(
     problem: Problem,
-    tables: Tables,
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
 ) -> tuple[list[int], list[Factor]]:
@@ -82,10 +69,10 @@ def factor_graph(
     """
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    cost = pricing(problem, tables)
+    cost = problem.objective.table
     factors = [
-        Factor((operator, count + tensor), cost(operators[operator], tensors[tensor], source, weight))
-        for operator, tensor, source, weight in problem.links
+        Factor((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
+        for operator, tensor, use, weight in problem.links
     ]
     restrictions = problem.restrictions
     if restrictions:

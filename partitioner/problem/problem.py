@@ -1,4 +1,5 @@
-"""What the search decides about a graph: its classes of operations and tensors, and the links between them.
+"""What a search decides about a graph, its classes of operations and tensors with the links between them, and
+what it minimises.
 
 Every operation and every tensor is a decision, except that some must agree: a tensor that overwrites
 another one takes over its layout, and operations that are tied (one cell's copies at different time
@@ -8,18 +9,22 @@ steps, Tofu section 5.1) share one strategy, and what they produce one layout.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...analyzer.bound import Bound
 from ...analyzer.region import Shape
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.graph import Graph
+from ..costs.plan_bytes import count_bytes
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..layouts.step_split import Dimensions, SplitLayout, Strategies
 from ..layouts.uses import Use, touched
+from ..plans.cost import Cost, Unit
+from ..solvers.elimination import Factor
+from ..solvers.semiring import Arithmetic
 from .restrictions import UNRESTRICTED, Restrictions
-
-if TYPE_CHECKING:
-    from .transfer_time import TransferTime
 
 
 class Link(NamedTuple):
@@ -31,23 +36,77 @@ class Link(NamedTuple):
     weight: int
 
 
+class Objective(Protocol):
+    """What a search minimises: the unit, the tables, and the score and the bound of whole plans."""
+
+    @property
+    def unit(self) -> Unit:
+        """What the integers in the tables count."""
+
+    def factors(self, workers: int) -> tuple[int, ...]:
+        """Return the sizes of the steps over which a search splits its workers."""
+
+    def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
+        """Return the cost of every pair of choices, `weight` being the bytes of one element."""
+
+    def total(self, chosen: Chosen) -> int:
+        """Score a whole plan: what the tables at its choices add up to, counted anew."""
+
+    def bound(self, problem: Problem, first: FirstStep) -> int:
+        """Return what no plan of the recursion costs less than; 0 if nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    """The first step's problem, from which an objective proves a bound for all steps."""
+
+    operators: Sequence[OperatorChoices]
+    """The choices of every class of operations."""
+
+    tensors: Sequence[TensorChoices]
+    """The choices of every class of tensors."""
+
+    tables: Sequence[Factor]
+    """The step's factor graph."""
+
+    least: Callable[[], int]
+    """Solves the step: the proven least sum of its tables."""
+
+    arithmetic: Arithmetic
+    """Remembers what sums of these tables have been worked out."""
+
+    steps: int
+    """How many steps there are in all."""
+
+
 @dataclass(frozen=True)
 class Problem:
-    """The decisions: `operators[c]` and `shapes[c]` describe a class, the maps lead from index to class.
-
-    `factors` are the steps over which the workers are split, the worker count's prime factors if None;
-    `restrictions` what constraints leave of the choices; `objective` says what the search minimises where
-    that is not bytes.
-    """
+    """The decisions of a search and what it minimises."""
 
     graph: Graph
+    """The graph whose operations and tensors are decided."""
+
     operators: tuple[Bound, ...]
+    """By class of operations the operator that its members apply."""
+
     shapes: tuple[Shape, ...]
+    """By class of tensors the shape of its members."""
+
     operation_class: tuple[int, ...]
+    """By operation of the graph the number of its class."""
+
     tensor_class: tuple[int, ...]
-    factors: tuple[int, ...] | None = None
+    """By tensor of the graph the number of its class."""
+
+    objective: Objective
+    """What the search minimises."""
+
     restrictions: Restrictions = UNRESTRICTED
-    objective: TransferTime | None = None
+    """What constraints leave of the choices."""
+
+    def cost(self, value: int) -> Cost:
+        """Return a sum of tables with its unit."""
+        return Cost(value, self.objective.unit)
 
     def __repr__(self) -> str:
         return (
@@ -67,42 +126,34 @@ class Problem:
         return tuple(Link(*key, weight) for key, weight in weights.items())
 
 
-def build_problem(graph: Graph) -> Problem:
-    """Group operations by tie, and tensors by alias and by the tied operations that produce them."""
-    classes: dict[tuple[str, Bound] | int, int] = {}
-    operation_class = tuple(
-        classes.setdefault((op.tie, op.bound) if op.tie is not None else op.index, len(classes))
-        for op in graph.operations
-    )
-    representatives: dict[int, Operation] = {}
-    leader = list(range(len(graph.tensors)))
-    for tensor in graph.tensors:
-        if tensor.alias is not None:
-            _join(leader, tensor.index, tensor.alias)
-    for op in graph.operations:
-        first = representatives.setdefault(operation_class[op.index], op)
-        for mine, its in zip(op.outputs, first.outputs, strict=True):
-            _join(leader, mine, its)
-    numbers: dict[int, int] = {}
-    tensor_class = tuple(
-        numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors
-    )
-    shapes: list[Shape] = []
-    for tensor, number in zip(graph.tensors, tensor_class, strict=True):
-        if number == len(shapes):
-            shapes.append(tensor.shape)
-        assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
-    operators = tuple(op.bound for op in representatives.values())
-    return Problem(graph, operators, tuple(shapes), operation_class, tensor_class)
+@dataclass(frozen=True)
+class Chosen:
+    """Choices for all classes of a problem, spread over the names of its graph."""
 
+    problem: Problem
+    factors: tuple[int, ...]
+    strategies: tuple[Strategies, ...]
+    dimensions: tuple[Dimensions, ...]
 
-def _leader(leader: list[int], index: int) -> int:
-    while leader[index] != index:
-        leader[index] = leader[leader[index]]
-        index = leader[index]
-    return index
+    @cached_property
+    def layouts(self) -> dict[str, SplitLayout]:
+        """The layout of every tensor of the graph."""
+        problem = self.problem
+        return {
+            tensor.name: SplitLayout(tensor.shape, self.dimensions[number], self.factors)
+            for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True)
+        }
 
+    @cached_property
+    def operations(self) -> dict[str, Strategies]:
+        """The strategies of every operation of the graph."""
+        problem = self.problem
+        return {
+            operation.name: self.strategies[number]
+            for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True)
+        }
 
-def _join(leader: list[int], a: int, b: int) -> None:
-    first, second = sorted((_leader(leader, a), _leader(leader, b)))
-    leader[second] = first
+    @cached_property
+    def moved_bytes(self) -> list[int]:
+        """The bytes that move after no step, one, and so on up to all, counted from the graph alone."""
+        return count_bytes(self.problem.graph, self.layouts, self.operations, self.factors)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import PlanError
+from .errors import SolverLimitError
 from .message_passing import Reweighted
 from .pairwise import Costs
 
@@ -31,7 +31,7 @@ KEY_LIMIT = 1 << 62
 """States are compared by a number below this, or by several numbers where one is too small."""
 
 
-class StateLimitError(PlanError):
+class StateLimitError(SolverLimitError):
     """More states than allowed are within the budget."""
 
 

@@ -20,14 +20,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...errors import PlanError
+from .errors import SolverError, SolverLimitError
 from .semiring import MIN_PLUS, Arithmetic, Scope, Table
 
 TABLE_LIMIT = 1 << 24
 """Entries of the largest table that elimination may combine; what it leaves is smaller by one domain."""
 
 
-class WidthError(PlanError):
+class WidthError(SolverLimitError):
     """The graph is too densely connected to be eliminated: a table would need so many `entries`."""
 
     def __init__(self, message: str, entries: int) -> None:
@@ -66,7 +66,7 @@ def eliminate(
     `domains[v]` is the number of values of variable `v`, `evidence[v]` fixes it to one of them. Variables
     without factors take value 0. The same input gives the same assignment, ties included.
 
-    Raises PlanError where a domain is empty or a factor does not fit its variables; WidthError where a
+    Raises SolverError where a domain is empty or a factor does not fit its variables; WidthError where a
     table would have more than `table_limit` entries.
     """
     graph = _FactorGraph(domains, evidence or {}, arithmetic or Arithmetic(MIN_PLUS))
@@ -84,12 +84,12 @@ class _FactorGraph:
     def __init__(self, domains: Sequence[int], evidence: Mapping[int, int], arithmetic: Arithmetic) -> None:
         for variable, domain in enumerate(domains):
             if domain < 1:
-                raise PlanError(f"variable {variable} has no value to choose from")
+                raise SolverError(f"variable {variable} has no value to choose from")
         for variable, value in evidence.items():
             if not 0 <= variable < len(domains):
-                raise PlanError(f"evidence for variable {variable}, but there are {len(domains)} variables")
+                raise SolverError(f"evidence for variable {variable}, but there are {len(domains)} variables")
             if not 0 <= value < domains[variable]:
-                raise PlanError(
+                raise SolverError(
                     f"evidence {value} for variable {variable}, whose values are 0 to {domains[variable] - 1}"
                 )
         self._domains = tuple(domains)
@@ -136,10 +136,10 @@ class _FactorGraph:
             table = self._arithmetic.select(table, values, tuple([free.index(v) for v in order]))
         self._insert_sorted(order, table)
 
-    def _misfit(self, scope: Scope, table: Table) -> PlanError:
+    def _misfit(self, scope: Scope, table: Table) -> SolverError:
         known = self._domains
         expected = tuple([known[v] if 0 <= v < len(known) else -1 for v in scope])
-        return PlanError(
+        return SolverError(
             f"a factor over variables {scope} has a table of shape {table.shape}; "
             f"their domains are {expected}"
         )

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import PlanError
 from .elimination import Factor
+from .errors import SolverError
 from .semiring import MIN_PLUS, Arithmetic, Scope, Table
 
 Costs = npt.NDArray[np.float64]
@@ -88,11 +88,11 @@ def core(domains: Sequence[int], factors: Sequence[Factor]) -> Core:
     """What is left when variables with at most two neighbours are eliminated, one after the other.
 
     The optimum stays, and `complete` extends an assignment of the core to all variables at no cost beyond
-    it. Factors are over two variables. Raises PlanError where costs are too large to be added exactly.
+    it. Factors are over two variables. Raises SolverError where costs are too large to be added exactly.
     """
     largest = sum(int(np.abs(factor.table).max()) for factor in factors)
     if largest >= EXACT_LIMIT:
-        raise PlanError(f"costs may add up to {largest}, beyond {EXACT_LIMIT}, and could be rounded")
+        raise SolverError(f"costs may add up to {largest}, beyond {EXACT_LIMIT}, and could be rounded")
     reduction = _Reduction(domains)
     for factor in factors:
         a, b = factor.scope

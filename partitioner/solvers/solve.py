@@ -34,6 +34,10 @@ class Optimum:
     assignment: tuple[int, ...]
     too_wide: int | None = None
 
+    def proven(self) -> int:
+        """Return what every assignment costs at least."""
+        return self.lower_bound
+
 
 def least_cost(
     domains: Sequence[int], factors: Sequence[Factor], arithmetic: Arithmetic | None = None

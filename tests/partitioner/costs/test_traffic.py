@@ -13,7 +13,8 @@ from tofu.machines.machine_file import load_machine
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.costs.traffic import traffic
 from tofu.partitioner.layouts.choices import operator_choices, tensor_choices
-from tofu.partitioner.problem.problem import build_problem
+from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.problem import Chosen
 from tofu.partitioner.problem.transfer_time import TransferTime
 
 BOX = uniform("box", [("socket", 2, 4.0), ("switch", 2, 8.0), ("gpu", 2, 16.0)])
@@ -111,8 +112,9 @@ def test_minimising_time_exactly_is_never_slower(data, draw_graph):
             graph.operations[problem.operation_class.index(c)] for c in range(len(problem.operators))
         ]
         tensors = [graph.tensors[problem.tensor_class.index(c)] for c in range(len(problem.shapes))]
-        strategies = [plan.strategies[operation.name] for operation in operations]
-        return timed.total(problem, strategies, [plan.layouts[tensor.name].dimensions for tensor in tensors])
+        strategies = tuple(plan.strategies[operation.name] for operation in operations)
+        dimensions = tuple(plan.layouts[tensor.name].dimensions for tensor in tensors)
+        return timed.total(Chosen(problem, plan.factors, strategies, dimensions))
 
     by_time = picoseconds(partition(graph, 8, method="exact", machine=BOX, objective="time"))
     assert by_time <= picoseconds(partition(graph, 8, method="exact"))
@@ -121,9 +123,9 @@ def test_minimising_time_exactly_is_never_slower(data, draw_graph):
 
 def test_steps_follow_the_levels():
     machine = uniform("nodes", [("node", 2, 1e9), ("gpu", 6, 2e9)])
-    assert TransferTime(machine, 12).factors == (2, 3, 2)
-    assert TransferTime(machine, 6).factors == (3, 2)
-    assert TransferTime(load_machine("dgx-1-v100"), 1).factors == ()
+    assert TransferTime(machine, 12).factors(12) == (2, 3, 2)
+    assert TransferTime(machine, 6).factors(6) == (3, 2)
+    assert TransferTime(load_machine("dgx-1-v100"), 1).factors(1) == ()
 
 
 def test_mistakes_are_named(graph):

@@ -12,7 +12,7 @@ from tofu.partitioner import METHODS, partition
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.explaining.explain import Explainer, explain
 from tofu.partitioner.layouts.step_split import SplitLayout
-from tofu.partitioner.problem.problem import build_problem
+from tofu.partitioner.problem.classes import build_problem
 
 
 def with_choice(graph, plan, explanation, choice):

@@ -7,10 +7,14 @@ import pytest
 from tofu import models
 from tofu.errors import PlanError
 from tofu.partitioner import partition
+from tofu.partitioner.methods import method as method_room
 from tofu.partitioner.methods.recursive import recursive
+from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import nothing_split
-from tofu.partitioner.problem.problem import Problem, build_problem
+from tofu.partitioner.problem.problem import Problem
 from tofu.partitioner.problem.solution import Solution
+from tofu.partitioner.solvers.errors import SolverLimitError
+from tofu.search import METHODS, Method, register
 
 
 def same(problem: Problem, workers: int) -> Solution:
@@ -29,14 +33,14 @@ def test_a_function_keeps_to_constraints(graph):
     assert 0 not in plan.layouts[tensor].dimensions
 
 
-def test_a_network_prints_shortly():
+def test_a_problem_prints_shortly():
     problem = build_problem(models.get("mlp").training_graph())
     assert repr(problem) == "<problem of 'mlp': 29 classes of operations, 38 of tensors>"
 
 
 def cheaper(problem: Problem, workers: int) -> Solution:
     solution = recursive(problem, workers)
-    return replace(solution, cost_bytes=solution.cost_bytes + 1)
+    return replace(solution, cost=problem.cost(solution.cost.value + 1))
 
 
 def other_workers(problem: Problem, workers: int) -> Solution:
@@ -75,3 +79,35 @@ def nothing(problem: Problem, workers: int) -> Solution:
 def test_what_is_no_plan_is_refused(graph, method, message):
     with pytest.raises(PlanError, match=message):
         partition(graph, 4, method=method)
+
+
+def test_a_registered_method_is_chosen_by_its_name(graph):
+    registered = register(Method("same", same, takes_constraints=True))
+    try:
+        assert METHODS["same"] is registered
+        assert partition(graph, 4, method="same") == partition(graph, 4, method=registered)
+        with pytest.raises(PlanError, match="the name 'same' is taken"):
+            register(Method("same", same))
+    finally:
+        del method_room._searching["same"]
+    with pytest.raises(PlanError, match="there is no search method 'same'"):
+        partition(graph, 4, method="same")
+
+
+def test_only_methods_are_registered():
+    with pytest.raises(PlanError, match=r"a tofu.search.Method is registered, not a function"):
+        register(same)
+
+
+def test_what_a_registered_method_returns_is_checked(graph):
+    with pytest.raises(PlanError, match=r"'wrong' split by \(5,\), which is not 4 workers"):
+        partition(graph, 4, method=Method("wrong", other_workers))
+
+
+def wide(problem: Problem, workers: int) -> Solution:
+    raise SolverLimitError("a table of 99 entries; the limit is 9")
+
+
+def test_a_solver_that_gives_up_ends_in_a_plan_error(graph):
+    with pytest.raises(PlanError, match="'wide' finds no plan: a table of 99 entries"):
+        partition(graph, 4, method=wide)

@@ -14,8 +14,9 @@ from tofu.partitioner.layouts.choices import operator_choices, splittable, tenso
 from tofu.partitioner.methods.exact import exact
 from tofu.partitioner.methods.recursive import recursive
 from tofu.partitioner.problem.candidates import Tables
+from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
-from tofu.partitioner.problem.problem import build_problem
+from tofu.partitioner.problem.moved_bytes import MovedBytes
 from tofu.partitioner.problem.sequences import all_sequences
 
 FEW = range(12)
@@ -55,7 +56,7 @@ def joint_problem(problem, factors):
         operator_choices(b, all_sequences(splittable(b), factors), factors) for b in problem.operators
     ]
     tensors = [tensor_choices(s, all_sequences(dict(enumerate(s)), factors), factors) for s in problem.shapes]
-    return factor_graph(problem, Tables(factors), operators, tensors)
+    return factor_graph(problem, operators, tensors)
 
 
 def enumerated(problem, domains, factors):
@@ -95,24 +96,24 @@ def test_every_step_is_the_best_of_all_its_choices(toy, texts, seed):
     tables = Tables(plan.factors)
     known = nothing_split(problem, plan.factors)
     for step in range(len(plan.factors)):
-        domains, factors = factor_graph(problem, tables, *next_choices(problem, tables, known))
+        domains, factors = factor_graph(problem, *next_choices(problem, tables, known))
         assert recursive_cost(problem, plan, step + 1) == enumerated(problem, domains, factors)
         known = type(known)(
             plan.factors,
             tuple(s[: step + 1] for s in plan.strategies),
             tuple(d[: step + 1] for d in plan.dimensions),
-            0,
-            0,
+            problem.cost(0),
+            problem.cost(0),
         )
 
 
 def recursive_cost(problem, plan, steps):
     """What the first steps of a plan move, from its own choices."""
     used = plan.factors[:steps]
-    tables = Tables(used)
+    objective = MovedBytes()
     return sum(
         int(
-            tables.bytes(
+            objective.table(
                 operator_choices(
                     problem.operators[link.operator], [plan.strategies[link.operator][:steps]], used
                 ),
@@ -129,15 +130,15 @@ def recursive_cost(problem, plan, steps):
 def test_exact_is_the_best_of_all_plans(toy, texts, seed):
     problem = build_problem(training_graph(toy, texts, seed))
     plan = exact(problem, 4)
-    assert plan.lower_bound_bytes == plan.cost_bytes
-    assert plan.cost_bytes == enumerated(problem, *joint_problem(problem, plan.factors))
+    assert plan.lower_bound == plan.cost
+    assert plan.cost.value == enumerated(problem, *joint_problem(problem, plan.factors))
 
 
 @seeds
 def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed):
     problem = build_problem(training_graph(toy, texts, seed))
     plan = exact(problem, 4)
-    assert by_toulbar2(*joint_problem(problem, plan.factors)) == plan.cost_bytes
+    assert by_toulbar2(*joint_problem(problem, plan.factors)) == plan.cost.value
     first = Tables(plan.factors)
-    step = factor_graph(problem, first, *next_choices(problem, first, nothing_split(problem, plan.factors)))
+    step = factor_graph(problem, *next_choices(problem, first, nothing_split(problem, plan.factors)))
     assert by_toulbar2(*step) == recursive_cost(problem, recursive(problem, 4), 1)

@@ -13,8 +13,8 @@ import pytest
 import tofu
 from tofu.dataflow.graph import Role
 from tofu.partitioner.problem.candidates import Tables
+from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
-from tofu.partitioner.problem.problem import build_problem
 from tofu.partitioner.solvers.elimination import Factor, eliminate
 from tofu.partitioner.solvers.pairwise import core
 
@@ -50,7 +50,7 @@ def first_step(graph):
     problem = build_problem(graph)
     tables = Tables(FACTORS)
     choices = next_choices(problem, tables, nothing_split(problem, FACTORS))
-    return problem, *factor_graph(problem, tables, *choices)
+    return problem, *factor_graph(problem, *choices)
 
 
 def groups(graph, problem):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.errors import PlanError
 from tofu.partitioner.solvers.elimination import Factor, WidthError, eliminate
+from tofu.partitioner.solvers.errors import SolverError
 from tofu.partitioner.solvers.semiring import MIN_PLUS, Arithmetic, Semiring
 
 
@@ -94,7 +94,7 @@ def test_the_largest_table_counts_the_edges_that_elimination_adds():
     solution = eliminate([2] * side * side, factors)
     assert value(factors, solution.assignment) == solution.optimum
     assert solution.largest_table >= 2 ** (side + 1)
-    with pytest.raises(PlanError, match=f"limit is {solution.largest_table - 1}"):
+    with pytest.raises(SolverError, match=f"limit is {solution.largest_table - 1}"):
         eliminate([2] * side * side, factors, table_limit=solution.largest_table - 1)
 
 
@@ -122,7 +122,7 @@ def test_a_dense_graph_is_refused_with_its_width_and_size():
     pairs = itertools.combinations(range(n), 2)
     factors = [Factor(pair, np.zeros((4, 4), int)) for pair in pairs]
     with pytest.raises(
-        PlanError, match=r"joins it with 11 others into a table of 16777216 entries.*limit is 1000"
+        SolverError, match=r"joins it with 11 others into a table of 16777216 entries.*limit is 1000"
     ):
         eliminate([4] * n, factors, table_limit=1000)
 
@@ -151,7 +151,7 @@ def test_a_graph_is_refused_before_any_table_is_combined():
     ],
 )
 def test_malformed_problems_are_refused(domains, factors, evidence, message):
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(SolverError, match=message):
         eliminate(domains, factors, evidence=evidence)
 
 

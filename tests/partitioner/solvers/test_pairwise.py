@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tofu.errors import PlanError
 from tofu.partitioner.solvers.elimination import Factor
+from tofu.partitioner.solvers.errors import SolverError
 from tofu.partitioner.solvers.pairwise import core
 
 from .problems import assignments, cost, optimum, pairwise_factors
@@ -43,5 +43,5 @@ def test_reordering_keeps_every_cost(problem):
 
 
 def test_costs_that_could_be_rounded_are_refused():
-    with pytest.raises(PlanError, match="could be rounded"):
+    with pytest.raises(SolverError, match="could be rounded"):
         core([2, 2], [Factor((0, 1), np.full((2, 2), 1 << 53))])
