@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         MachineError,
         OperatorError,
         PlanError,
+        ProgramError,
         ShapeError,
         TofuError,
     )
@@ -56,6 +57,7 @@ _HOMES = {
             "OperatorError",
             "GraphError",
             "PlanError",
+            "ProgramError",
             "MachineError",
             "ExecutionError",
             "DataError",
@@ -95,6 +97,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "Prod",
+    "ProgramError",
     "Reducer",
     "ShapeError",
     "Sum",

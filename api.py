@@ -23,6 +23,7 @@ from .runtime import bound_symbol, module
 from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
 from .runtime.memory_limit import shortfall
+from .runtime.run_settings import RunSettings
 
 __all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"]
 
@@ -99,16 +100,18 @@ class Module(module.Module):
             symbol,
             context,
             lower=self._partition,
-            initializer=initializer,
-            parameters=parameters,
-            seed=seed,
-            threads=threads,
-            eager=eager,
-            tf32=tf32,
-            detect_nan=detect_nan,
-            memory_bytes=None if memory is None else int(quantity(memory, "memory")),
-            dtype=dtype,
-            loss_scale=loss_scale,
+            settings=RunSettings(
+                initializer,
+                parameters or {},
+                seed,
+                threads,
+                eager,
+                tf32,
+                detect_nan,
+                None if memory is None else int(quantity(memory, "memory")),
+                dtype,
+                loss_scale,
+            ),
         )
         if plan is not None and not isinstance(plan, Plan):
             raise PlanError(

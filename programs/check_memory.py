@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import PlanError
+from ..errors import ProgramError
 from .program import Compute, Instruction, MultiFetch, PartitionedGraph, Program
 
 Offsets = Sequence[Sequence[int]]
@@ -34,13 +34,13 @@ _NEVER = -1
 def check_memory(
     program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[int], waits: Waits
 ) -> None:
-    """Raise PlanError naming the first instruction that finds or leaves memory as it must not.
+    """Raise ProgramError naming the first instruction that finds or leaves memory as it must not.
 
     `offsets[worker][buffer]` are bytes in the worker's arena; `waits[worker][index]` are (other worker, index
     of its instruction that has finished before).
     """
     if not len(offsets) == len(arena_bytes) == len(waits) == program.workers == len(program.programs):
-        raise PlanError(f"the memory plan or the schedule is not for {program.workers} workers")
+        raise ProgramError(f"the memory plan or the schedule is not for {program.workers} workers")
     walk = _Walk(program, offsets, arena_bytes, waits)
     for _, worker, index in sorted(
         (place, worker, index)
@@ -79,7 +79,7 @@ class _Walk:
         ]
         for worker, listed in enumerate(waits):
             if len(listed) != len(program.programs[worker].instructions):
-                raise PlanError(f"worker {worker}: waits of {len(listed)} instructions, not of all")
+                raise ProgramError(f"worker {worker}: waits of {len(listed)} instructions, not of all")
         produced = {tensor for operation in self._graph.operations for tensor in operation.outputs}
         for tensor in self._graph.tensors:
             if tensor.index not in produced:
@@ -96,9 +96,9 @@ class _Walk:
             known[worker] = index - 1
         for other, last in self._waits[worker][index]:
             if not (0 <= other < len(self.places) and 0 <= last < len(self.places[other])):
-                raise PlanError(f"{here}: waits for instruction {last} of worker {other}; there is none")
+                raise ProgramError(f"{here}: waits for instruction {last} of worker {other}; there is none")
             if self.places[other][last] >= self.places[worker][index]:
-                raise PlanError(f"{here}: waits for worker {other}, which is no further by then")
+                raise ProgramError(f"{here}: waits for worker {other}, which is no further by then")
             np.maximum(known, self._known[other][last], out=known)
             known[other] = max(int(known[other]), last)
         reads = list(_reads(worker, instruction))
@@ -120,7 +120,7 @@ class _Walk:
         for tensor in sorted(kept | set(self._graph.outputs)):
             for worker, shard in enumerate(self._program.shards[tensor]):
                 if shard >= 0 and not self._holds(worker, shard):
-                    raise PlanError(
+                    raise ProgramError(
                         f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} has written over its "
                         f"shard by the end of the iteration"
                     )
@@ -128,10 +128,10 @@ class _Walk:
     def _arena(self, worker: int, offsets: Sequence[int], size: int) -> _Arena:
         buffers = self._program.programs[worker].buffers
         if len(offsets) != len(buffers):
-            raise PlanError(f"worker {worker}: {len(offsets)} offsets for {len(buffers)} buffers")
+            raise ProgramError(f"worker {worker}: {len(offsets)} offsets for {len(buffers)} buffers")
         for buffer, offset in zip(buffers, offsets, strict=True):
             if buffer.nbytes and not 0 <= offset <= size - buffer.nbytes:
-                raise PlanError(
+                raise ProgramError(
                     f"worker {worker}: buffer {buffer.index} of {self._tensor(worker, buffer.index)!r} lies "
                     f"at {offset} to {offset + buffer.nbytes}, outside its arena of {size} bytes"
                 )
@@ -145,7 +145,7 @@ class _Walk:
         arena = self._arenas[worker]
         there = set(arena.holder[arena.spans[shard]].tolist()) - {_NEVER, shard}
         if there:
-            raise PlanError(
+            raise ProgramError(
                 f"worker {worker}: the shards of {self._tensor(worker, shard)!r} and "
                 f"{self._tensor(worker, min(there))!r} share memory from the start"
             )
@@ -155,12 +155,12 @@ class _Walk:
         arena = self._arenas[owner]
         span = arena.spans[buffer]
         if not self._holds(owner, buffer):
-            raise PlanError(
+            raise ProgramError(
                 f"{here}: reads {self._tensor(owner, buffer)!r} from buffer {buffer} of worker {owner}, "
                 f"whose memory holds something else by then"
             )
         if owner != worker and (arena.written[span] > known[owner]).any():
-            raise PlanError(
+            raise ProgramError(
                 f"{here}: may read {self._tensor(owner, buffer)!r} from worker {owner} before it is written; "
                 f"nothing makes it wait"
             )
@@ -170,7 +170,7 @@ class _Walk:
         last = arena.read[:, arena.spans[buffer]].max(axis=1, initial=_NEVER)
         last[worker] = _NEVER
         if (last > known).any():
-            raise PlanError(
+            raise ProgramError(
                 f"{here}: may write buffer {buffer} while worker {int((last > known).argmax())} still reads "
                 f"what lies there; nothing makes it wait"
             )
@@ -183,14 +183,14 @@ class _Walk:
         for number, buffer in enumerate(written):
             for other in written[:number]:
                 if self._overlap(worker, buffer, other):
-                    raise PlanError(f"{here}: two of its outputs share memory")
+                    raise ProgramError(f"{here}: two of its outputs share memory")
             for owner, source in reads:
                 if owner != worker or not self._overlap(worker, buffer, source):
                     continue
                 if not isinstance(instruction, Compute) or not self._in_place(
                     worker, instruction, buffer, source
                 ):
-                    raise PlanError(
+                    raise ProgramError(
                         f"{here}: writes over {self._tensor(worker, source)!r}, which it still reads"
                     )
 
@@ -235,7 +235,7 @@ def _places(program: Program) -> list[int]:
         else:
             places.append(3 * instruction.operation + (2 if computed == instruction.operation else 0))
         if len(places) > 1 and places[-1] < places[-2]:
-            raise PlanError(
+            raise ProgramError(
                 f"worker {program.worker}: instruction {len(places) - 1} is not in the order of the graph"
             )
     return places

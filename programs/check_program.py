@@ -14,7 +14,7 @@ import numpy as np
 
 from ..analyzer.region import Region, to_region
 from ..dataflow.graph import Graph, Operation
-from ..errors import PlanError
+from ..errors import ProgramError
 from .plain_regions import check_tiling, inside, size
 from .program import Buffer, Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 
@@ -28,14 +28,14 @@ class _Value:
 
 
 def check_program(graph: Graph, workers: int, cost_bytes: int, program: PartitionedGraph) -> None:
-    """Raise PlanError naming the first instruction that does not do what the graph says.
+    """Raise ProgramError naming the first instruction that does not do what the graph says.
 
     `cost_bytes` is what the plan states; the pieces that cross between workers must come to the same.
     """
     if program.workers != workers or len(program.programs) != workers:
-        raise PlanError(f"there are {len(program.programs)} programs for {workers} workers")
+        raise ProgramError(f"there are {len(program.programs)} programs for {workers} workers")
     if len(program.shards) != len(graph.tensors):
-        raise PlanError(
+        raise ProgramError(
             f"there are shards of {len(program.shards)} tensors; the graph has {len(graph.tensors)}"
         )
     walk = _Walk(graph, program)
@@ -43,7 +43,7 @@ def check_program(graph: Graph, workers: int, cost_bytes: int, program: Partitio
         walk.run(operation)
     walk.finish()
     if not walk.fetched_bytes == program.planned_bytes == cost_bytes:
-        raise PlanError(
+        raise ProgramError(
             f"the programs fetch {walk.fetched_bytes} bytes and say {program.planned_bytes}; the plan states "
             f"{cost_bytes}"
         )
@@ -68,7 +68,7 @@ class _Walk:
             owned = [self._buffer(w, shard).region for w, shard in enumerate(shards) if shard >= 0]
             check_tiling(tuple((0, extent) for extent in tensor.shape), owned, place)
             if tensor.alias is not None and shards != program.shards[tensor.alias]:
-                raise PlanError(f"{place} are not those of the tensor that it overwrites")
+                raise ProgramError(f"{place} are not those of the tensor that it overwrites")
             if tensor.index not in produced:
                 self._holds |= {(w, b): _Value(tensor.index) for w, b in enumerate(shards) if b >= 0}
 
@@ -79,7 +79,7 @@ class _Walk:
         for worker, instructions in enumerate(taken):
             positions = [i for i, instruction in enumerate(instructions) if isinstance(instruction, Compute)]
             if len(positions) != 1:
-                raise PlanError(f"{place}, worker {worker}: computed {len(positions)} times")
+                raise ProgramError(f"{place}, worker {worker}: computed {len(positions)} times")
             for instruction in instructions[: positions[0]]:
                 self._fetch(operation, worker, instruction, f"{place}, worker {worker}")
             compute = instructions[positions[0]]
@@ -93,13 +93,13 @@ class _Walk:
     def finish(self) -> None:
         for worker, program in enumerate(self._program.programs):
             if self._next[worker] != len(program.instructions):
-                raise PlanError(f"worker {worker} has instructions that are in no operation's turn")
+                raise ProgramError(f"worker {worker} has instructions that are in no operation's turn")
         updated = {tensor.alias for tensor in self._graph.tensors}
         for tensor in self._graph.tensors:
             for worker, shard in enumerate(self._program.shards[tensor.index]):
                 held = self._holds.get((worker, shard))
                 if shard >= 0 and tensor.index not in updated and held != _Value(tensor.index):
-                    raise PlanError(
+                    raise ProgramError(
                         f"tensor {tensor.name!r} is not in its shard on worker {worker} at the end"
                     )
 
@@ -114,7 +114,7 @@ class _Walk:
     def _buffer(self, worker: int, number: int) -> Buffer:
         programs = self._program.programs
         if not (0 <= worker < len(programs) and 0 <= number < len(programs[worker].buffers)):
-            raise PlanError(f"there is no buffer {number} on a worker {worker}")
+            raise ProgramError(f"there is no buffer {number} on a worker {worker}")
         return programs[worker].buffers[number]
 
     def _check_buffer(self, worker: int, number: int, buffer: Buffer) -> None:
@@ -122,17 +122,17 @@ class _Walk:
         whole = tuple((0, extent) for extent in tensor.shape)
         needed = size(buffer.region) * self._itemsize[buffer.tensor]
         if buffer.index != number or not inside(buffer.region, whole) or buffer.nbytes != needed:
-            raise PlanError(
+            raise ProgramError(
                 f"worker {worker}: buffer {number} of tensor {tensor.name!r} is not a region of it with its "
                 f"number of bytes"
             )
 
     def _fetch(self, operation: Operation, worker: int, instruction: Instruction, place: str) -> None:
         if not isinstance(instruction, MultiFetch):
-            raise PlanError(f"{place}: something other than a fetch comes before the computation")
+            raise ProgramError(f"{place}: something other than a fetch comes before the computation")
         target = self._buffer(worker, instruction.target)
         if target.tensor not in operation.inputs or (worker, instruction.target) in self._shards:
-            raise PlanError(f"{place}: fetches what is not its input, or over a shard")
+            raise ProgramError(f"{place}: fetches what is not its input, or over a shard")
         self._assemble(worker, target, instruction.pieces, _Value(target.tensor), place)
         self._holds[worker, instruction.target] = _Value(target.tensor)
 
@@ -146,7 +146,7 @@ class _Walk:
             held = self._holds.get((piece.worker, piece.buffer))
             value = held if value is None else value
             if held is None or held != value or not inside(piece.region, source.region):
-                raise PlanError(
+                raise ProgramError(
                     f"{place}: reads {piece.region} from buffer {piece.buffer} of worker {piece.worker}, "
                     f"which does not hold that"
                 )
@@ -154,7 +154,7 @@ class _Walk:
             if piece.worker != worker:
                 self.fetched_bytes += size(piece.region) * self._itemsize[target.tensor]
         if len(set(regions)) != len(regions):
-            raise PlanError(f"{place}: the same region is fetched twice into one buffer")
+            raise ProgramError(f"{place}: the same region is fetched twice into one buffer")
         check_tiling(target.region, regions, f"{place}, a fetched region")
         return value
 
@@ -179,16 +179,18 @@ class _Walk:
                     continue
                 region, buffer = to_region(inputs[name][worker]), compute.inputs[position]
                 if buffer is None or compute.input_regions[position] != region:
-                    raise PlanError(f"{here}: reads {name!r} elsewhere than at {region}")
+                    raise ProgramError(f"{here}: reads {name!r} elsewhere than at {region}")
                 holds = self._holds.get((worker, buffer))
                 if holds != _Value(tensor) or not inside(region, self._buffer(worker, buffer).region):
-                    raise PlanError(f"{here}: {name!r} at {region} is neither owned nor fetched")
+                    raise ProgramError(f"{here}: {name!r} at {region} is neither owned nor fetched")
             if len(compute.outputs) != len(operation.outputs):
-                raise PlanError(f"{here}: writes {len(compute.outputs)} of {len(operation.outputs)} outputs")
+                raise ProgramError(
+                    f"{here}: writes {len(compute.outputs)} of {len(operation.outputs)} outputs"
+                )
             term = tuple(compute.box[axis] for axis in reductions) if len(terms) > 1 else ()
             for produced, tensor, number in zip(outputs, operation.outputs, compute.outputs, strict=True):
                 if self._buffer(worker, number).region != to_region(produced[worker]):
-                    raise PlanError(f"{here}: writes an output into a buffer of another region")
+                    raise ProgramError(f"{here}: writes an output into a buffer of another region")
                 written[worker, number] = _Value(tensor, term)
         self._holds |= written
         return terms
@@ -205,30 +207,34 @@ class _Walk:
         collected: dict[int, int] = {}
         for instruction in instructions:
             if isinstance(instruction, Compute) or instruction.target not in shards:
-                raise PlanError(f"{place}: collects into what is no shard of an output")
+                raise ProgramError(f"{place}: collects into what is no shard of an output")
             tensor, target = shards[instruction.target], self._buffer(worker, instruction.target)
             if isinstance(instruction, MultiFetch):
                 if len(terms) != 1:
-                    raise PlanError(f"{place}: {len(terms)} partial results are fetched, but not reduced")
+                    raise ProgramError(f"{place}: {len(terms)} partial results are fetched, but not reduced")
                 self._assemble(worker, target, instruction.pieces, _Value(tensor), place)
             else:
                 self._reduce(operation, worker, instruction, tensor, terms, place)
             collected[instruction.target] = tensor
         if len(collected) != len(instructions):
-            raise PlanError(f"{place}: collects the same shard twice")
+            raise ProgramError(f"{place}: collects the same shard twice")
         for shard, tensor in shards.items():
             if shard in collected:
                 self._holds[worker, shard] = _Value(tensor)
             elif shard >= 0 and self._holds.get((worker, shard)) != _Value(tensor):
-                raise PlanError(f"{place}: nothing puts {self._graph.tensors[tensor].name!r} into its shard")
+                raise ProgramError(
+                    f"{place}: nothing puts {self._graph.tensors[tensor].name!r} into its shard"
+                )
 
     def _reduce(
         self, operation: Operation, worker: int, reduce: Reduce, tensor: int, terms: set[Region], place: str
     ) -> None:
         bound, target = operation.bound, self._buffer(worker, reduce.target)
         if reduce.reducer not in {bound.reducer(v) for v in bound.variables if bound.kind(v) == "reduce"}:
-            raise PlanError(f"{place}: reduces by {reduce.reducer}, which the description does not")
+            raise ProgramError(f"{place}: reduces by {reduce.reducer}, which the description does not")
         values = [self._assemble(worker, target, part, None, place) for part in reduce.parts]
         found = {value.term for value in values if value is not None and value.tensor == tensor}
         if found != terms or len(reduce.parts) != len(terms):
-            raise PlanError(f"{place}: reduces {len(reduce.parts)} parts where there are {len(terms)} terms")
+            raise ProgramError(
+                f"{place}: reduces {len(reduce.parts)} parts where there are {len(terms)} terms"
+            )

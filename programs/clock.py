@@ -11,7 +11,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import assert_never
 
-from ..errors import PlanError
+from ..errors import ProgramError
 from .program import (
     BufferKind,
     Compute,
@@ -49,11 +49,11 @@ def tick(program: Program, instruction: Instruction) -> int:
 
 
 def ticks(program: Program) -> list[int]:
-    """The clock's value for every instruction. PlanError where a worker's list leaves the graph's order."""
+    """Return every instruction's tick. ProgramError if a worker's list leaves the graph's order."""
     values = [tick(program, instruction) for instruction in program.instructions]
     for number, (before, after) in enumerate(pairwise(values)):
         if after < before:
-            raise PlanError(
+            raise ProgramError(
                 f"worker {program.worker}: instruction {number + 1} belongs to operation "
                 f"{after // TICKS_PER_OPERATION}, but follows one of operation "
                 f"{before // TICKS_PER_OPERATION}; instructions must "

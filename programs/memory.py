@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Graph
-from ..errors import PlanError
+from ..errors import ProgramError
 from ..operators.bound import BoundOperator
 from ..support.notebook_display import NotebookDisplay
 from .clock import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
@@ -78,7 +78,7 @@ class MemoryPlan(NotebookDisplay):
 def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     """Plan every worker's arena; workers with equal lifetimes and sizes share the work.
 
-    Raises PlanError where a buffer is read before anything was written to it.
+    Raises ProgramError where a buffer is read before anything was written to it.
     """
     lifetimes = buffer_lifetimes(partitioned)
     hosts = in_place_hosts(partitioned, lifetimes)
@@ -156,7 +156,7 @@ def _check_written_first(
         for buffer, birth, death in zip(program.buffers, born, died, strict=True):
             if 0 <= death < birth and buffer.nbytes:
                 tensor = partitioned.graph.tensors[buffer.tensor]
-                raise PlanError(
+                raise ProgramError(
                     f"tensor '{tensor.name}': worker {program.worker} never writes its {buffer.kind} buffer "
                     f"{buffer.index} (region {buffer.region}), but operation "
                     f"{death // TICKS_PER_OPERATION} reads it"

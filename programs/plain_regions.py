@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..analyzer.region import Region
-from ..errors import PlanError
+from ..errors import ProgramError
 
 
 def size(region: Region) -> int:
@@ -43,22 +43,22 @@ def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[i
 
 
 def check_tiling(whole: Region, parts: Sequence[Region], place: str) -> None:
-    """Raise PlanError unless the distinct `parts` are disjoint, non-empty and together exactly `whole`.
+    """Raise ProgramError unless the distinct `parts` are disjoint, non-empty and together exactly `whole`.
 
     Of what is empty as a whole every part may be empty.
     """
     distinct = sorted(set(parts))
     for number, part in enumerate(distinct):
         if not size(part) and size(whole):
-            raise PlanError(f"{place}: a worker would have nothing of {_shown(whole)}: {_shown(part)}")
+            raise ProgramError(f"{place}: a worker would have nothing of {_shown(whole)}: {_shown(part)}")
         if not inside(part, whole):
-            raise PlanError(f"{place}: {_shown(part)} lies outside {_shown(whole)}")
+            raise ProgramError(f"{place}: {_shown(part)} lies outside {_shown(whole)}")
         for other in distinct[:number]:
             if size(common(part, other)):
-                raise PlanError(f"{place}: {_shown(other)} and {_shown(part)} overlap")
+                raise ProgramError(f"{place}: {_shown(other)} and {_shown(part)} overlap")
     covered = sum(map(size, distinct))
     if covered != size(whole):
-        raise PlanError(f"{place}: {covered} of the {size(whole)} elements of {_shown(whole)} are covered")
+        raise ProgramError(f"{place}: {covered} of the {size(whole)} elements of {_shown(whole)} are covered")
 
 
 def _shown(region: Region) -> str:

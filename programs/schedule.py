@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import PlanError
+from ..errors import ProgramError
 from .clock import TICKS_PER_OPERATION, reads, ticks, writes
 from .memory import MemoryPlan
 from .program import PartitionedGraph
@@ -55,7 +55,7 @@ class _Shadow:
 
 
 def schedule(partitioned: PartitionedGraph, memory: MemoryPlan) -> Schedule:
-    """The waits of every instruction. PlanError where two workers touch the same memory at the same tick."""
+    """Return every instruction's waits. ProgramError if two workers touch the same memory at one tick."""
     return _Scheduler(partitioned, memory).run()
 
 
@@ -143,7 +143,7 @@ class _Scheduler:
     def _refuse(self, owner: int, buffer: int, reader: int, now: int) -> None:
         operation = self._partitioned.graph.operations[now // TICKS_PER_OPERATION]
         tensor = self._partitioned.graph.tensors[self._partitioned.programs[owner].buffers[buffer].tensor]
-        raise PlanError(
+        raise ProgramError(
             f"operation '{operation.name}': worker {reader} reads '{tensor.name}' from worker {owner}, "
             "which writes that memory meanwhile; collect from a partial buffer instead of the shard"
         )

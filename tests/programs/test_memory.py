@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tofu.dataflow.graph import Role
-from tofu.errors import PlanError
+from tofu.errors import ProgramError
 from tofu.programs.memory import buffer_lifetimes, in_place_hosts, plan_memory
 from tofu.programs.offsets import ALIGNMENT_BYTES
 from tofu.programs.program import BufferKind, Compute, PartitionedGraph, Program
@@ -93,7 +93,9 @@ def test_reading_what_nobody_wrote_is_an_error(toys: Any) -> None:
         for p in partitioned.programs
     )
     broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.shards, 0)
-    with pytest.raises(PlanError, match=r"tensor 't3': worker 0 never writes its shard .* operation 4 reads"):
+    with pytest.raises(
+        ProgramError, match=r"tensor 't3': worker 0 never writes its shard .* operation 4 reads"
+    ):
         plan_memory(broken)
 
 
@@ -101,7 +103,7 @@ def test_instructions_out_of_order_are_an_error(toys: Any) -> None:
     partitioned = chain(toys, workers=1)
     program = partitioned.programs[0]
     swapped = Program(0, program.buffers, program.instructions[::-1])
-    with pytest.raises(PlanError, match="must follow the order fetch, compute, collect"):
+    with pytest.raises(ProgramError, match="must follow the order fetch, compute, collect"):
         plan_memory(PartitionedGraph(partitioned.graph, 1, (swapped,), partitioned.shards, 0))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tofu import models
 from tofu.dataflow.graph import Role
-from tofu.errors import PlanError
+from tofu.errors import ProgramError
 from tofu.partitioner import lower, partition
 from tofu.programs.clock import reads, writes
 from tofu.programs.memory import plan_memory
@@ -132,7 +132,7 @@ def test_reading_a_shard_while_it_is_written_is_an_error(toys: Any) -> None:
     )
     programs = (partitioned.programs[0], Program(1, second.buffers, changed))
     broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.shards, 0)
-    with pytest.raises(PlanError, match="operation 'make_y': worker 1 reads 'y' from worker 0"):
+    with pytest.raises(ProgramError, match="operation 'make_y': worker 1 reads 'y' from worker 0"):
         schedule(broken, plan_memory(broken))
 
 

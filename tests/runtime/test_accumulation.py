@@ -22,6 +22,7 @@ from tofu.programs.memory import plan_memory
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator, Batch
 from tofu.runtime.module import Module, Progress
+from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
 
@@ -55,7 +56,7 @@ def fitted(
 ) -> tuple[dict[str, Any], list[Progress]]:
     steps: list[Progress] = []
     context = [cpu(worker) for worker in range(workers)]
-    with Module(network(), context, lower=lowered, parameters=start()) as module:
+    with Module(network(), context, lower=lowered, settings=RunSettings(parameters=start())) as module:
         module.fit(
             data,
             num_epoch=epochs,
