@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "Compare two plans.",
     "doctor": "Say what this machine has for GPUs, and what it lacks.",
     "explain": "Say what a plan chose for a name, and what else would cost.",
+    "lower": "Print what every worker does, an instruction a line.",
     "models": "List the models known by name.",
     "operators": "List the operators of the library.",
     "plan": "Partition a model over workers, and say what it costs.",
