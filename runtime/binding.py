@@ -15,10 +15,10 @@ from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
 from ..operators.kernel import Array
+from .choose_engine import engine_on
 from .closeable import Closeable
 from .context import Context, devices_of
 from .data import Batch
-from .engine import engine_on
 from .executor import Executor, Lower
 from .initializer import Xavier
 from .memory_limit import MemoryLimit

@@ -16,9 +16,9 @@ from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
 from ..support.wording import alternatives
 from .arguments import Arrays, GradientRequest, assign, named, requests_of
+from .choose_engine import engine_on
 from .closeable import Closeable
 from .context import Context, devices_of
-from .engine import engine_on
 from .executor import Executor, Lower
 from .initializer import Floats, Uniform, initial_value
 from .parameters import tensors_of

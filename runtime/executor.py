@@ -15,8 +15,9 @@ from ..operators.kernel import Array
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph
 from ..support.wording import alternatives
+from .choose_engine import engine_on
 from .closeable import Closeable
-from .engine import MakeEngine, Watch, engine_on
+from .engine import MakeEngine, Watch
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
 from .timing import StepSeconds

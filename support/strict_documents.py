@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ..errors import PlanError, TofuError
 
 JSON_LIMIT_BYTES = 64 << 20
 YAML_LIMIT_BYTES = 64 << 10
 """YAML is read by Python code, and slowly."""
+
+KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", list: "a list", dict: "an object"}
+
+Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
 
 def read_document(path: Path, what: str, error: type[TofuError] = PlanError) -> object:
@@ -117,3 +121,41 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise PlanError(f"{name} is not a number that a file may hold")
+
+
+def typed(value: object, kind: type[Kind], place: str) -> Kind:
+    """Return a value of this kind. Raises PlanError naming its place if it is of another."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise PlanError(f"{place} is {_shown(value)}, it must be {KIND_NAMES[kind]}")
+    return value
+
+
+def typed_object(value: object, place: str) -> dict[str, object]:
+    """Return an object's entries. Raises PlanError if the value is not an object."""
+    return typed(value, dict, place)
+
+
+def number_between(value: object, place: str, lowest: int, highest: int) -> int:
+    """Return an integer in a range, ends included. Raises PlanError if the value is not one."""
+    number = typed(value, int, place)
+    if not lowest <= number <= highest:
+        raise PlanError(f"{place} is {_shown(number)}, it must lie between {lowest} and {highest}")
+    return number
+
+
+def expect_keys(
+    entry: dict[str, object], keys: tuple[str, ...], place: str, optional: tuple[str, ...] = ()
+) -> None:
+    """Raise PlanError if a key is missing, or one is neither expected nor optional."""
+    missing = [key for key in keys if key not in entry]
+    unknown = [key for key in entry if key not in keys + optional]
+    if missing or unknown:
+        found = f"lacks {missing[0]!r}" if missing else f"has an unknown key {unknown[0]!r}"
+        raise PlanError(f"{place} {found}; its keys are {', '.join(keys)}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | dict):
+        return KIND_NAMES[type(value)]
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,7 +1,15 @@
-"""Plans: a layout for every tensor and a strategy for every operation of one graph."""
+"""Plans, a layout for every tensor and a strategy for every operation of one graph, and their files.
+
+Files are JSON, one tensor or operation a line, read with distrust. A file holds choices and costs, never
+regions: those are computed from the choices, so they can have no gaps or overlaps. The time that the search
+took is not kept: equal plans are equal files.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -9,11 +17,25 @@ from pathlib import Path
 
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
+from ...machines.machine import WORKER_LIMIT
+from ...support.atomic_files import write_whole
 from ...support.notebook_display import NotebookDisplay
+from ...support.strict_documents import (
+    expect_keys,
+    number_between,
+    parse_json,
+    read_bounded,
+    typed,
+    typed_object,
+)
 from ..costs.plan_bytes import Contribution, count, count_bytes
 from ..layouts.step_split import SplitLayout, Strategies, check_strategies
 from .origin import PlanOrigin
-from .unproven import UnprovenStep
+from .unproven import ENTRIES_COUNTED, UnprovenStep
+
+FORMAT = "tofu plan"
+VERSION = 1
+EXTENT_LIMIT = 1 << 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +84,12 @@ class Plan(NotebookDisplay):
 
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""
-        from .plan_file import write_plan
 
         write_plan(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan file. Raises PlanError where it is not one. `verify` checks it against a graph."""
-        from .plan_file import read_plan
 
         return read_plan(Path(path))
 
@@ -151,3 +171,157 @@ def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[st
         raise PlanError(
             f"the plan names {what} {unknown[0]!r}, not in the graph ({len(unknown)} in all){_OTHER_GRAPH}"
         )
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan file, whole or not at all. Raises PlanError where that fails."""
+    try:
+        write_whole(path, encode_plan(plan).encode())
+    except OSError as error:
+        raise PlanError(f"cannot write the plan file {str(path)!r}: {error.strerror}") from error
+
+
+def read_plan(path: Path) -> Plan:
+    """Read and check a file. Raises PlanError naming the file, the place in it, and what is wrong."""
+    data = read_bounded(path, "plan file")
+    try:
+        return decode_plan(data)
+    except PlanError as error:
+        raise PlanError(f"the plan file {str(path)!r} cannot be used: {error}") from error
+
+
+def encode_plan(plan: Plan) -> str:
+    """The text of a plan file; ASCII, deterministic."""
+    head: dict[str, object] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "fingerprint": plan.fingerprint,
+        "method": plan.method,
+        "workers": plan.workers,
+        "factors": plan.factors,
+        "cost_bytes": plan.cost_bytes,
+        "step_cost_bytes": plan.step_cost_bytes,
+        "lower_bound_bytes": plan.lower_bound_bytes,
+    }
+    if plan.unproven:
+        head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
+    if plan.source is not None:
+        head["source"] = dataclasses.asdict(plan.source)
+    tensors = {n: {"shape": t.shape, "dimensions": t.dimensions} for n, t in plan.layouts.items()}
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    lines.append(f'  "tensors": {_one_a_line(tensors)},')
+    lines.append(f'  "operations": {_one_a_line(plan.strategies)}')
+    return "\n".join(("{", *lines, "}", ""))
+
+
+def _one_a_line(entries: object) -> str:
+    assert isinstance(entries, dict)
+    lines = [f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in entries.items()]
+    return "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
+
+
+def decode_plan(data: bytes) -> Plan:
+    """Parse and check a plan file's contents, allocating nothing that depends on numbers in it."""
+    head = typed_object(parse_json(data), "the file")
+    if head.get("format") != FORMAT:
+        raise PlanError(f'"format" is {head.get("format")!r}, a plan file has {FORMAT!r}')
+    version = typed(head.get("version"), int, "version")
+    if version != VERSION:
+        raise PlanError(f'"version" is {version}; this Tofu reads version {VERSION}')
+    keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
+    expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
+    expect_keys(head, expected, "the file", optional=("source", "unproven"))
+    factors = tuple(
+        number_between(factor, f"factors[{i}]", 2, WORKER_LIMIT)
+        for i, factor in enumerate(typed(head["factors"], list, "factors"))
+    )
+    workers = number_between(head["workers"], "workers", 1, WORKER_LIMIT)
+    if len(factors) > WORKER_LIMIT.bit_length() or math.prod(factors) != workers:
+        raise PlanError(f'"factors" {list(factors)} do not multiply to "workers" {workers}')
+    steps = tuple(
+        number_between(cost, f"step_cost_bytes[{i}]", -(1 << 62), 1 << 62)
+        for i, cost in enumerate(typed(head["step_cost_bytes"], list, "step_cost_bytes"))
+    )
+    cost_bytes = number_between(head["cost_bytes"], "cost_bytes", 0, 1 << 62)
+    if len(steps) != len(factors) or sum(steps) != cost_bytes:
+        raise PlanError(
+            f'"step_cost_bytes" {list(steps)} must be one number per factor, with sum {cost_bytes}'
+        )
+    tensors = typed_object(head["tensors"], "tensors")
+    operations = typed_object(head["operations"], "operations")
+    return Plan(
+        fingerprint=typed(head["fingerprint"], str, "fingerprint"),
+        workers=workers,
+        factors=factors,
+        method=typed(head["method"], str, "method"),
+        layouts={name: _layout(value, factors, f"tensors[{name!r}]") for name, value in tensors.items()},
+        strategies={
+            name: _strategies(value, factors, f"operations[{name!r}]") for name, value in operations.items()
+        },
+        cost_bytes=cost_bytes,
+        step_cost_bytes=steps,
+        lower_bound_bytes=number_between(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
+        source=_source(head["source"]) if "source" in head else None,
+        unproven=tuple(
+            _unproven(step, len(factors), f"unproven[{i}]")
+            for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
+        ),
+    )
+
+
+def _source(value: object) -> PlanOrigin:
+    entry = typed_object(value, "source")
+    later = {"dtype": "float32", "accumulate": 1}  # older files hold neither
+    expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source", optional=tuple(later))
+    entry = {**later, **entry}
+    batch = entry["batch"]
+    shapes = typed_object(entry["shapes"], "source.shapes")
+    return PlanOrigin(
+        typed(entry["model"], str, "source.model"),
+        None if batch is None else number_between(batch, "source.batch", 1, EXTENT_LIMIT),
+        {name: _extents(shape, f"source.shapes[{name!r}]") for name, shape in shapes.items()},
+        typed(entry["optimizer"], str, "source.optimizer"),
+        typed(entry["dtype"], str, "source.dtype"),
+        number_between(entry["accumulate"], "source.accumulate", 1, EXTENT_LIMIT),
+    )
+
+
+def _unproven(value: object, steps: int, place: str) -> UnprovenStep:
+    entry = typed_object(value, place)
+    expect_keys(entry, ("step", "table_entries", "lower_bound_bytes"), place)
+    step, bound = entry["step"], entry["lower_bound_bytes"]
+    return UnprovenStep(
+        None if step is None else number_between(step, f"{place}.step", 0, steps - 1),
+        number_between(entry["table_entries"], f"{place}.table_entries", 1, ENTRIES_COUNTED),
+        None if bound is None else number_between(bound, f"{place}.lower_bound_bytes", -(1 << 62), 1 << 62),
+    )
+
+
+def _extents(value: object, place: str) -> tuple[int, ...]:
+    extents = typed(value, list, place)
+    return tuple(number_between(extent, f"{place}[{i}]", 0, EXTENT_LIMIT) for i, extent in enumerate(extents))
+
+
+def _layout(value: object, factors: tuple[int, ...], place: str) -> SplitLayout:
+    entry = typed_object(value, place)
+    expect_keys(entry, ("shape", "dimensions"), place)
+    shape = _extents(entry["shape"], f"{place}.shape")
+    dimensions = tuple(
+        None
+        if dimension is None
+        else number_between(dimension, f"{place}.dimensions[{i}]", 0, len(shape) - 1)
+        for i, dimension in enumerate(typed(entry["dimensions"], list, f"{place}.dimensions"))
+    )
+    layout = SplitLayout(shape, dimensions, factors)
+    layout.check(place)
+    return layout
+
+
+def _strategies(value: object, factors: tuple[int, ...], place: str) -> Strategies:
+    strategies = tuple(
+        None if variable is None else typed(variable, str, f"{place}[{i}]")
+        for i, variable in enumerate(typed(value, list, place))
+    )
+    if len(strategies) != len(factors):
+        raise PlanError(f"{place}: {len(strategies)} choices for {len(factors)} steps")
+    return strategies

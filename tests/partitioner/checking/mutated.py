@@ -11,7 +11,7 @@ import json
 
 from tofu.partitioner import lower, partition
 from tofu.partitioner.checking.check_plan import verify
-from tofu.partitioner.plans.plan_file import decode_plan, encode_plan
+from tofu.partitioner.plans.plan import decode_plan, encode_plan
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
 from tofu.programs.memory import plan_memory

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.checking.check_plan import check_workers, verify
-from tofu.partitioner.plans.plan_file import decode_plan, encode_plan
+from tofu.partitioner.plans.plan import decode_plan, encode_plan
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
 from tofu.programs.memory import plan_memory

@@ -14,8 +14,7 @@ from tofu.errors import GraphError, PlanError
 from tofu.partitioner import partition
 from tofu.partitioner.layouts.step_split import SplitLayout
 from tofu.partitioner.plans.origin import PlanOrigin
-from tofu.partitioner.plans.plan import Plan, contributors
-from tofu.partitioner.plans.plan_file import decode_plan, encode_plan
+from tofu.partitioner.plans.plan import Plan, contributors, decode_plan, encode_plan
 from tofu.support.strict_documents import JSON_LIMIT_BYTES
 
 
