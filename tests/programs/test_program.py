@@ -49,5 +49,5 @@ def test_the_bytes_printed_are_those_that_cross(mlp: PartitionedGraph) -> None:
 def test_what_there_is_not_is_refused(mlp: PartitionedGraph) -> None:
     with pytest.raises(ProgramError, match="no worker 4; workers are numbered 0 to 3"):
         mlp.text(worker=4)
-    with pytest.raises(ProgramError, match=r"no operation 'fc1\.produkt'; did you mean 'fc1\.product'"):
-        mlp.text(operation="fc1.produkt")
+    with pytest.raises(ProgramError, match=r"no operation 'fc1\.produc'; did you mean 'fc1\.product'"):
+        mlp.text(operation="fc1.produc")

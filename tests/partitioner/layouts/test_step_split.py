@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.analyzer.region import to_region
-from tofu.partitioner.layouts.step_split import SplitLayout
+from tofu.partitioner.layouts.step_split import SplitLayout, prime_factors
 
 
 def regions(layout):
@@ -43,3 +44,11 @@ def test_parts_cover_every_element_exactly_once(shape, steps):
     for region in regions(layout):
         owners[tuple(slice(*interval) for interval in region)] += 1
     assert (owners == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("workers", "factors"),
+    [(1, ()), (2, (2,)), (7, (7,)), (12, (3, 2, 2)), (30, (5, 3, 2)), (97 * 2, (97, 2))],
+)
+def test_factors_are_primes_largest_first(workers, factors):
+    assert prime_factors(workers) == factors

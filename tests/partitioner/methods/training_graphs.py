@@ -1,9 +1,4 @@
-"""Random small training graphs: every search against enumeration, and against a solver of others.
-
-A graph is forward, backward and updates of products and element-wise operators that a seed draws. Steps are
-compared with all their choices, whole plans with all sequences, taken operator by operator: given the
-tensors' sequences, operators are independent.
-"""
+"""Random training graphs, and the optimum of their joint problem by enumeration and by another solver."""
 
 from __future__ import annotations
 
@@ -11,17 +6,18 @@ import numpy as np
 import pytest
 
 from tofu.partitioner.layouts.choices import operator_choices, splittable, tensor_choices
-from tofu.partitioner.methods.exact import exact
-from tofu.partitioner.methods.recursive import recursive
-from tofu.partitioner.problem.candidates import Tables
-from tofu.partitioner.problem.classes import build_problem
-from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
+from tofu.partitioner.problem.factor_graph import factor_graph
 from tofu.partitioner.problem.moved_bytes import MovedBytes
 from tofu.partitioner.problem.sequences import all_sequences
 
 FEW = range(12)
+
+
 ALL = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 200)]
+
+
 seeds = pytest.mark.parametrize("seed", [*FEW, *ALL])
+
 
 ENUMERATION_LIMIT = 1 << 26
 """Combinations of the tensors' choices that are enumerated; a graph has so many at most."""
@@ -89,24 +85,6 @@ def by_toulbar2(domains, factors):
     return int(found[1])
 
 
-@seeds
-def test_every_step_is_the_best_of_all_its_choices(toy, texts, seed):
-    problem = build_problem(training_graph(toy, texts, seed))
-    plan = recursive(problem, 4)
-    tables = Tables(plan.factors)
-    known = nothing_split(problem, plan.factors)
-    for step in range(len(plan.factors)):
-        domains, factors = factor_graph(problem, *next_choices(problem, tables, known))
-        assert recursive_cost(problem, plan, step + 1) == enumerated(problem, domains, factors)
-        known = type(known)(
-            plan.factors,
-            tuple(s[: step + 1] for s in plan.strategies),
-            tuple(d[: step + 1] for d in plan.dimensions),
-            problem.cost(0),
-            problem.cost(0),
-        )
-
-
 def recursive_cost(problem, plan, steps):
     """What the first steps of a plan move, from its own choices."""
     used = plan.factors[:steps]
@@ -124,21 +102,3 @@ def recursive_cost(problem, plan, steps):
         )
         for link in problem.links
     )
-
-
-@seeds
-def test_exact_is_the_best_of_all_plans(toy, texts, seed):
-    problem = build_problem(training_graph(toy, texts, seed))
-    plan = exact(problem, 4)
-    assert plan.lower_bound == plan.cost
-    assert plan.cost.value == enumerated(problem, *joint_problem(problem, plan.factors))
-
-
-@seeds
-def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed):
-    problem = build_problem(training_graph(toy, texts, seed))
-    plan = exact(problem, 4)
-    assert by_toulbar2(*joint_problem(problem, plan.factors)) == plan.cost.value
-    first = Tables(plan.factors)
-    step = factor_graph(problem, *next_choices(problem, first, nothing_split(problem, plan.factors)))
-    assert by_toulbar2(*step) == recursive_cost(problem, recursive(problem, 4), 1)
