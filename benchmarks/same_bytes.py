@@ -21,13 +21,7 @@ from typing import Any
 
 import tofu
 from tofu.models.zoo import family, names
-
-try:
-    from tofu.programs.memory import plan_memory
-    from tofu.programs.schedule import schedule
-except ModuleNotFoundError:  # the commits before the room `programs`
-    from tofu.programs.memory import plan_memory
-    from tofu.programs.schedule import schedule
+from tofu.programs import plan_memory, schedule
 
 WORKERS = (2, 3, 8)
 BATCH = 8
