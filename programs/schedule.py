@@ -3,7 +3,7 @@
 A worker runs its own list in order. Between workers an instruction that reads remote memory waits for the
 instruction that wrote it, and one that writes memory waits for the remote instructions that read what lay
 there before: an older value of a shard, or another buffer whose place in the arena is used again. All waits
-go to earlier ticks of the clock (see `timeline`), so there is no cycle and no deadlock. Iterations do not
+go to earlier ticks of the clock (see `clock`), so there is no cycle and no deadlock. Iterations do not
 overlap: the engine finishes one before the next.
 """
 

@@ -18,7 +18,11 @@ CIRCLES = {
     ),
     # a kernel's call knows the operator that is bound, whose stages know their kernels
     frozenset(f"operators.{name}" for name in ("bound", "by_parts", "kernel", "stage")),
-    frozenset(f"operators.derive.{name}" for name in ("contraction", "program")),
+    # a program of array steps is made of contractions, which fall back to programs
+    frozenset(
+        f"operators.derive.{name}"
+        for name in ("contraction", "finish", "onehot_steps", "program", "scan_steps")
+    ),
     frozenset(f"operators.{name}" for name in ("inference", "operator")),
     # users call everything on a symbol, so its class is the face of the files next to it
     frozenset(

@@ -2,7 +2,7 @@
 
 Starts from the refined plan. Sequences that no best plan needs are pruned; what is left is eliminated at
 once where its tables stay small, and otherwise searched until the gap between plan and bound is closed or
-the work done, see `gap`.
+the work done, see `solvers.anytime`.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _check_kept(problem: Problem, solution: Solution, method: str) -> None:
 def check_solution(problem: Problem, solution: object, workers: int, method: str) -> None:
     """Raise PlanError unless a user's method returned legal choices for every class.
 
-    That its cost is the one it states is counted for every method, see `methods`.
+    That its cost is the one it states is counted for every method, by `find_plan`.
     """
     if not isinstance(solution, Solution):
         raise PlanError(f"the method {method!r} returned {type(solution).__name__}, expected a Solution")

@@ -40,43 +40,58 @@ EXTENT_LIMIT = 1 << 48
 
 @dataclass(frozen=True, slots=True)
 class TransferSeconds:
-    """What a plan's transfers take one after the other over a machine's links: the objective `time`.
-
-    No plan with the same factors and ties takes less than `lower_bound`; None where the method proves none:
-    only `exact` does.
-    """
+    """What a plan's transfers take one after the other over a machine's links: the objective `time`."""
 
     seconds: float
+    """The transfers of one iteration together."""
+
     lower_bound: float | None
+    """What every plan with the same factors and ties takes at least; None if the method proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan(NotebookDisplay):
-    """How to run one graph on `workers` workers, `factors[0] * factors[1] * ...`, split step by step.
-
-    `layouts` are by tensor name, `strategies` by operation name: per step the index variable to split
-    along, None where a step does not split the operation. `cost_bytes` cross between workers in one
-    iteration; `step_cost_bytes` add up to it. No plan that a recursive search with the same factors and
-    the same ties can find costs less than `lower_bound_bytes`. `search_seconds` is None where the plan
-    was read from a file, and takes no part in comparison. `source` is where the graph came from, if known.
-    `unproven` are the steps whose choices are not proven to be the best given the steps before, because
-    their problem was too wide to be solved exactly. `transfer_time` is known where the search minimised that;
-    it is not kept in plan files.
-    """
+    """How to run one graph on `workers` workers, split step by step."""
 
     fingerprint: str
+    """Of the graph that the plan is for."""
+
     workers: int
+    """How many workers there are: the product of the factors."""
+
     factors: tuple[int, ...]
+    """Into how many groups each step splits a group of workers."""
+
     method: str
+    """The name of the search that found it."""
+
     layouts: Mapping[str, SplitLayout]
+    """By tensor name how it is split over the workers."""
+
     strategies: Mapping[str, Strategies]
+    """By operation name and step the index variable to split along; None if the step does not split it."""
+
     cost_bytes: int
+    """What crosses between workers in one iteration."""
+
     step_cost_bytes: tuple[int, ...]
+    """What each step adds to that; they sum to `cost_bytes`."""
+
     lower_bound_bytes: int
+    """No plan that a recursive search with the same factors and ties can find costs less."""
+
     search_seconds: float | None = field(default=None, compare=False)
+    """How long the search took; None if the plan was read from a file."""
+
     source: PlanOrigin | None = None
+    """Where the graph came from, if known."""
+
     unproven: tuple[UnprovenStep, ...] = ()
+    """The steps whose choices are not proven to be the best given the steps before, because their problem was
+    too wide to be solved exactly."""
+
     transfer_time: TransferSeconds | None = field(default=None, compare=False)
+    """Known if the search minimised time; plan files do not keep it."""
 
     def __repr__(self) -> str:
         groups = " x ".join(map(str, self.factors)) or "1"

@@ -13,20 +13,19 @@ ENTRIES_COUNTED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class UnprovenStep:
-    """A step of a plan, the first being 0, whose choices are not proven to be the best given those before.
-
-    The `step` None stands for all steps as one: what a method searches at once, beyond single steps, was too
-    wide. `lower_bound_bytes` then bounds every plan of the method, not only what a step adds.
-
-    Its problem was too wide to be solved exactly: elimination would have needed a table of `table_entries`
-    (`ENTRIES_COUNTED` where that is more).
-    No choices of the step move less than `lower_bound_bytes` more than the steps before it do; None where
-    that is not known: the search minimised something other than bytes, or changed its steps afterwards.
-    """
+    """A step of a plan whose choices are not proven to be the best given those before."""
 
     step: int | None
+    """The step's number, the first being 0. None stands for all steps as one: a method searched them at
+    once, and that was too wide."""
+
     table_entries: int
+    """Elimination would have needed a table of so many entries; `ENTRIES_COUNTED` if of more."""
+
     lower_bound_bytes: int | None
+    """No choices of the step move less than this beyond what the steps before it move; for all steps as one,
+    no plan of the method moves less. None if that is not known: the search minimised something other than
+    bytes, or changed its steps afterwards."""
 
 
 def too_wide(step: int | None, table_entries: int, lower_bound: Cost | None) -> UnprovenStep:

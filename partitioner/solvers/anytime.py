@@ -1,8 +1,18 @@
 """From a good assignment of a wide problem to the best one, or to a proof of how far it can be from it.
 
-Variables with few neighbours are eliminated; the rest is put in a line, its costs are reweighted, and
-windows of it are searched exactly. A beam finds better assignments on the way. How much work is done
-depends on the problem alone, not on the clock, so the same problem has the same result.
+    given    domains, tables over pairs that are nowhere negative, an assignment's cost
+    wanted   a cost and a bound with  bound <= the least sum of all tables <= cost,  as near as can be
+
+1. Variables with at most two neighbours are eliminated (`pairwise.core`), the others are put in a line
+   (`linear_order`).
+2. Costs are moved between variables and tables until the sum of all minima, a bound, hardly rises
+   (`message_passing`).
+3. If the line has waists, the least cost of a segment, for every choice at its end, is handed on from segment
+   to segment, there and back (`segment_passing`). Otherwise windows of the line are searched exactly, and the
+   least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
+4. Beams look for better assignments on the way.
+
+How much work is done depends on the problem alone, not on the clock, so the same problem has the same result.
 """
 
 from __future__ import annotations

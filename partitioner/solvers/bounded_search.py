@@ -1,7 +1,7 @@
 """Exact search along an order of the variables, keeping only what can still be part of a cheap assignment.
 
 The states after some variables are the values of those with a neighbour still to come, each with the
-least cost that leads to it. All costs are at least zero (see `reweighted`), so a state that costs more
+least cost that leads to it. All costs are at least zero (see `message_passing`), so a state that costs more
 than a given budget belongs to no assignment within it, and goes. Where the costs are well shifted, few
 states stay: this is dynamic programming with a bound, as A* is shortest paths with one.
 """

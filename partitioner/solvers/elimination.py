@@ -1,10 +1,14 @@
 """Exact optimisation over a factor graph by variable elimination.
 
-The graph has variables with finite domains and factors: tables over a few variables each. Eliminating a
-variable combines every table it occurs in and projects the variable out, which leaves one table over its
-neighbours; the optimum is what remains when no variable is left, and the assignment is read back in
-reverse. This is the general form of the dynamic programs of Tofu, section 5.1, and of the node, edge and
-branch eliminations of TensorOpt, section 3.2.
+    variables    x[v] in 0 .. domains[v] - 1
+    objective    the least, over all x, of the sum of factor.table[x[v] for v in factor.scope]
+    constraints  x[v] = evidence[v] where evidence is given
+
+Sum and least may be those of another semiring (`semiring`). Eliminating a variable combines every table that
+it occurs in and projects the variable out, which leaves one table over its neighbours (`_message`); the
+optimum is what remains when no variable is left (`solve`), and the assignment is read back in reverse
+(`_read_back`). This is the general form of the dynamic programs of Tofu, section 5.1, and of the node, edge
+and branch eliminations of TensorOpt, section 3.2.
 
 Cost: one table per variable, of the product of its neighbours' domains at that moment. Graphs like a
 chain of layers keep that product bounded, so the whole is near-linear in the number of variables. Where a

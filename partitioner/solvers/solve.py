@@ -2,7 +2,7 @@
 
 A graph that elimination cannot take within the limit is pruned of dominated values and tried once more. If
 that is still too wide, costs are reweighted into a lower bound and beams and windows look for what costs
-least, see `gap`; what is returned then says how large the table would have been, what is proven, and
+least, see `anytime`; what is returned then says how large the table would have been, what is proven, and
 how much work was done does not depend on the clock.
 """
 
