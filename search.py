@@ -9,7 +9,7 @@ from __future__ import annotations
 from .partitioner.layouts.step_split import prime_factors
 from .partitioner.methods.method import METHODS, Method, register
 from .partitioner.methods.recursive import next_plan, recursion_bound
-from .partitioner.plans.cost import Cost, Unit
+from .partitioner.plans.cost import Cost, CostUnit
 from .partitioner.plans.unproven import UnprovenStep
 from .partitioner.problem.candidates import Tables
 from .partitioner.problem.classes import build_problem
@@ -30,6 +30,7 @@ from .partitioner.solvers.solve import least_cost
 __all__ = [
     "METHODS",
     "Cost",
+    "CostUnit",
     "Factor",
     "Link",
     "Method",
@@ -38,7 +39,6 @@ __all__ = [
     "Problem",
     "Solution",
     "Tables",
-    "Unit",
     "UnprovenStep",
     "all_sequences",
     "assigned",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Unit(StrEnum):
+class CostUnit(StrEnum):
     """What costs are counted in; integers, so that sums are exact."""
 
     BYTES = "bytes"
@@ -21,17 +21,17 @@ class Cost:
     """A number with its unit."""
 
     value: int
-    unit: Unit
+    unit: CostUnit
 
     @property
     def bytes(self) -> int | None:
         """The number of bytes; None if this counts something else."""
-        return self.value if self.unit is Unit.BYTES else None
+        return self.value if self.unit is CostUnit.BYTES else None
 
     @property
     def seconds(self) -> float | None:
         """The time in seconds; None if this is not a time."""
-        return self.value / PICOSECONDS_PER_SECOND if self.unit is Unit.PICOSECONDS else None
+        return self.value / PICOSECONDS_PER_SECOND if self.unit is CostUnit.PICOSECONDS else None
 
     def __str__(self) -> str:
         return f"{self.value} {self.unit}"

@@ -6,7 +6,7 @@ from ..costs.box_counts import communication
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.step_split import prime_factors
 from ..layouts.uses import Use
-from ..plans.cost import Unit
+from ..plans.cost import CostUnit
 from .lower_bound import first_step_bound
 from .problem import Chosen, FirstStep, Problem
 
@@ -18,7 +18,7 @@ class MovedBytes:
     tables is what the runtime fetches.
     """
 
-    unit = Unit.BYTES
+    unit = CostUnit.BYTES
 
     def __init__(self) -> None:
         self._tables: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}

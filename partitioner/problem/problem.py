@@ -21,7 +21,7 @@ from ..costs.plan_bytes import count_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.step_split import Dimensions, SplitLayout, Strategies
 from ..layouts.uses import Use, touched
-from ..plans.cost import Cost, Unit
+from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import Factor
 from ..solvers.semiring import Arithmetic
 from .restrictions import UNRESTRICTED, Restrictions
@@ -40,7 +40,7 @@ class Objective(Protocol):
     """What a search minimises: the unit, the tables, and the score and the bound of whole plans."""
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> CostUnit:
         """What the integers in the tables count."""
 
     def factors(self, workers: int) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from ..costs.box_counts import communication, fetched_elements, overlap
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices
 from ..layouts.step_split import Dimensions, Strategies, prime_factors
 from ..layouts.uses import Use
-from ..plans.cost import PICOSECONDS_PER_SECOND, Unit
+from ..plans.cost import PICOSECONDS_PER_SECOND, CostUnit
 from .problem import Chosen, FirstStep, Problem
 
 
@@ -37,7 +37,7 @@ class TransferTime:
     divides them unevenly.
     """
 
-    unit = Unit.PICOSECONDS
+    unit = CostUnit.PICOSECONDS
 
     def __init__(self, machine: Machine, workers: int) -> None:
         fan_out = machine.fan_out(workers)
