@@ -15,8 +15,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, models, mx, operators, testing
+    from . import errors, machines, models, mx, operators, programs, search, testing
+    from .api import Context, Module, cpu, gpu, partition
     from .dataflow import rnn, sym
+    from .dataflow.training import inference_graph, training_graph
     from .errors import (
         DataError,
         DescriptionError,
@@ -25,23 +27,28 @@ if TYPE_CHECKING:
         MachineError,
         OperatorError,
         PlanError,
+        ProgramError,
         ShapeError,
         TofuError,
     )
-    from .module import Context, Module, cpu, gpu, partition
     from .operators.audit import audit
     from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
-    from .partitioner import Plan, lower
+    from .partitioner import Plan, explain, lower
+    from .partitioner.checking.check_plan import verify
     from .runtime.data import ArrayIterator, Batch, Batches
+    from .runtime.executor import Executor
 
 _HOMES = {
     **dict.fromkeys(
         ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.surface"
     ),
-    **dict.fromkeys(("lower", "Plan"), "partitioner"),
-    **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "module"),
+    **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
+    **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "api"),
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
+    "Executor": "runtime.executor",
+    "verify": "partitioner.checking.check_plan",
+    **dict.fromkeys(("training_graph", "inference_graph"), "dataflow.training"),
     **dict.fromkeys(
         (
             "TofuError",
@@ -50,6 +57,7 @@ _HOMES = {
             "OperatorError",
             "GraphError",
             "PlanError",
+            "ProgramError",
             "MachineError",
             "ExecutionError",
             "DataError",
@@ -59,10 +67,13 @@ _HOMES = {
 }
 _MODULES = {
     "errors": "errors",
+    "machines": "machines",
     "models": "models",
     "mx": "mx",
     "operators": "operators",
+    "programs": "programs",
     "rnn": "dataflow.rnn",
+    "search": "search",
     "sym": "dataflow.sym",
     "testing": "testing",
 }
@@ -75,6 +86,7 @@ __all__ = [
     "DataError",
     "DescriptionError",
     "ExecutionError",
+    "Executor",
     "GraphError",
     "MachineError",
     "Max",
@@ -85,6 +97,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "Prod",
+    "ProgramError",
     "Reducer",
     "ShapeError",
     "Sum",
@@ -92,18 +105,25 @@ __all__ = [
     "audit",
     "cpu",
     "errors",
+    "explain",
     "gpu",
+    "inference_graph",
     "load",
     "lower",
+    "machines",
     "models",
     "mx",
     "op",
     "operators",
     "parse",
     "partition",
+    "programs",
     "rnn",
+    "search",
     "sym",
     "testing",
+    "training_graph",
+    "verify",
 ]
 
 
@@ -128,15 +148,15 @@ def _let_symbols_bind() -> None:
     from .dataflow.symbol import Symbol
 
     class Face:
-        """The functions of `tofu.module`, which is imported when one is called."""
+        """The functions of `tofu.api`, which is imported when one is called."""
 
         def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any:
-            from .module import simple_bind
+            from .api import simple_bind
 
             return simple_bind(symbol, context, **arguments)
 
         def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any:
-            from .module import bind
+            from .api import bind
 
             return bind(symbol, context, args, *others, **options)
 
@@ -145,7 +165,7 @@ def _let_symbols_bind() -> None:
 
 def _let_values_show() -> None:
     """Give notebooks the pages of plans, operators and memory plans, which are made when one is shown."""
-    from .display import Shown
+    from .support.notebook_display import NotebookDisplay
 
     def page(value: object) -> str:
         """The value as HTML."""
@@ -153,7 +173,7 @@ def _let_values_show() -> None:
 
         return html(value)
 
-    Shown.page = page
+    NotebookDisplay.page = page
 
 
 if __package__:  # pytest imports this file alone where the project's folder has no name of a module

@@ -35,6 +35,10 @@ class PlanError(TofuError):
     """A plan cannot be made, read, or used for this graph and worker count."""
 
 
+class ProgramError(PlanError):
+    """A lowered program, its memory plan or its waits are not what a graph and a plan ask for."""
+
+
 class MachineError(TofuError):
     """A machine's file is malformed, or the machine does not fit the workers."""
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..errors import OperatorError
+from ..support.wording import counted, suggestion
 from ..tdl import ast
 from ..tdl.header import MAX_INTEGER
-from ..tdl.source import counted, suggestion
 from ..tdl.traverse import Node, transform, walk
 
 AttributeValue = int | float | bool | tuple[int | float, ...]

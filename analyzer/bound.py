@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import tdl
-from ..display import Shown
 from ..errors import ShapeError
+from ..support.notebook_display import NotebookDisplay
 from ..tdl.ast import AnyReducer
 from . import binding, region
 from .evaluate import MAX_MAGNITUDE, Integers
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-class Bound(Shown):
+class Bound(NotebookDisplay):
     """What the analysis of one description gives for given shapes. Compared by identity.
 
     `variables` are the output variables, then the reduction variables, in text order; every box of the

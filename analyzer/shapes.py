@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from ..errors import ShapeError
+from ..support.wording import counted
 from ..tdl import ast
-from ..tdl.source import counted
 from .region import Shape
 
 MAX_ELEMENTS = 2**62

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from ..errors import ShapeError
+from ..support.wording import counted
 from ..tdl import ast
-from ..tdl.source import counted
 from ..tdl.traverse import Node, transform
 from .attributes import AttributeValue, attribute_values, substitute
 from .folding import fold

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..display import Shown
+from ..support.notebook_display import NotebookDisplay
 from ..tdl.ast import AnyReducer, Description
 from . import region
 from .analysis import analyze
@@ -34,7 +34,7 @@ def bind(description: Description, shapes: Mapping[str, Sequence[int]]) -> Bound
     return StagedBound(description, shapes) if description.stages else analyze(description).bind(shapes)
 
 
-class StagedBound(Shown):
+class StagedBound(NotebookDisplay):
     """The same names as `Bound`, for a description with stages.
 
     `stages` are the bound stages by what they produce, `last` produces the outputs. Boxes are boxes of the

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import count
 
 from ..errors import ShapeError
+from ..support.wording import counted
 from ..tdl import ast
-from ..tdl.source import counted
 from ..tdl.traverse import Node, custom_reducers, transform, walk
 
 

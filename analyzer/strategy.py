@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..display import Shown
 from ..errors import ShapeError
+from ..support.notebook_display import NotebookDisplay
 from ..tdl.ast import AnyReducer, Description
 from .region import Boxes, Region, to_region
 from .strategies import Kind, Split
@@ -24,7 +24,7 @@ class Splittable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy(Shown):
+class Strategy(NotebookDisplay):
     """Split along `variable`: outputs are concatenated, or reduced by `reducer`.
 
     `needs_offset` says that the variable is also used as a value, so that a kernel must know where its

@@ -18,9 +18,9 @@ from typing import Any
 
 import tofu
 from tofu.dataflow.graph import Graph
+from tofu.machines.machine_file import load_machine
 from tofu.partitioner import Plan, lower, partition
-from tofu.partitioner.machine_file import load_machine
-from tofu.partitioner.traffic import traffic
+from tofu.partitioner.costs.traffic import traffic
 
 from .machine import described
 from .record import keep, printed

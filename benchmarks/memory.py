@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 import tofu
-from tofu.dataflow.partitioned import BufferKind, PartitionedGraph
 from tofu.partitioner import lower, partition
-from tofu.runtime.memory import Lifetimes, buffer_lifetimes, plan_memory
-from tofu.runtime.offsets import live_sizes
-from tofu.runtime.timeline import lasting_buffers, reads, ticks, writes
+from tofu.programs.clock import lasting_buffers, reads, ticks, writes
+from tofu.programs.memory import Lifetimes, buffer_lifetimes, plan_memory
+from tofu.programs.offsets import live_sizes
+from tofu.programs.program import BufferKind, PartitionedGraph
 
 from .machine import described
 from .record import keep, printed

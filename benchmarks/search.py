@@ -24,7 +24,7 @@ from tofu.analyzer.analysis import analyze
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
 from tofu.models import Model, resnet
 from tofu.partitioner import METHODS, lower, partition
-from tofu.runtime.memory import plan_memory
+from tofu.programs.memory import plan_memory
 from tofu.tdl import parse
 
 from .machine import described

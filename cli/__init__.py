@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "Compare two plans.",
     "doctor": "Say what this machine has for GPUs, and what it lacks.",
     "explain": "Say what a plan chose for a name, and what else would cost.",
+    "lower": "Print what every worker does, an instruction a line.",
     "models": "List the models known by name.",
     "operators": "List the operators of the library.",
     "plan": "Partition a model over workers, and say what it costs.",
@@ -44,7 +45,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS:
-            from ..tdl.source import suggestion
+            from ..support.wording import suggestion
 
             hint = suggestion(args[0], COMMANDS, most=1) or f"there are {', '.join(COMMANDS)}."
             ctx.fail(f"no command {args[0]!r}; {hint}")

@@ -33,14 +33,14 @@ def trainable() -> Iterable[str]:
 
 def methods() -> Iterable[str]:
     """Searches, and layouts by hand."""
-    from ..partitioner.methods import MANUAL, METHODS
+    from ..partitioner.methods.method import every_method
 
-    return (*METHODS, MANUAL)
+    return every_method()
 
 
 def machines() -> Iterable[str]:
     """Machines that come with Tofu."""
-    from ..partitioner.machine_file import PRESETS
+    from ..machines.machine_file import PRESETS
 
     return PRESETS
 

@@ -11,12 +11,16 @@ from .request import Request
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
-    from ..dataflow.partitioned import PartitionedGraph
     from ..partitioner import Plan
-    from ..runtime.memory import MemoryPlan
+    from ..programs.memory import MemoryPlan
+    from ..programs.program import PartitionedGraph
 
-LONG = ("exact",)
-"""Methods that may take minutes for a large model."""
+
+def slow_methods() -> set[str]:
+    """The methods that may take minutes for a large model."""
+    from ..partitioner import METHODS
+
+    return {name for name, method in METHODS.items() if method.slow}
 
 
 def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request: Request) -> dict[str, Any]:
@@ -47,7 +51,7 @@ def watched(request: Request, graph: Graph, method: str) -> Plan:
     from ..reports.search import Bounds, format_picoseconds
     from ..reports.units import format_bytes
 
-    show = format_picoseconds if request.objective == "time" else format_bytes
+    show = format_picoseconds if request.settings.objective == "time" else format_bytes
     with Bounds(show=show, what=f"searching by {method}") as bounds:
         return request.partition(graph, method, bounds)
 
@@ -60,7 +64,7 @@ def compared(
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
     """The figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
-    from ..runtime.memory import plan_memory
+    from ..programs.memory import plan_memory
 
     entries: list[dict[str, Any]] = []
     left_out: dict[str, PlanError] = {}

@@ -37,7 +37,7 @@ def command(
     MODEL is needed only where the first plan file does not say what it was made for.
     """
     from ..partitioner import Plan
-    from ..partitioner.difference import difference
+    from ..partitioner.explaining.difference import difference
     from ..reports import difference as report
 
     plans = Plan.load(first), Plan.load(second)

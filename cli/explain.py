@@ -46,8 +46,8 @@ def command(
     needed only where the plan file does not say what it was made for; there it may follow PLAN at once.
     """
     from ..partitioner import Plan
-    from ..partitioner.explain import explain
-    from ..partitioner.layers import folded, layers
+    from ..partitioner.explaining.explain import explain
+    from ..partitioner.explaining.weights import folded, layers
     from ..reports import explanation
     from ..reports import layers as layers_report
 

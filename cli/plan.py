@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..garbage import garbage_left
+from ..support.gc_pause import gc_paused
 from . import candidates
-from .compared import LONG, compared, figures, watched
+from .compared import compared, figures, slow_methods, watched
 from .options import (
     Shape,
     accumulate_option,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..models import Model
     from ..partitioner import Plan
-    from ..runtime.memory import MemoryPlan
+    from ..programs.memory import MemoryPlan
 
 
 @click.command(
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     help="Write an HTML page that shows the plan and compares the quick methods with it.",
 )
 @json_option
-@garbage_left()
+@gc_paused()
 def command(
     model: str,
     workers: int,
@@ -126,7 +126,7 @@ def command(
     --pin and --forbid may be a shell pattern. A plan that needs more memory than a device has is printed,
     then refused with exit status 2, and not saved.
     """
-    from ..partitioner.source import Source
+    from ..partitioner.plans.origin import PlanOrigin
     from ..reports.files import check_writable
     from .target import load_model
 
@@ -160,7 +160,7 @@ def command(
             click.echo(f"page written to {report}")
     request.require_fit(arenas)
     if save is not None:
-        source = Source(model, batch, shapes, optimizer, dtype, accumulate)
+        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
         dataclasses.replace(found, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
@@ -169,7 +169,7 @@ def command(
 def _gathered(model: Model, graph: Graph, found: Plan, request: Request) -> tuple[dict[str, Any], MemoryPlan]:
     """What `--json` prints of a plan, and its memory plan."""
     from ..partitioner import lower, partition
-    from ..runtime.memory import plan_memory
+    from ..programs.memory import plan_memory
 
     programs = lower(graph, found)
     memory = plan_memory(programs)
@@ -196,9 +196,10 @@ def _write_page(
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
 
-    entries, refused = compared(graph, request, without={*LONG, found.method})
+    slow = slow_methods()
+    entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
-    left_out |= {method: "it may take minutes" for method in LONG if method != found.method}
+    left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out))
     write_whole(path, render(page).encode())
 

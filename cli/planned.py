@@ -31,10 +31,10 @@ class Planned:
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
         """The training graph of MODEL, or of what the file says. Raises PlanError where it says nothing."""
-        from ..partitioner.source import Source
+        from ..partitioner.plans.origin import PlanOrigin
 
         name, source = model_name(plan, model), plan.source
-        recorded = source if source is not None and source.model == name else Source(name)
+        recorded = source if source is not None and source.model == name else PlanOrigin(name)
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         source = replace(recorded, **{key: value for key, value in given.items() if value is not None})
         found = load_model(name, source.batch, dict(source.shapes))

@@ -8,8 +8,8 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from ..dataflow.naming import suggestion
 from ..errors import TofuError
+from ..support.wording import alternatives
 
 
 def split(target: str) -> tuple[Path, str] | None:
@@ -42,7 +42,7 @@ def read(path: Path, name: str) -> object:
             for each, value in found.items()
             if not each.startswith("_") and not isinstance(value, ModuleType)
         ]
-        raise TofuError(f"{path} defines no {name!r}{suggestion(name, known)}")
+        raise TofuError(f"{path} defines no {name!r}{alternatives(name, known)}")
     return found[name]
 
 

@@ -12,7 +12,7 @@ from ..errors import TofuError
 from ..models import Model, datasets, fitting
 from ..models.files import Dataset
 from ..runtime.metrics import get_metric
-from ..tdl.source import suggestion
+from ..support.wording import suggestion
 from . import target
 
 TEXT_STEPS = 32

@@ -11,24 +11,24 @@ import click
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
-    from ..dataflow.partitioned import PartitionedGraph
-    from ..partitioner import Plan
-    from ..partitioner.constraints import Constraint
-    from ..partitioner.machine import Machine
-    from ..partitioner.manual import Layouts
-    from ..runtime.memory import MemoryPlan
+    from ..machines.machine import Machine
+    from ..partitioner import Plan, SearchSettings
+    from ..programs.memory import MemoryPlan
+    from ..programs.program import PartitionedGraph
 
 
 @dataclass(frozen=True)
 class Request:
-    """`memory_bytes` is what each device has, None where nobody said."""
+    """A number of workers, what the search is asked for, and what the plan is looked at with."""
 
     workers: int
-    constraints: tuple[Constraint, ...]
-    layouts: Layouts | None
+    settings: SearchSettings
+
     machine: Machine | None
-    objective: str
+    """Whose links carry the traffic, whatever is minimised."""
+
     memory_bytes: int | None
+    """What each device has; None if nobody said."""
 
     @classmethod
     def read(
@@ -42,9 +42,10 @@ class Request:
         memory: str | None,
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first that is malformed."""
-        from ..partitioner.constraints import parse_forbid, parse_pin
-        from ..partitioner.machine_file import load_machine, quantity
-        from ..partitioner.manual import read_layouts
+        from ..machines.machine_file import load_machine, quantity
+        from ..partitioner import SearchSettings
+        from ..partitioner.methods.manual import read_layouts
+        from ..partitioner.problem.constraints import parse_forbid, parse_pin
 
         found = None if machine is None else load_machine(machine)
         if found is None and objective == "time":
@@ -52,37 +53,35 @@ class Request:
         if found is not None:
             found.check_workers(workers)
         device = None if found is None else found.memory_bytes
+        settings = SearchSettings(
+            constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
+            layouts=None if layouts is None else read_layouts(layouts),
+            machine=found if objective == "time" else None,
+            objective=objective,
+        )
         return cls(
             workers,
-            (*map(parse_pin, pins), *map(parse_forbid, forbidden)),
-            None if layouts is None else read_layouts(layouts),
+            settings,
             found,
-            objective,
             device if memory is None else int(quantity(memory, "--memory")),
         )
 
     def each(self) -> dict[str, Request]:
-        """What to ask of every method: layouts are for `manual` alone, and it is nothing without them."""
-        from ..partitioner import METHODS
-        from ..partitioner.methods import MANUAL
+        """Ask every method: layouts are for those that score them, which are nothing without."""
+        from ..partitioner.methods.method import every_method
 
-        search = dict.fromkeys(METHODS, replace(self, layouts=None))
-        return search if self.layouts is None else {**search, MANUAL: self}
+        searching = replace(self, settings=replace(self.settings, layouts=None))
+        return {
+            name: self if method.takes_layouts else searching
+            for name, method in every_method().items()
+            if self.settings.layouts is not None or not method.takes_layouts
+        }
 
     def partition(self, graph: Graph, method: str, report: Callable[[int, int], None] | None = None) -> Plan:
-        """Search by one method, see `tofu.partition`. Raises PlanError where it cannot do what is asked."""
-        from ..partitioner import partition
+        """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked."""
+        from ..partitioner import find_plan
 
-        return partition(
-            graph,
-            self.workers,
-            method,
-            constraints=self.constraints,
-            layouts=self.layouts,
-            machine=self.machine if self.objective == "time" else None,
-            objective=self.objective,
-            report=report,
-        )
+        return find_plan(graph, self.workers, replace(self.settings, method=method, report=report))
 
     def require_fit(self, memory: MemoryPlan) -> None:
         """Raise PlanError where a plan's tensors take more than each device has."""
@@ -95,15 +94,15 @@ class Request:
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
         """What there is to say of a plan beyond its bytes, as `--json` prints it."""
-        from ..partitioner.traffic import traffic
+        from ..partitioner.costs.traffic import traffic
 
         facts: dict[str, Any] = {}
-        if self.constraints:
-            facts["constraints"] = [str(constraint) for constraint in self.constraints]
+        if self.settings.constraints:
+            facts["constraints"] = [str(constraint) for constraint in self.settings.constraints]
         if self.machine is not None:
             found = traffic(programs, self.machine)
             facts["machine"] = self.machine.name
-            facts["objective"] = self.objective
+            facts["objective"] = self.settings.objective
             facts["levels"] = [
                 {
                     "level": name,

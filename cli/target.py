@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from .. import models
+from ..analyzer.region import Shape
 from ..dataflow import sym
 from ..errors import TofuError
 from ..models import Model
 from . import python_file
-from .options import Shape
 
 
 def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Model:

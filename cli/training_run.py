@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..api import Context, Module, cpu
 from ..dataflow.training import training_graph
 from ..errors import TofuError
 from ..models.fitting import require_fit
-from ..module import Context, Module, cpu
 from ..partitioner import lower, partition
 from ..reports.training import Report, Start
 from ..reports.training_screen import Screen

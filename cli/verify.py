@@ -33,11 +33,11 @@ def command(
     with search and lowering. Anything wrong ends in a message and status 2.
     """
     from ..partitioner import Plan, lower
-    from ..partitioner.verify import check_workers, verify
-    from ..partitioner.verify_memory import verify_memory
-    from ..partitioner.verify_program import verify_program
-    from ..runtime.memory import plan_memory
-    from ..runtime.schedule import schedule
+    from ..partitioner.checking.check_plan import check_workers, verify
+    from ..programs.check_memory import check_memory
+    from ..programs.check_program import check_program
+    from ..programs.memory import plan_memory
+    from ..programs.schedule import schedule
 
     found = Plan.load(plan)
     if workers is not None:
@@ -45,9 +45,9 @@ def command(
     graph = given.graph(found, model)
     verify(graph, found)
     programs = lower(graph, found)
-    verify_program(graph, found.workers, found.cost_bytes, programs)
+    check_program(graph, found.workers, found.cost_bytes, programs)
     memory = plan_memory(programs)
-    verify_memory(programs, memory.offsets, memory.arena_bytes, schedule(programs, memory).waits)
+    check_memory(programs, memory.offsets, memory.arena_bytes, schedule(programs, memory).waits)
     facts = {
         "plan": str(plan),
         "model": model_name(found, model),

@@ -11,7 +11,8 @@ import numpy as np
 from ..errors import GraphError, OperatorError
 from ..operators import registry
 from ..operators.operator import Operator
-from .naming import current_scope, suggestion
+from ..support.wording import alternatives
+from .naming import current_scope
 from .node import Entry, Node, duplicate_name, topological, variable_node, visible_outputs
 from .place import Place, caller
 from .settings import UNMARKED, current_settings, for_slot, mark, marked
@@ -42,7 +43,7 @@ def variable(
         raise GraphError(f"a variable's name must be text, not {name!r}")
     if bare := [key for key in settings if key != mark(key)]:
         raise GraphError(
-            f"variable {name!r} has no setting {bare[0]!r}{suggestion(bare[0], VARIABLE_SETTINGS)}"
+            f"variable {name!r} has no setting {bare[0]!r}{alternatives(bare[0], VARIABLE_SETTINGS)}"
         )
     text = marked(current_settings().get(attr)) | marked(settings)
     known = {
@@ -203,7 +204,7 @@ def _assign(
     given = {}
     for slot, symbol in (*zip(slots, positional, strict=False), *named.items()):
         if slot not in slots:
-            raise OperatorError(f"{operator.name} {name!r} has no input {slot!r}{suggestion(slot, slots)}")
+            raise OperatorError(f"{operator.name} {name!r} has no input {slot!r}{alternatives(slot, slots)}")
         if symbol is None:
             continue
         if slot in given:

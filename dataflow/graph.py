@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 from ..operators.bound import BoundOperator
+from ..tdl import format as format_description
 from .element_types import itemsize
 
 
@@ -88,7 +91,6 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """See `fingerprint.fingerprint`; computed once."""
-        from .fingerprint import fingerprint
 
         return fingerprint(self)
 
@@ -97,3 +99,31 @@ class Graph:
         aliases = [self.tensors[output].alias for output in operation.outputs]
         roles = {self.tensors[alias].role for alias in aliases if alias is not None}
         return not roles.isdisjoint((Role.PARAMETER, Role.STATE))
+
+
+def fingerprint(graph: Graph) -> str:
+    """Hexadecimal sha256 of everything a plan depends on: tensors, operations and descriptions.
+
+    The graph's own name and the kernels take no part.
+    """
+    digests: dict[int, str] = {}
+    lines: list[list[object]] = [["tofu-graph-1", list(graph.outputs)]]
+    for tensor in graph.tensors:
+        lines.append([tensor.name, list(tensor.shape), str(tensor.role), tensor.dtype, tensor.alias])
+    for operation in graph.operations:
+        description = operation.bound.description
+        digest = digests.get(id(description))
+        if digest is None:
+            text = format_description(description)
+            digest = digests[id(description)] = hashlib.sha256(text.encode()).hexdigest()
+        lines.append(
+            [
+                operation.name,
+                digest,
+                list(operation.inputs),
+                list(operation.outputs),
+                str(operation.phase),
+                operation.tie,
+            ]
+        )
+    return hashlib.sha256(json.dumps(lines, separators=(",", ":")).encode()).hexdigest()

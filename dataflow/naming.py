@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import ClassVar
 
-from ..tdl import source
 from .scope import Scope
 
 
@@ -50,17 +48,3 @@ _outermost = NameScope()
 def current_scope() -> NameScope:
     """The innermost `with NameScope():`, else the one of the process."""
     return NameScope.innermost.get(_outermost)
-
-
-LISTED = 9
-"""Names that a message lists at most."""
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for an unknown name, a short list of what there is otherwise."""
-    known = list(known)
-    near = source.suggestion(name, known, most=1)
-    if near:
-        return f"; {near}"
-    listed = ", ".join(known[:LISTED]) + (", ..." if len(known) > LISTED else "")
-    return f"; there are: {listed}" if known else ""

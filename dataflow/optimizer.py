@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ..errors import OperatorError
-from .naming import suggestion
+from ..support.wording import alternatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ def get_optimizer(optimizer: Optimizer | str) -> Optimizer:
     if isinstance(optimizer, Optimizer):
         return optimizer
     if optimizer not in OPTIMIZERS:
-        raise OperatorError(f"there is no optimizer {optimizer!r}{suggestion(optimizer, OPTIMIZERS)}")
+        raise OperatorError(f"there is no optimizer {optimizer!r}{alternatives(optimizer, OPTIMIZERS)}")
     return OPTIMIZERS[optimizer]()

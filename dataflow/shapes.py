@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from ..errors import ShapeError, TofuError
 from ..operators.operator import Operator
 from ..operators.shape_solver import PartialShape
-from .naming import suggestion
+from ..support.wording import alternatives
 from .node import Entry, Node
 from .symbol import Symbol
 
@@ -35,7 +35,7 @@ def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None
     for name, shape in given.items():
         if name not in variables:
             raise ShapeError(
-                f"a shape is given for {name!r}, which is no argument{suggestion(name, variables)}"
+                f"a shape is given for {name!r}, which is no argument{alternatives(name, variables)}"
             )
         if shape is not None:
             table[variables[name]][0] = _partial(name, shape)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import GraphError
-from .naming import suggestion
+from ..support.wording import alternatives
 from .node import Entry, Node
 from .symbol import Symbol
 
@@ -23,7 +23,7 @@ def substitute(
     given = {**dict(zip(arguments, positional, strict=False)), **named}
     for argument, value in given.items():
         if argument not in arguments:
-            raise GraphError(f"the symbol has no argument {argument!r}{suggestion(argument, arguments)}")
+            raise GraphError(f"the symbol has no argument {argument!r}{alternatives(argument, arguments)}")
         if not isinstance(value, Symbol) or len(value) != 1:
             raise GraphError(
                 f"argument {argument!r} is replaced by {value!r}, expected a symbol of one output"

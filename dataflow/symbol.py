@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from ..analyzer.region import Shape
 from ..errors import GraphError, ShapeError, TofuError
+from ..support.wording import alternatives
 from .arithmetic import Arithmetic
-from .naming import suggestion
 from .node import Entry, Node, check_unique_names, topological
 from .settings import mark
 
@@ -72,7 +72,7 @@ class Symbol(Arithmetic):
             found = [head for head, name in zip(self.heads, names, strict=True) if name == key]
             if len(found) != 1:
                 problem = "several outputs" if found else "no output"
-                raise GraphError(f"there are {problem} named {key!r}{suggestion(key, names)}")
+                raise GraphError(f"there are {problem} named {key!r}{alternatives(key, names)}")
             return Symbol(found)
         if not -len(names) <= key < len(names):
             raise IndexError(f"output {key} of a symbol with {len(names)} outputs: {', '.join(names)}")

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..analyzer.region import Shape
 from ..errors import DataError, GraphError
+from ..support.wording import alternatives
 from .autodiff import differentiate
 from .builder import GraphBuilder
 from .element_types import MIXED, checked_type
 from .expand import Expansion, expand
 from .graph import Graph, Role
 from .loss_scale import checked_scale, divided, scaled_heads
-from .naming import suggestion
 from .optimizer import Optimizer, get_optimizer
 from .precision import mixed_precision
 from .shapes import complete, infer_symbol
@@ -148,7 +148,7 @@ def _check_known(names: Collection[str], expansion: Expansion, wish: str) -> Non
     if unknown:
         raise GraphError(
             f"{wish} {', '.join(unknown)}, which the symbol does not have"
-            f"{suggestion(unknown[0], expansion.variables)}"
+            f"{alternatives(unknown[0], expansion.variables)}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError
-from .naming import suggestion
+from ..support.wording import alternatives
 from .node import Entry, Node
 from .symbol import Symbol
 
@@ -39,7 +39,7 @@ def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
     for name, value in given.items():
         if name not in variables:
             raise GraphError(
-                f"a type is given for {name!r}, which is no argument{suggestion(name, variables)}"
+                f"a type is given for {name!r}, which is no argument{alternatives(name, variables)}"
             )
         if value is not None:
             found[Entry(variables[name], 0)] = _type(name, value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dataflow.naming import NameScope
 from ..errors import GraphError
-from ..tdl import source
+from ..support.wording import suggestion
 from .families import FAMILIES, Family
 from .model import Model
 
@@ -42,7 +42,7 @@ def family(name: str) -> Family:
     for each in FAMILIES:
         if re.fullmatch(each.pattern, name):
             return each
-    hint = source.suggestion(name, names(), most=3) or f"there are {', '.join(names())}"
+    hint = suggestion(name, names(), most=3) or f"there are {', '.join(names())}"
     raise GraphError(f"there is no model {name!r}; {hint}")
 
 

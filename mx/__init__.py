@@ -97,6 +97,6 @@ def __dir__() -> list[str]:
 def _missing(name: str) -> str:
     if name in _UNSUPPORTED:
         return f"mx.{name} is not supported: {_UNSUPPORTED[name]}"
-    from ..dataflow.naming import suggestion
+    from ..support.wording import alternatives
 
-    return f"mx has no {name!r}{suggestion(name, __all__)}"
+    return f"mx has no {name!r}{alternatives(name, __all__)}"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..api import bind as tofu_bind
+from ..api import simple_bind as tofu_simple_bind
 from ..dataflow.symbol import Symbol
-from ..module import bind as tofu_bind
-from ..module import simple_bind as tofu_simple_bind
 from ..runtime.bound_symbol import BoundSymbol
-from ..runtime.closing import Closing
+from ..runtime.closeable import Closeable
 from . import random
 from .ndarray.array import NDArray, as_array
 
 __all__ = ["Executor", "bind", "simple_bind"]
 
 
-class Executor(Closing):
+class Executor(Closeable):
     """`arg_dict`, `grad_dict` and `aux_dict` hold the arrays; `forward` and `backward` compute with them."""
 
     def __init__(self, bound: BoundSymbol) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dataflow.naming import suggestion
 from ..errors import DataError
 from ..runtime import initializer as runtime
 from ..runtime.initializer import WeightRule, generator
+from ..support.wording import alternatives
 from . import random
 from .ndarray.array import NDArray, as_array
 
@@ -138,7 +138,7 @@ def create(init: str | Initializer, **kwargs: Any) -> Initializer:
                 f"{init[:80]!r} is no initializer; expected text such as '[\"zero\", {{}}]'"
             ) from None
     if name.lower() not in REGISTRY:
-        raise DataError(f"there is no initializer {name!r}{suggestion(name.lower(), sorted(REGISTRY))}")
+        raise DataError(f"there is no initializer {name!r}{alternatives(name.lower(), sorted(REGISTRY))}")
     made = REGISTRY[name.lower()]
     try:
         signature(made).bind(**kwargs)
@@ -307,6 +307,6 @@ class Load:
                 raise DataError(f"'{name}' has shape {arr.shape}, but the loaded array {value.shape}")
             arr[:] = value
         elif self.default_init is None:
-            raise DataError(f"'{name}' is not among the loaded arrays{suggestion(name, self.param)}")
+            raise DataError(f"'{name}' is not among the loaded arrays{alternatives(name, self.param)}")
         else:
             self.default_init(name, arr)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from ..dataflow import optimizer as dataflow
-from ..dataflow.naming import suggestion
 from ..dataflow.symbol import Symbol
 from ..errors import OperatorError
+from ..support.wording import alternatives
 from .lr_scheduler import LRScheduler
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSProp", "create", "register"]
@@ -43,7 +43,7 @@ class Optimizer:
         if others:
             name = next(iter(others))
             known = (*self.defaults, "rescale_grad", "wd", "clip_gradient", "learning_rate", "lr_scheduler")
-            raise OperatorError(f"{type(self).__name__} has no setting {name!r}{suggestion(name, known)}")
+            raise OperatorError(f"{type(self).__name__} has no setting {name!r}{alternatives(name, known)}")
         self.rescale_grad = rescale_grad
         self.wd = wd
         self.clip_gradient = clip_gradient
@@ -108,7 +108,7 @@ def create(name: str | Optimizer, **settings: Any) -> Optimizer:
     if isinstance(name, Optimizer):
         return name
     if name.lower() not in REGISTRY:
-        raise OperatorError(f"there is no optimizer {name!r}{suggestion(name.lower(), sorted(REGISTRY))}")
+        raise OperatorError(f"there is no optimizer {name!r}{alternatives(name.lower(), sorted(REGISTRY))}")
     return REGISTRY[name.lower()](**settings)
 
 

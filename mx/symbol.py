@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ..dataflow import serialize, sym
 from ..dataflow import symbol as dataflow
 from ..dataflow.compose import group, variable
-from ..dataflow.naming import suggestion
 from ..dataflow.settings import UNMARKED, marked
 from ..errors import GraphError, OperatorError
 from ..operators import registry
 from ..runtime.context import Context
+from ..support.wording import alternatives
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -56,7 +56,7 @@ class Symbol(dataflow.Symbol):
 
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
         if name.startswith("_") or name not in registry.aliases():
-            near = "" if name.startswith("_") else suggestion(name, [*dir(type(self)), *registry.aliases()])
+            near = "" if name.startswith("_") else alternatives(name, [*dir(type(self)), *registry.aliases()])
             raise AttributeError(f"a symbol has no {name!r}{near}")
         called = _function(name)
         return lambda *arguments, **attributes: called(self, *arguments, **attributes)

@@ -17,7 +17,7 @@ from typing import SupportsFloat, SupportsIndex
 import numpy as np
 
 from ..errors import OperatorError
-from ..tdl.source import suggestion
+from ..support.wording import suggestion
 
 MAX_LITERAL = 1000
 MAX_COUNT = 100_000

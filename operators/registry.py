@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from ..errors import OperatorError
-from ..tdl.source import suggestion
+from ..support.wording import suggestion
 from .operator import Operator
 
 REFUSED: Mapping[str, str] = MappingProxyType(

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from ..analyzer.specialize import specialize
 from ..errors import ShapeError
+from ..support.wording import counted
 from ..tdl import ast
-from ..tdl.source import counted
 from ..tdl.traverse import walk
 from .definition import Variant
 from .stage import output_names

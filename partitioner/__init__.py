@@ -1,20 +1,33 @@
-"""Search for the plan that moves the fewest bytes, and lowering of a graph and its plan to programs."""
+"""From a graph and a machine to a plan, and from a graph and its plan to programs."""
 
-from .constraints import Forbid, Pin
-from .lowering import lower
-from .methods import METHODS, partition
-from .plan import Plan, contributors
-from .recount import Contribution
-from .splits import SplitLayout
+from .costs.plan_bytes import Contribution
+from .costs.traffic import traffic
+from .explaining.difference import difference
+from .explaining.explain import explain
+from .explaining.weights import layers
+from .layouts.step_split import SplitLayout
+from .lowering.lowering import lower
+from .methods.method import METHODS, Method
+from .methods.search import find_plan, partition
+from .methods.settings import SearchSettings
+from .plans.plan import Plan, contributors
+from .problem.constraints import Forbid, Pin
 
 __all__ = [
     "METHODS",
     "Contribution",
     "Forbid",
+    "Method",
     "Pin",
     "Plan",
+    "SearchSettings",
     "SplitLayout",
     "contributors",
+    "difference",
+    "explain",
+    "find_plan",
+    "layers",
     "lower",
     "partition",
+    "traffic",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from ..partitioner.difference import Change, Difference
+from ..partitioner.explaining.difference import Change, Difference
 from .choices import format_choice
 from .console import wide_console
 from .tables import table

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..runtime.cuda.inspection import Inspection
-from ..tdl.source import counted
+from ..support.wording import counted
 from .units import format_bytes
 
 GIGA = 1e9

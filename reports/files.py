@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .. import files
 from ..errors import TofuError
+from ..support import atomic_files
 
 
 def check_writable(path: Path) -> None:
@@ -23,8 +23,8 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """As `tofu.files.write_whole`. Raises TofuError where that fails."""
+    """As `tofu.support.atomic_files.write_whole`. Raises TofuError where that fails."""
     try:
-        files.write_whole(path, data)
+        atomic_files.write_whole(path, data)
     except OSError as error:
         raise TofuError(f"cannot write {str(path)!r}: {error.strerror}") from error

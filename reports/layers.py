@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..partitioner.layers import Layer, Repeated
+from ..partitioner.explaining.weights import Layer, Repeated
 from .console import wide_console
 from .tables import table
 from .units import format_bytes

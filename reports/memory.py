@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..dataflow.partitioned import BufferKind
-from ..runtime.memory import MemoryPlan
+from ..programs.memory import MemoryPlan
+from ..programs.program import BufferKind
 from .tables import table
 from .units import format_bytes
 

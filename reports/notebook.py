@@ -10,9 +10,9 @@ from math import prod
 from ..analyzer.bound import Bound
 from ..analyzer.staged import StagedBound
 from ..analyzer.strategy import Strategy
-from ..partitioner.plan import Plan
-from ..partitioner.splits import SplitLayout
-from ..runtime.memory import MemoryPlan
+from ..partitioner.layouts.step_split import SplitLayout
+from ..partitioner.plans.plan import Plan
+from ..programs.memory import MemoryPlan
 from .choices import format_choice
 from .drawing.curve import memory_drawing
 from .drawing.layout import layout_drawing

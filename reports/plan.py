@@ -8,10 +8,10 @@ from typing import Any
 from rich.table import Table
 
 from ..dataflow.graph import Graph
-from ..partitioner import Plan, contributors
-from ..partitioner.plan import TransferSeconds
-from ..runtime.memory import MemoryPlan
-from ..tdl.source import counted
+from ..partitioner import METHODS, Plan, contributors
+from ..partitioner.plans.plan import TransferSeconds
+from ..programs.memory import MemoryPlan
+from ..support.wording import counted
 from .console import wide_console
 from .memory import page
 from .tables import table
@@ -43,13 +43,19 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(_transfers(plan.transfer_time), soft_wrap=True)
     for line in _unproven(plan):
         console.print(line, soft_wrap=True)
-    open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method != "exact"
-    closer = ", the method exact proves more" if open_gap else ""
+    closing = _closing()
+    open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method not in closing
+    closer = f", the method {closing[0]} proves more" if open_gap else ""
     console.print(
         f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven{closer}); "
         f"searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )
+
+
+def _closing() -> list[str]:
+    """The methods that raise the lower bound themselves."""
+    return [name for name, method in METHODS.items() if method.closes_gap]
 
 
 def _fed(facts: dict[str, Any]) -> str:
@@ -63,7 +69,7 @@ def _transfers(time: TransferSeconds) -> str:
     """What was minimised in place of bytes, and what is proven of it."""
     taken = f"transfers, one after the other, take {format_seconds(time.seconds)}; "
     if time.lower_bound is None:
-        return taken + "no bound on that is proven, which only the method exact does"
+        return taken + f"no bound on that is proven, which only the method {_closing()[0]} does"
     return taken + f"those of every plan of these steps at least {format_seconds(time.lower_bound)} (proven)"
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..dataflow.naming import suggestion
 from ..errors import DataError
+from ..support.wording import alternatives
 from .initializer import Floats
 
 Arrays = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike | None]
@@ -35,7 +35,9 @@ def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False)
         given = {name: array for name, array in zip(names, given, strict=True) if array is not None}
     for name in given:
         if name not in names:
-            raise DataError(f"{what} has an array for '{name}', which is not there{suggestion(name, names)}")
+            raise DataError(
+                f"{what} has an array for '{name}', which is not there{alternatives(name, names)}"
+            )
     missing = [name for name in names if name not in given]
     if missing and not partial:
         raise DataError(f"{what} lacks {', '.join(missing)}")
@@ -52,7 +54,7 @@ def requests_of(names: Sequence[str], grad_req: GradientRequest) -> dict[str, st
             requests = dict.fromkeys(names, grad_req)
         case Mapping():
             if unknown := [name for name in grad_req if name not in names]:
-                raise DataError(f"grad_req names '{unknown[0]}'{suggestion(unknown[0], names)}")
+                raise DataError(f"grad_req names '{unknown[0]}'{alternatives(unknown[0], names)}")
             requests = {name: grad_req.get(name, "null") for name in names}
         case _:
             if len(grad_req) != len(names):

@@ -15,15 +15,16 @@ from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
 from ..operators.kernel import Array
-from .closing import Closing
+from .choose_engine import engine_on
+from .closeable import Closeable
 from .context import Context, devices_of
 from .data import Batch
-from .engine import engine_on
 from .executor import Executor, Lower
-from .initializer import WeightRule, Xavier
+from .initializer import Xavier
 from .memory_limit import MemoryLimit
 from .metrics import Tally
 from .parameters import Parameters, optimizer_state
+from .run_settings import RunSettings
 from .training_step import Stepped, train_step
 
 
@@ -50,17 +51,11 @@ class _Bound:
     step: int
 
 
-class Binding(Closing):
+class Binding(Closeable):
     """A symbol bound to workers, one for each entry of `context`.
 
     `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies
-    search and lowering. `parameters` are start values by name, in place of the initializer's. With
-    `detect_nan` the first operation whose result is not a number stops the workers and is named; every
-    result is read once more for it. A worker holds `memory_bytes` at most, training and evaluation together;
-    what would take more is an ExecutionError before it runs. GPUs run an iteration as one CUDA graph unless
-    `eager`, may round the factors of float32 products to TF32 with `tf32`, and store large activations and
-    gradients as `dtype` says, gradients times `loss_scale`; see `training_graph`. Threads and memory are
-    held until `close`; a module is a context manager.
+    search and lowering. Threads and memory are held until `close`; a module is a context manager.
     """
 
     def __init__(
@@ -69,27 +64,19 @@ class Binding(Closing):
         context: Context | Sequence[Context] | None = None,
         *,
         lower: Lower,
-        initializer: WeightRule | None = None,
-        parameters: Mapping[str, npt.ArrayLike] | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        eager: bool = False,
-        tf32: bool = False,
-        detect_nan: bool = False,
-        memory_bytes: int | None = None,
-        dtype: str = "float32",
-        loss_scale: float | None = None,
+        settings: RunSettings | None = None,
     ) -> None:
+        run = settings or RunSettings()
         self.symbol = symbol
         devices = devices_of(context)
         self.workers = len(devices)
-        self._make_engine = engine_on(devices, threads=threads, eager=eager, tf32=tf32)
-        self._dtype = checked_type(dtype)
-        self._loss_scale = checked_scale(loss_scale, dtype)
+        self._make_engine = engine_on(devices, threads=run.threads, eager=run.eager, tf32=run.tf32)
+        self._dtype = checked_type(run.dtype)
+        self._loss_scale = checked_scale(run.loss_scale, run.dtype)
         self._lower = lower
-        self._detect_nan = detect_nan
-        self._memory_bytes = memory_bytes
-        self._parameters = Parameters(symbol, initializer or Xavier(), seed, parameters or {})
+        self._detect_nan = run.detect_nan
+        self._memory_bytes = run.memory_bytes
+        self._parameters = Parameters(symbol, run.initializer or Xavier(), run.seed, run.parameters)
         self._training: _Bound | None = None
         self._evaluators: dict[tuple[str, ...] | None, _Bound] = {}
         self._rate_step = 0

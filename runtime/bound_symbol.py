@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from ..analyzer.region import Shape
 from ..dataflow.graph import Role
-from ..dataflow.naming import suggestion
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
+from ..support.wording import alternatives
 from .arguments import Arrays, GradientRequest, assign, named, requests_of
-from .closing import Closing
+from .choose_engine import engine_on
+from .closeable import Closeable
 from .context import Context, devices_of
-from .engine import engine_on
 from .executor import Executor, Lower
 from .initializer import Floats, Uniform, initial_value
 from .parameters import tensors_of
@@ -86,7 +86,7 @@ def bind(
     return BoundSymbol(symbol, devices_of(context), lower, requests, arguments, kept, auxiliary, seed)
 
 
-class BoundSymbol(Closing):
+class BoundSymbol(Closeable):
     """Arrays for all arguments, auxiliary states and gradients, and calls that compute with them.
 
     `arg_dict`, `aux_dict` and `grad_dict` hold whole arrays by name; assign to their elements,
@@ -166,7 +166,7 @@ class BoundSymbol(Closing):
                 if name in mine:
                     assign(mine, name, value)
                 elif not allow_extra_params:
-                    raise DataError(f"there is no '{name}'{suggestion(name, mine)}")
+                    raise DataError(f"there is no '{name}'{alternatives(name, mine)}")
 
     @property
     def output_dict(self) -> dict[str, Array]:
@@ -180,7 +180,7 @@ class BoundSymbol(Closing):
         """
         for name, value in data.items():
             if name not in self.arg_dict:
-                raise DataError(f"the symbol has no argument '{name}'{suggestion(name, self.arg_dict)}")
+                raise DataError(f"the symbol has no argument '{name}'{alternatives(name, self.arg_dict)}")
             assign(self.arg_dict, name, value)
         executor = self._run(is_train, {})
         self._ran_training = is_train

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..files import Files
 from ..operators.kernel import Array
+from ..support.atomic_files import Files
 
 FORMAT = 1
 KEPT = 2

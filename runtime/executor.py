@@ -10,13 +10,14 @@ import numpy.typing as npt
 from ..analyzer.region import Region
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
-from ..dataflow.naming import suggestion
-from ..dataflow.partitioned import PartitionedGraph
 from ..errors import DataError, ExecutionError, ShapeError
 from ..operators.kernel import Array
-from .closing import Closing
-from .engine import MakeEngine, Watch, engine_on
-from .memory import plan_memory
+from ..programs.memory import plan_memory
+from ..programs.program import PartitionedGraph
+from ..support.wording import alternatives
+from .choose_engine import engine_on
+from .closeable import Closeable
+from .engine import MakeEngine, Watch
 from .memory_limit import MemoryLimit
 from .nan_watch import first_nan
 from .timing import StepSeconds
@@ -27,7 +28,7 @@ Lower = Callable[[Graph, int], PartitionedGraph]
 """Partitions a graph over so many workers."""
 
 
-class Executor(Closing):
+class Executor(Closeable):
     """A partitioned graph in memory, ready to run.
 
     `memory` is the memory plan. The engine is the processor's with so many `threads`, or what `make_engine`
@@ -161,7 +162,7 @@ class Executor(Closing):
     def _find(self, name: str) -> Tensor:
         tensor = self._tensors.get(name)
         if tensor is None:
-            near = suggestion(name, self._tensors)
+            near = alternatives(name, self._tensors)
             raise DataError(f"graph '{self.partitioned.graph.name}' has no tensor '{name}'{near}")
         root = tensor
         while root.alias is not None:

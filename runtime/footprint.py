@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dataflow.partitioned import PartitionedGraph
-from .memory import plan_memory
+from ..programs.memory import plan_memory
+from ..programs.program import PartitionedGraph
 from .preparation import allocate, prepare
 
 

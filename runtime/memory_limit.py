@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import ExecutionError
-from .memory import MemoryPlan
+from ..programs.memory import MemoryPlan
 
 NAMED = 3
 """How many of the largest tensors a refusal names."""

@@ -10,9 +10,9 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from ..dataflow.naming import suggestion
 from ..errors import DataError
 from ..operators.kernel import Array
+from ..support.wording import alternatives
 
 Values = npt.NDArray[np.float64]
 
@@ -104,5 +104,5 @@ def get_metric(metric: Metric | str) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if metric not in METRICS:
-        raise DataError(f"there is no metric '{metric}'{suggestion(metric, METRICS)}")
+        raise DataError(f"there is no metric '{metric}'{alternatives(metric, METRICS)}")
     return METRICS[metric]

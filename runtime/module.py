@@ -18,10 +18,10 @@ from .checkpoint import CheckpointFolder
 from .data import Batches, checked
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
-from .keeper import Keeper, run_settings
 from .learning_rate import Constant, LearningRate
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing
+from .run_checkpoints import Keeper, run_settings
 from .training_run import TrainingRun
 
 __all__ = ["Epoch", "Module", "Progress"]

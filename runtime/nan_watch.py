@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analyzer.region import Region
-from ..dataflow.partitioned import PartitionedGraph
 from ..operators.kernel import Array
+from ..programs.clock import writes
+from ..programs.program import PartitionedGraph
 from .collectives import Step
-from .timeline import writes
 
 
 def watched(

@@ -14,17 +14,17 @@ from collections.abc import Sequence
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from ..dataflow.partitioned import PartitionedGraph
 from ..errors import ExecutionError
 from ..operators.kernel import Array
+from ..programs.memory import MemoryPlan
+from ..programs.program import PartitionedGraph
+from ..programs.schedule import Schedule
 from .collectives import Step
 from .engine import Watch
-from .gate import UpdateGate
-from .memory import MemoryPlan
 from .nan_watch import watched
 from .preparation import allocate, place_of, prepare
-from .schedule import Schedule
-from .team import StepFailed, StepsHang, Task, Team
+from .step_threads import StepFailed, StepsHang, Task, Team
+from .update_gate import UpdateGate
 
 
 class NumpyEngine:

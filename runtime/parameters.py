@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dataflow.graph import Role, Tensor
-from ..dataflow.naming import suggestion
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
 from ..operators.kernel import Array
+from ..support.wording import alternatives
 from .executor import Executor
 from .initializer import WeightRule, initial_value
 
@@ -38,7 +38,7 @@ class Parameters:
             if name not in self._variables:
                 raise DataError(
                     f"the symbol has no variable '{name}', for which a value is given"
-                    f"{suggestion(name, self._variables)}"
+                    f"{alternatives(name, self._variables)}"
                 )
             self.values[name] = np.array(value)
 

@@ -13,15 +13,15 @@ from typing import assert_never
 
 import numpy as np
 
-from ..dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..errors import ExecutionError
-from ..garbage import garbage_left
 from ..operators.kernel import Array
 from ..operators.workspace import Workspace
+from ..programs.memory import MemoryPlan
+from ..programs.offsets import ALIGNMENT_BYTES
+from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ..support.gc_pause import gc_paused
+from .buffer_views import Placed
 from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
-from .memory import MemoryPlan
-from .offsets import ALIGNMENT_BYTES
-from .placed import Placed
 
 Buffers = Sequence[Sequence[Array]]
 
@@ -45,7 +45,7 @@ def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Pre
 
     Raises ExecutionError that names worker and operation where a kernel cannot be prepared.
     """
-    with garbage_left():
+    with gc_paused():
         return _Preparation(partitioned, buffers, worker).run()
 
 

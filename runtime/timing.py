@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import thread_time
 
-from ..dataflow.partitioned import Compute, PartitionedGraph
+from ..programs.program import Compute, PartitionedGraph
 from .collectives import Step
 
 

@@ -6,19 +6,27 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..dataflow.optimizer import Optimizer
 from .data import Batch, Batches, checked
 from .executor import Executor
 from .interrupts import Interrupts
-from .keeper import Keeper
 from .learning_rate import LearningRate, fed_rate
-from .metrics import Metric
+from .metrics import Metric, Tally
 from .progress import Epoch, Progress, Standing
+from .run_checkpoints import Keeper
+from .training_step import Stepped
 
-if TYPE_CHECKING:
-    from .module import Module
+
+class Trained(Protocol):
+    """What a run asks of the module that it trains."""
+
+    def step(
+        self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
+    ) -> Stepped: ...
+
+    def score(self, data: Batches, metric: Sequence[Metric]) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +36,7 @@ class TrainingRun:
     `executor` is what `module.bind` gave for `data` and `optimizer`.
     """
 
-    module: Module
+    module: Trained
     executor: Executor
     data: Batches
     held_out: Batches | None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from .source import suggestion
+from ..support.wording import suggestion
 
 if TYPE_CHECKING:
     from lark import Token

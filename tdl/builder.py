@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..support.wording import suggestion
 from . import advice, ast
 from .ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
 from .functions import CONSTANTS, FUNCTIONS
@@ -28,7 +29,7 @@ from .parts import (
     why_no_value,
 )
 from .results import Returned, resolve_results
-from .source import Diagnostic, suggestion
+from .source import Diagnostic
 
 if TYPE_CHECKING:
     from lark import Token, Tree

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from ..support.wording import counted, suggestion
 from . import advice
 from .ast import (
     Attribute,
@@ -37,7 +38,7 @@ from .extents import misread_results, unknown_extents
 from .functions import CONSTANTS, FUNCTIONS
 from .indices import check_index, check_whole
 from .reducers import check_promise, check_reducer_body
-from .source import Diagnostic, counted, suggestion
+from .source import Diagnostic
 from .traverse import variable_names, walk
 from .usage import Usage
 

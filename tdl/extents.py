@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..support.wording import counted
 from .ast import Binder, Element, FullSlice, Lambda, OpaqueElement, Star, Variable
-from .source import Diagnostic, counted
+from .source import Diagnostic
 from .traverse import variable_names, walk
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError, OperatorError, ShapeError
+from ..support.wording import counted
 from .arithmetic import ARITHMETIC, COMBINE, Operation, Scalar, call
 from .ast import (
     AnyReducer,
@@ -41,7 +42,6 @@ from .ast import (
 )
 from .numbers import real_array
 from .opaque import call_opaque
-from .source import counted
 
 Array = npt.NDArray[Any]
 Interval = tuple[int, int]

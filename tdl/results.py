@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..support.wording import suggestion
 from .ast import Binder, Element, Lambda, Span, Stage, Star, Variable
-from .source import Diagnostic, suggestion
+from .source import Diagnostic
 from .traverse import walk
 
 Returned = Lambda | tuple[str, Span]

@@ -11,7 +11,6 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 
 from ..errors import DescriptionError
@@ -88,23 +87,6 @@ def _excerpt(line: str, start: int, end: int) -> tuple[str, str]:
     indent = len(before) + sum(map(_width, line[first:start]))
     carets = sum(map(_width, line[start : min(end, last)])) + (end > len(line))
     return text.rstrip(), " " * indent + "^" * max(1, carets)
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 index`, `2 indices`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def suggestion(name: str, candidates: Iterable[str], most: int = 2) -> str:
-    """A hint with the names, no more than `most`, that a name may stand for; empty where there is none.
-
-    Those that it begins, in any case of letters but the same case first, or else those that are spelt alike.
-    """
-    known = list(candidates)
-    begun = [one for one in known if name and one.casefold().startswith(name.casefold())]
-    begun.sort(key=lambda one: not one.startswith(name))
-    near = begun[:most] or get_close_matches(name, known, n=most)
-    return f"did you mean {' or '.join(repr(str(one)) for one in near)}?" if near else ""
 
 
 def visible(character: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..support.wording import counted
 from .ast import (
     Attribute,
     AttributeParameter,
@@ -18,7 +19,7 @@ from .ast import (
     Star,
 )
 from .printer import format_expression
-from .source import Diagnostic, counted
+from .source import Diagnostic
 from .traverse import custom_reducers
 
 

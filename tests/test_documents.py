@@ -72,6 +72,15 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert not anchor or anchor in _anchors(page), f"{target}#{anchor}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=_name)
+def test_files_that_are_named_exist(document: Path) -> None:
+    """Paths in backquotes that begin with a folder of the project; a star stands for any name."""
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    for path in re.findall(r"`([a-z_]+/[a-z_/*]*\.(?:py|lark|md))`", document.read_text(encoding="utf-8")):
+        if path.split("/")[0] in folders:
+            assert list(ROOT.glob(path)), path
+
+
 def test_the_readme_links_to_every_page() -> None:
     linked = re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert {_name(page) for page in PAGES} - set(linked) == {"docs/index.md"}

@@ -12,11 +12,11 @@ import numpy as np
 from benchmarks.steps.serving import RATE, given, loss_of
 from tofu import models, partition
 from tofu.partitioner import lower
+from tofu.programs.memory import MemoryPlan
+from tofu.programs.schedule import schedule
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.engine import Engine, Watch
 from tofu.runtime.executor import Executor
-from tofu.runtime.memory import MemoryPlan
-from tofu.runtime.schedule import schedule
 
 from .dry_machine import DryMachine
 from .stand import Stand

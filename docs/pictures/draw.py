@@ -7,12 +7,12 @@ from html import escape
 from pathlib import Path
 
 import tofu
-from tofu.dataflow.partitioned import Compute, MultiFetch, PartitionedGraph, Reduce
 from tofu.dataflow.training import training_graph
 from tofu.partitioner import SplitLayout
-from tofu.runtime.memory import buffer_lifetimes, plan_memory
-from tofu.runtime.schedule import schedule
-from tofu.runtime.timeline import TICKS_PER_OPERATION
+from tofu.programs.clock import TICKS_PER_OPERATION
+from tofu.programs.memory import buffer_lifetimes, plan_memory
+from tofu.programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
+from tofu.programs.schedule import schedule
 
 FOLDER = Path(__file__).parent
 COLOURS = ("#88ccee", "#ddcc77", "#cc6677", "#44aa99", "#aa99dd", "#999933", "#ee99aa", "#bbbbbb")

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from ...dataflow.naming import suggestion
 from ...errors import DataError
+from ...support.wording import alternatives
 from ..ndarray.array import as_array
 
 Array = npt.NDArray[Any]
@@ -100,7 +100,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
         return CustomMetric(metric, *args, **kwargs)
     known = REGISTRY.get(str(metric).lower())
     if known is None:
-        raise DataError(f"there is no metric {metric!r}{suggestion(str(metric).lower(), sorted(REGISTRY))}")
+        raise DataError(f"there is no metric {metric!r}{alternatives(str(metric).lower(), sorted(REGISTRY))}")
     return known(*args, **kwargs)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import module as tofu
-from ...dataflow.naming import suggestion
+from ... import api as tofu
 from ...dataflow.symbol import Symbol
 from ...errors import DataError, ExecutionError
 from ...operators.kernel import Array
@@ -18,6 +17,7 @@ from ...runtime.executor import Executor
 from ...runtime.feeding import valid_rows
 from ...runtime.learning_rate import fed_rate
 from ...runtime.parameters import optimizer_state
+from ...support.wording import alternatives
 from .. import metric as mx_metric
 from .. import model, random
 from ..initializer import InitDesc, Uniform
@@ -58,7 +58,7 @@ class Module(BaseModule):
         arguments = symbol.list_arguments()
         for name in (*(data_names or ()), *(fixed_param_names or ())):
             if name not in arguments:
-                raise DataError(f"the symbol has no argument '{name}'{suggestion(name, arguments)}")
+                raise DataError(f"the symbol has no argument '{name}'{alternatives(name, arguments)}")
         missing = [name for name in label_names or () if name not in arguments]
         if missing:
             labels = [name for name in arguments if name.endswith("_label")]

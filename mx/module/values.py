@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...dataflow.naming import suggestion
 from ...errors import DataError
 from ...operators.kernel import Array
 from ...runtime.executor import Executor
 from ...runtime.parameters import optimizer_state
+from ...support.wording import alternatives
 from ..initializer import InitDesc
 from ..ndarray.array import NDArray, as_array
 
@@ -30,7 +30,7 @@ def start_values(
     """
     unknown = [name for name in given or () if name not in wanted]
     if unknown and not allow_extra:
-        raise DataError(f"the symbol has no parameter '{unknown[0]}'{suggestion(unknown[0], wanted)}")
+        raise DataError(f"the symbol has no parameter '{unknown[0]}'{alternatives(unknown[0], wanted)}")
     values: dict[str, Array] = {}
     for name, shape in wanted.items():
         array = NDArray(np.zeros(shape, np.float32))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...dataflow.naming import suggestion
 from ...operators import registry
+from ...support.wording import alternatives
 from .array import NDArray, as_array
 from .creation import arange, array, empty, full, ones, ones_like, zeros, zeros_like
 from .files import load, save
@@ -31,7 +31,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__") or name not in (known := registry.aliases()):
-        near = "" if name.startswith("__") else suggestion(name, [*__all__, *known])
+        near = "" if name.startswith("__") else alternatives(name, [*__all__, *known])
         raise AttributeError(f"mx.nd has no {name!r}{near}")
     return function(name)
 

@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 
 from ...errors import DataError
-from ...files import write_whole
 from ...runtime.checkpoint import Checkpoint, encode, read
+from ...support.atomic_files import write_whole
 from .array import NDArray, as_array
 
 LIST = "list"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...dataflow.naming import suggestion
 from ...errors import DataError, GraphError
+from ...support.wording import alternatives
 from .. import symbol as sym
 from ..ndarray.array import Array, NDArray, as_array
 from ..symbol import Symbol
@@ -172,5 +172,5 @@ class FusedRNNCell(BaseRNNCell):
 def _taken(arrays: dict[str, NDArray], name: str) -> Array:
     """An array, taken out. Raises DataError where it is missing."""
     if name not in arrays:
-        raise DataError(f"there is no array '{name}'{suggestion(name, arrays)}")
+        raise DataError(f"there is no array '{name}'{alternatives(name, arrays)}")
     return as_array(arrays.pop(name))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...analyzer.region import Shape
 from ...errors import OperatorError, ShapeError
-from ...tdl.source import counted
+from ...support.wording import counted
 from .. import kernels
 from ..attributes import Attributes, choice, flag, ignored, integer, shape
 from ..definition import Attachment, ByShape, Constant, Variant, variant

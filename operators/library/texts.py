@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ...errors import ShapeError
-from ...tdl.source import counted
+from ...support.wording import counted
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:

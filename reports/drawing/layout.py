@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...partitioner.splits import SplitLayout
+from ...partitioner.layouts.step_split import SplitLayout
 from .marks import Drawing
 from .tensor import caption, tensor_drawing
 from .tiles import plane

@@ -10,13 +10,13 @@ from math import prod
 from typing import Any
 
 from ...dataflow.graph import Graph, Phase
-from ...partitioner.explain import Explainer, Explanation
-from ...partitioner.layers import folded, layers
-from ...partitioner.plan import Plan
-from ...partitioner.recount import Contribution, count
-from ...partitioner.splits import SplitLayout
-from ...runtime.memory import MemoryPlan
-from ...runtime.timeline import TICKS_PER_OPERATION
+from ...partitioner.costs.plan_bytes import Contribution, count
+from ...partitioner.explaining.explain import Explainer, Explanation
+from ...partitioner.explaining.weights import folded, layers
+from ...partitioner.layouts.step_split import SplitLayout
+from ...partitioner.plans.plan import Plan
+from ...programs.clock import TICKS_PER_OPERATION
+from ...programs.memory import MemoryPlan
 from ..choices import format_choice
 from ..drawing.curve import memory_drawing
 from ..drawing.layout import drawn_layout, drawn_steps

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...analyzer.bound import Bound
 from ...dataflow.graph import Operation
-from ...partitioner.tables import Strategies, operator_choices
+from ...partitioner.layouts.choices import operator_choices
+from ...partitioner.layouts.step_split import Strategies
 from .pictures import Pictures
 from .unique import Unique
 

@@ -13,19 +13,19 @@ from time import perf_counter
 
 import numpy as np
 
-from ...dataflow.partitioned import PartitionedGraph
 from ...errors import ExecutionError
 from ...operators.cuda.datatypes import decoded, encoded
 from ...operators.cuda.view import DeviceView
 from ...operators.cuda.workspace import FLAG_BYTES
 from ...operators.kernel import Array
+from ...programs.clock import writes
+from ...programs.memory import MemoryPlan
+from ...programs.program import PartitionedGraph
+from ...programs.schedule import Schedule
 from ..engine import Watch
-from ..gate import gated_instructions
-from ..memory import MemoryPlan
 from ..nan_watch import first_nan
 from ..preparation import place_of
-from ..schedule import Schedule
-from ..timeline import writes
+from ..update_gate import gated_instructions
 from .machine import Bytes, Event, Graph, Machine
 from .preparation import arena_views, overflows, prepare
 

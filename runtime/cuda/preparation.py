@@ -12,17 +12,17 @@ from itertools import chain
 from typing import assert_never
 
 from ...dataflow.graph import Graph
-from ...dataflow.partitioned import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ...operators.cuda import transfers
 from ...operators.cuda.commands import Command, Convolution
 from ...operators.cuda.compute import compute
 from ...operators.cuda.refinement import Pair
 from ...operators.cuda.view import DeviceView
 from ...operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
-from ..memory import MemoryPlan
-from ..placed import Placed
+from ...programs.clock import transferred
+from ...programs.memory import MemoryPlan
+from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ..buffer_views import Placed
 from ..preparation import errors_named
-from ..timeline import transferred
 from .machine import Machine
 from .staging import stage
 

@@ -16,8 +16,8 @@ from tofu.cli import COMMANDS, main
 from tofu.cli.ending import STATUSES
 from tofu.cli.manual import example_lines, page
 from tofu.dataflow.optimizer import OPTIMIZERS
+from tofu.machines.machine_file import PRESETS
 from tofu.partitioner import METHODS
-from tofu.partitioner.machine_file import PRESETS
 from tofu.runtime.metrics import METRICS
 
 ROOT = Path(__file__).parents[2]

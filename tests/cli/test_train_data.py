@@ -154,7 +154,7 @@ def test_an_interrupt_says_how_to_go_on(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tofu.module.Module.fit", interrupted)
+    monkeypatch.setattr("tofu.api.Module.fit", interrupted)
     for kept, says in (
         ((), "interrupted; nothing of it is kept; --checkpoint FOLDER would keep it"),
         (("--checkpoint", str(tmp_path / "none")), "interrupted; there is no checkpoint in"),
@@ -185,7 +185,7 @@ def test_mistakes_end_before_anything_runs(
     tofu: Tofu, arrays: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], says: str
 ) -> None:
     monkeypatch.chdir(arrays.parent)
-    monkeypatch.setattr("tofu.module.Module.bind", None)
+    monkeypatch.setattr("tofu.api.Module.bind", None)
     result = tofu("train", *arguments)
     assert result.exit_code == 2
     assert says in result.output

@@ -9,13 +9,12 @@ from dataclasses import replace
 import pytest
 
 from tofu.dataflow.builder import GraphBuilder
-from tofu.dataflow.fingerprint import fingerprint
-from tofu.dataflow.graph import Graph, Phase, Role
+from tofu.dataflow.graph import Graph, Phase, Role, fingerprint
 from tofu.operators.stage import Stage
 
 PROGRAM = """
 from tofu.dataflow import sym
-from tofu.dataflow.fingerprint import fingerprint
+from tofu.dataflow.graph import fingerprint
 from tofu.dataflow.training import training_graph
 net = sym.SoftmaxOutput(sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc"), name="softmax")
 print(fingerprint(training_graph(net, {"data": (4, 5), "softmax_label": (4,)})))

@@ -8,7 +8,7 @@ import pytest
 
 import tofu
 from tofu.partitioner import partition
-from tofu.partitioner.explain import Explanation, explain
+from tofu.partitioner.explaining.explain import Explanation, explain
 from tofu.reports import explanation as page
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import tofu
 from tofu.partitioner import lower
+from tofu.programs.memory import MemoryPlan, plan_memory
 from tofu.reports.notebook import html
 from tofu.reports.units import format_bytes
-from tofu.runtime.memory import MemoryPlan, plan_memory
 
 CONV1D = """
 def conv1d(data, filters):
@@ -73,7 +73,7 @@ def test_a_memory_plan(plan: tofu.Plan) -> None:
 
 
 def test_text_is_escaped() -> None:
-    layout = {"<b>": tofu.partitioner.splits.SplitLayout((4,), (0,), (2,))}
+    layout = {"<b>": tofu.partitioner.layouts.step_split.SplitLayout((4,), (0,), (2,))}
     plan = tofu.Plan("", 2, (2,), "<i>", layout, {}, 0, (0,), 0)
     shown = html(plan)
     assert "<b>" not in shown.replace("<b>&lt;i&gt;", "")

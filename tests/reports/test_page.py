@@ -14,11 +14,11 @@ import tofu as package
 from tofu.cli import main
 from tofu.dataflow.graph import Graph
 from tofu.partitioner import Plan
-from tofu.partitioner.explain import explain
-from tofu.partitioner.plan import contributors
+from tofu.partitioner.explaining.explain import explain
+from tofu.partitioner.plans.plan import contributors
+from tofu.programs.memory import plan_memory
 from tofu.reports.page import embedded, render
 from tofu.reports.page.data import Comparison, PageData, page_data
-from tofu.runtime.memory import plan_memory
 
 Tofu = Callable[..., Result]
 
@@ -176,7 +176,7 @@ def test_a_page_is_written_whole_or_not_at_all(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tofu.files.Files.sync", full)
+    monkeypatch.setattr("tofu.support.atomic_files.Files.sync", full)
     result = tofu("plan", "mlp", "--report", str(path))
     assert result.exit_code == 2
     assert "No space left on device" in result.output

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import tofu
 from tofu.cli import main
 from tofu.partitioner import Plan
-from tofu.partitioner.explain import explain
-from tofu.partitioner.plan import contributors
+from tofu.partitioner.explaining.explain import explain
+from tofu.partitioner.plans.plan import contributors
 from tofu.reports.drawing.palette import contrast
 
 pytestmark = pytest.mark.browser

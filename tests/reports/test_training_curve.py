@@ -51,7 +51,7 @@ def test_a_picture_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mo
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tofu.files.Files.write", full)
+    monkeypatch.setattr("tofu.support.atomic_files.Files.write", full)
     (tmp_path / "curve.png").write_text("the one before")
     with pytest.raises(TofuError, match=r"cannot write '.*curve.png': No space left on device"):
         _run(Curve(tmp_path / "curve.png"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tofu.dataflow.graph import Graph
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.partitioner import lower, partition
+from tofu.programs.program import PartitionedGraph
 
 
 def lowered(graph: Graph, workers: int) -> PartitionedGraph:

@@ -18,10 +18,11 @@ from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.errors import DataError
 from tofu.partitioner import METHODS, lower, partition
+from tofu.programs.memory import plan_memory
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator, Batch
-from tofu.runtime.memory import plan_memory
 from tofu.runtime.module import Module, Progress
+from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
 
@@ -55,7 +56,7 @@ def fitted(
 ) -> tuple[dict[str, Any], list[Progress]]:
     steps: list[Progress] = []
     context = [cpu(worker) for worker in range(workers)]
-    with Module(network(), context, lower=lowered, parameters=start()) as module:
+    with Module(network(), context, lower=lowered, settings=RunSettings(parameters=start())) as module:
         module.fit(
             data,
             num_epoch=epochs,

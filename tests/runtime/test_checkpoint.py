@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tofu.errors import DataError
-from tofu.files import Files
 from tofu.runtime.checkpoint import TEMPORARY, Checkpoint, CheckpointFolder, encode, read
+from tofu.support.atomic_files import Files
 
 OPERATIONS = 5
 """Of one save: write, sync, rename, sync of the folder, removal of the oldest."""

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tofu.dataflow.graph import Role
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import DataError, ExecutionError, ShapeError
 from tofu.operators.kernel import KernelCall
+from tofu.programs.program import PartitionedGraph
 from tofu.runtime.executor import Executor
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import ExecutionError
+from tofu.programs.clock import writes
+from tofu.programs.program import PartitionedGraph
 from tofu.runtime import binding, numpy_engine
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
@@ -23,7 +24,7 @@ from tofu.runtime.data import ArrayIterator
 from tofu.runtime.executor import Executor
 from tofu.runtime.module import Module
 from tofu.runtime.preparation import Prepared, place_of, prepare
-from tofu.runtime.timeline import writes
+from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
 
@@ -86,7 +87,9 @@ def trained(folder: Path | None, epochs: int = 2) -> dict[str, Any]:
     data = np.random.default_rng(1).standard_normal((SAMPLES, 5)).astype(np.float32)
     batches = ArrayIterator(data, data[:, :3].argmax(axis=1), BATCH, shuffle=True, seed=2)
     context = [cpu(worker) for worker in range(WORKERS)]
-    with Module(net, context, lower=lowered, threads=WORKERS, detect_nan=True) as module:
+    with Module(
+        net, context, lower=lowered, settings=RunSettings(threads=WORKERS, detect_nan=True)
+    ) as module:
         module.fit(batches, num_epoch=epochs, learning_rate=0.1, checkpoint=folder)
         return module.parameters()
 

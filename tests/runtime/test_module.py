@@ -13,6 +13,7 @@ from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import Cosine
 from tofu.runtime.module import Epoch, Module, Progress
+from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
 
@@ -32,7 +33,9 @@ def samples(count: int) -> tuple[Any, Any]:
 
 
 def module(workers: int = 4, **settings: Any) -> Module:
-    return Module(network(), [cpu(i) for i in range(workers)], lower=lowered, **settings)
+    return Module(
+        network(), [cpu(i) for i in range(workers)], lower=lowered, settings=RunSettings(**settings)
+    )
 
 
 def test_learns_and_reports() -> None:

@@ -10,14 +10,14 @@ from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.optimizer import Optimizer, adam, sgd
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.operators.kernel import Array
 from tofu.partitioner import lower, partition
+from tofu.programs.memory import plan_memory
+from tofu.programs.program import PartitionedGraph
 from tofu.runtime.executor import Executor
-from tofu.runtime.memory import plan_memory
 
 WORKERS = range(2, 9)
 OPTIMIZERS: dict[str, Optimizer] = {"plain": sgd(momentum=0, rescale=0.25), "sgd": sgd(), "adam": adam()}

@@ -12,10 +12,10 @@ import tofu
 from tofu.dataflow.graph import Graph
 from tofu.errors import ExecutionError, GraphError, PlanError
 from tofu.partitioner import lower, partition
-from tofu.partitioner.verify_memory import verify_memory
+from tofu.programs.check_memory import check_memory
+from tofu.programs.memory import plan_memory
+from tofu.programs.schedule import schedule
 from tofu.runtime.executor import Executor
-from tofu.runtime.memory import plan_memory
-from tofu.runtime.schedule import schedule
 
 from .test_zoo_memory import FAMILIES, SMALL
 
@@ -34,7 +34,7 @@ def test_plans_are_of_their_types(name: str, workers: int) -> None:
     program = lower(narrow, plan)
     assert program.planned_bytes == plan.cost_bytes
     memory = plan_memory(program)
-    verify_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
+    check_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
     with pytest.raises(PlanError, match=r"the plan names tensor 'bfloat16\("):
         plan.verify(graph(name, "float32"))
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.dataflow.training import training_graph
 from tofu.models import get
 from tofu.partitioner import lower, partition
+from tofu.programs.memory import plan_memory
+from tofu.programs.program import PartitionedGraph
 from tofu.runtime.executor import Executor
 from tofu.runtime.footprint import footprint
-from tofu.runtime.memory import plan_memory
 from tofu.runtime.preparation import allocate, prepare
 
 

@@ -15,7 +15,7 @@ TRAINING = """
 import sys, time
 import numpy as np
 import tofu
-from tofu.runtime.keeper import Keeper
+from tofu.runtime.run_checkpoints import Keeper
 
 if sys.argv[2] == "slow to save":  # a disk that takes its time gives the second Ctrl-C a moment to come
     saving = Keeper.save

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from tofu.dataflow.partitioned import Compute
 from tofu.errors import ExecutionError
+from tofu.programs.program import Compute
 from tofu.runtime.executor import Executor
 
 

@@ -11,14 +11,14 @@ import pytest
 
 from tofu import models
 from tofu.dataflow.graph import Graph, Role
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.errors import PlanError
 from tofu.partitioner import lower, partition
-from tofu.partitioner.verify_memory import verify_memory
+from tofu.programs.check_memory import check_memory
+from tofu.programs.memory import MemoryPlan, plan_memory
+from tofu.programs.program import PartitionedGraph
+from tofu.programs.schedule import schedule
 from tofu.runtime import numpy_engine
 from tofu.runtime.executor import Executor
-from tofu.runtime.memory import MemoryPlan, plan_memory
-from tofu.runtime.schedule import schedule
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "mlp": {"batch": 8},
@@ -51,7 +51,7 @@ def test_nothing_races(name: str, workers: int) -> None:
     """By the checker that knows nothing of how offsets and waits were found."""
     program = lower(graph_of(name), partition(graph_of(name), workers))
     memory = plan_memory(program)
-    verify_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
+    check_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -60,7 +60,7 @@ def test_the_checker_sees_what_is_missing(name: str) -> None:
     memory = plan_memory(program)
     waits = [[()] * len(each.instructions) for each in program.programs]
     with pytest.raises(PlanError, match="nothing makes it wait"):
-        verify_memory(program, memory.offsets, memory.arena_bytes, waits)
+        check_memory(program, memory.offsets, memory.arena_bytes, waits)
 
 
 def guarded(memory: MemoryPlan) -> MemoryPlan:

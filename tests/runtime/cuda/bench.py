@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tofu.dataflow.graph import Graph, Role
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.partitioner import lower, partition
+from tofu.programs.memory import MemoryPlan
+from tofu.programs.program import PartitionedGraph
+from tofu.programs.schedule import schedule
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.engine import Watch
 from tofu.runtime.executor import Executor
-from tofu.runtime.memory import MemoryPlan
-from tofu.runtime.schedule import schedule
 
 from .guards import Guarded, fill
 

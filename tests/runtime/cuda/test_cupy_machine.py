@@ -12,11 +12,11 @@ import pytest
 
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.commands import MemoryCopy
+from tofu.programs.schedule import schedule
 from tofu.runtime.cuda import cupy_machine
 from tofu.runtime.cuda.cupy_machine import CupyMachine
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.executor import Executor
-from tofu.runtime.schedule import schedule
 
 from .bench import Arrays, Bench, learned, over, same, start
 from .graphs import graph

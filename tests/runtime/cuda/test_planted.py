@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from tofu.analyzer.region import Region
-from tofu.dataflow.partitioned import Compute, MultiFetch, PartitionedGraph, Reduce
 from tofu.operators.cuda import workspace
 from tofu.operators.cuda.commands import Command, KernelLaunch
 from tofu.operators.workspace import aligned
+from tofu.programs.clock import reads, writes
+from tofu.programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from tofu.runtime.cuda import engine as cuda_engine
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.executor import Executor
-from tofu.runtime.timeline import reads, writes
 
 from .bench import Arrays, Bench, over, same
 from .graphs import graph

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu.dry_machine import WORKER_BYTES, DryMachine
-from tofu.dataflow.partitioned import PartitionedGraph
 from tofu.operators.cuda.commands import Convolution, KernelLaunch, MatrixProduct, MemoryCopy
-from tofu.partitioner.verify_memory import verify_memory
+from tofu.programs.check_memory import check_memory
+from tofu.programs.memory import MemoryPlan, plan_memory
+from tofu.programs.offsets import ALIGNMENT_BYTES
+from tofu.programs.program import PartitionedGraph
+from tofu.programs.schedule import Schedule, schedule
 from tofu.runtime import numpy_engine
 from tofu.runtime.context import cpu, gpu
 from tofu.runtime.cuda import cupy_machine
@@ -19,10 +22,7 @@ from tofu.runtime.cuda import engine as cuda_engine
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.cuda.preparation import arena_views
 from tofu.runtime.engine import Watch
-from tofu.runtime.memory import MemoryPlan, plan_memory
 from tofu.runtime.module import Module
-from tofu.runtime.offsets import ALIGNMENT_BYTES
-from tofu.runtime.schedule import Schedule, schedule
 
 from .bench import over
 from .graphs import ZOO, graph
@@ -101,7 +101,7 @@ def test_views_and_commands_of_the_zoo(name: str, workers: int) -> None:
     plan = schedule(partitioned, memory)
     offsets = offsets_of(partitioned, memory)
     assert offsets == [list(own) for own in memory.offsets]
-    verify_memory(partitioned, offsets, memory.arena_bytes, plan.waits)
+    check_memory(partitioned, offsets, memory.arena_bytes, plan.waits)
     machine = DryMachine(workers)
     engine = CudaEngine(partitioned, memory, plan, machine, watch=Watch(1.0))
     for prepared, program in zip(engine._prepared, partitioned.programs, strict=True):

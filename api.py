@@ -1,0 +1,144 @@
+"""`Module` with the search behind it: the one place where search and runtime meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from .dataflow.graph import Graph
+from .dataflow.symbol import Symbol
+from .errors import PlanError
+from .machines.machine import Machine
+from .machines.machine_file import quantity
+from .partitioner import Method, Plan, SearchSettings, find_plan, lower
+from .partitioner.methods.manual import Layouts
+from .partitioner.methods.method import Search
+from .partitioner.problem.constraints import Constraint
+from .partitioner.solvers.anytime import Report
+from .programs.memory import plan_memory
+from .programs.program import PartitionedGraph
+from .runtime import bound_symbol, module
+from .runtime.context import Context, cpu, gpu
+from .runtime.initializer import WeightRule
+from .runtime.memory_limit import shortfall
+from .runtime.run_settings import RunSettings
+
+__all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"]
+
+
+def partition(
+    graph: Graph,
+    workers: int,
+    method: str | Method | Search = "recursive",
+    *,
+    constraints: Iterable[Constraint | str] = (),
+    layouts: Layouts | None = None,
+    machine: Machine | str | None = None,
+    objective: str = "bytes",
+    report: Report | None = None,
+    memory: int | str | None = None,
+) -> Plan:
+    """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
+
+    `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
+    of workers that returns a `Solution`; what a user's own method returns is verified. `constraints` are
+    pins and prohibitions: the plan keeps to them, and its lower bound is one for plans that do. The method
+    `manual` takes `layouts`. With the objective `time` the method minimises the time that the traffic takes
+    over the links of `machine` (a preset's name, a file or a Machine), and splits the workers by its levels.
+    `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
+    improves one.
+
+    `memory` is a number of bytes or text such as `12GB`. Kernels' scratch is known once they are prepared:
+    `Module` counts that too. Raises PlanError for an unknown method, constraints that clash or that the
+    method cannot take, or if the tensors of the fullest worker take more than `memory`; MachineError if that
+    is not an amount of memory, or for a bad machine; GraphError for a malformed graph.
+    """
+    limit = None if memory is None else int(quantity(memory, "memory"))
+    settings = SearchSettings(method, constraints, layouts, machine, objective, report)
+    plan = find_plan(graph, workers, settings)
+    if limit is not None:
+        refused = shortfall(plan_memory(lower(graph, plan)), limit)
+        if refused is not None:
+            raise PlanError(refused)
+    return plan
+
+
+class Module(module.Module):
+    """A symbol trained over the workers of `context`: every operator and tensor is partitioned over them.
+
+        module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])    # or tofu.gpu(i)
+        module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
+
+    `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
+    On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in it, gradients
+    times `loss_scale`.
+    With `plan` it trains as that plan says, which was made for this symbol, batch size, optimizer and number
+    of workers; else PlanError. `plans` holds the plan of every graph made so far by the graph's fingerprint.
+    """
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        context: Context | Sequence[Context] | None = None,
+        *,
+        method: str | Method | Search = "recursive",
+        plan: Plan | None = None,
+        initializer: WeightRule | None = None,
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        eager: bool = False,
+        tf32: bool = False,
+        detect_nan: bool = False,
+        memory: int | str | None = None,
+        dtype: str = "float32",
+        loss_scale: float | None = None,
+    ) -> None:
+        super().__init__(
+            symbol,
+            context,
+            lower=self._partition,
+            settings=RunSettings(
+                initializer,
+                parameters or {},
+                seed,
+                threads,
+                eager,
+                tf32,
+                detect_nan,
+                None if memory is None else int(quantity(memory, "memory")),
+                dtype,
+                loss_scale,
+            ),
+        )
+        if plan is not None and not isinstance(plan, Plan):
+            raise PlanError(
+                f"plan is a {type(plan).__name__}, expected a tofu.Plan; a file is read by tofu.Plan.load"
+            )
+        if plan is not None and plan.workers != self.workers:
+            raise PlanError(f"the plan is for {plan.workers} workers, the context lists {self.workers}")
+        self.plans: dict[str, Plan] = {}
+        self._method = method
+        self._plan = plan
+
+    def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
+        given = self._plan if any(map(graph.learns, graph.operations)) else None
+        plan = given or find_plan(graph, workers, SearchSettings(self._method))
+        self.plans[plan.fingerprint] = plan
+        return lower(graph, plan)
+
+
+def simple_bind(symbol: Symbol, context: Any = None, **arguments: Any) -> bound_symbol.BoundSymbol:
+    """Arrays for a symbol's arguments and gradients, partitioned over the context; see `bound_symbol`."""
+    return bound_symbol.simple_bind(symbol, context, lower=_partitioned, **arguments)
+
+
+def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> bound_symbol.BoundSymbol:
+    """A symbol bound to the user's arrays, partitioned over the context; see `bound_symbol.bind`."""
+    return bound_symbol.bind(symbol, context, args, *others, lower=_partitioned, **options)
+
+
+def _partitioned(graph: Graph, workers: int) -> PartitionedGraph:
+    return lower(graph, find_plan(graph, workers, SearchSettings()))

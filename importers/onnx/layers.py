@@ -1,0 +1,248 @@
+"""ONNX nodes that are layers of networks: windows, normalisation, images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .elementwise import binary
+from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, reshape
+
+LOWEST = float(np.finfo(np.float32).min)
+"""Padding of a maximum; attributes are finite."""
+
+
+def paddings(node: Node, kernel: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Before and after every dimension of space; `SAME` keeps the extents, divided by the stride."""
+    rank, space = len(kernel), node[0].shape[2:]
+    strides = node.integers("strides", 99, [1] * rank)
+    dilations = node.integers("dilations", 99, [1] * rank)
+    mode = node.text("auto_pad", "NOTSET")
+    if mode in ("NOTSET", "VALID"):
+        pads = node.integers("pads", 99, [0] * 2 * rank)
+        return pads[:rank], pads[rank:]
+    totals = [
+        max((-(-extent // stride) - 1) * stride + dilation * (k - 1) + 1 - extent, 0)
+        for extent, stride, dilation, k in zip(space, strides, dilations, kernel, strict=True)
+    ]
+    less, more = [total // 2 for total in totals], [-(-total // 2) for total in totals]
+    return (tuple(less), tuple(more)) if mode == "SAME_UPPER" else (tuple(more), tuple(less))
+
+
+def surrounded(data: Array, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Array:
+    """MXNet pads both sides of a dimension alike, so what differs is padded apart."""
+    width = [0, 0, 0, 0, *(count for pair in zip(before, after, strict=True) for count in pair)]
+    return apply("Pad", data, mode="constant", pad_width=width, constant_value=value) if any(width) else data
+
+
+def convolution(node: Node) -> Sequence[Array]:
+    data, weight = node[0], node[1]
+    kernel = weight.shape[2:]
+    before, after = paddings(node, kernel)
+    if before != after:
+        data, before = surrounded(data, before, after), (0,) * len(kernel)
+    tensors = [data, weight, *([node[2]] if node.has(2) else [])]
+    return [
+        apply(
+            "Convolution",
+            *tensors,
+            kernel=kernel,
+            stride=node.integers("strides", 99),
+            dilate=node.integers("dilations", 99),
+            pad=before,
+            num_filter=weight.shape[0],
+            num_group=node.integer("group", 1),
+            no_bias=not node.has(2),
+        )
+    ]
+
+
+def transposed_convolution(node: Node) -> Sequence[Array]:
+    """Without padding; what ONNX's padding cuts off is sliced, as MXNet cuts both sides alike."""
+    data, weight = node[0], node[1]
+    kernel, groups = weight.shape[2:], node.integer("group", 1)
+    rank = len(kernel)
+    strides = node.integers("strides", 99, [1] * rank)
+    extra = node.integers("output_padding", 99, [0] * rank)
+    tensors = [data, weight, *([node[2]] if node.has(2) else [])]
+    full = apply(
+        "Deconvolution",
+        *tensors,
+        kernel=kernel,
+        stride=strides,
+        dilate=node.integers("dilations", 99),
+        adj=extra if all(e < s for e, s in zip(extra, strides, strict=True)) else (),
+        num_filter=weight.shape[1] * groups,
+        num_group=groups,
+        no_bias=not node.has(2),
+    )
+    wanted = node.integers("output_shape", 99)[-rank:]
+    mode = node.text("auto_pad", "NOTSET")
+    if mode.startswith("SAME"):
+        wanted = tuple(extent * stride for extent, stride in zip(data.shape[2:], strides, strict=True))
+    if not wanted:
+        pads = node.integers("pads", 99, [0] * 2 * rank)
+        ends = [extent - cut for extent, cut in zip(full.shape[2:], pads[rank:], strict=True)]
+        return [apply("slice", full, begin=(None, None, *pads[:rank]), end=(None, None, *ends))]
+    missing = [max(extent - size, 0) for size, extent in zip(full.shape[2:], wanted, strict=True)]
+    full = surrounded(full, [0] * rank, missing)
+    if any(missing) and node.has(2):
+        raise UnsupportedNodeError("ConvTranspose with bias in padding")
+    surplus = [size - extent for size, extent in zip(full.shape[2:], wanted, strict=True)]
+    starts = [cut // 2 if mode != "SAME_LOWER" else -(-cut // 2) for cut in surplus]
+    ends = [start + extent for start, extent in zip(starts, wanted, strict=True)]
+    return [apply("slice", full, begin=(None, None, *starts), end=(None, None, *ends))]
+
+
+def within(found: Array, node: Node, before: Sequence[int]) -> Array:
+    """Without last windows that begin behind the tensor, which MXNet keeps."""
+    strides = node.integers("strides", 99, [1] * len(before))
+    ends = [
+        min(count, -(-(extent + pad) // stride))
+        for count, extent, pad, stride in zip(
+            found.shape[2:], node[0].shape[2:], before, strides, strict=True
+        )
+    ]
+    return apply("slice", found, begin=(None,) * found.ndim, end=(None, None, *ends))
+
+
+def pooled(node: Node) -> Sequence[Array]:
+    """Uneven padding is added before; then an average needs the number of elements that are no padding."""
+    kind = "max" if node.kind == "MaxPool" else "avg"
+    if node.outputs > 1:
+        raise UnsupportedNodeError("MaxPool with output Indices")
+    kernel = node.integers("kernel_shape", 99)
+    node.only(dilations=[1] * len(kernel), storage_order=0)
+    before, after = paddings(node, kernel)
+    counts = kind == "max" or bool(node.integer("count_include_pad", 0))
+    full = bool(node.integer("ceil_mode", 0))
+    windows = {
+        "kernel": kernel,
+        "stride": node.integers("strides", 99),
+        "pooling_convention": "full" if full else "valid",
+    }
+    if before == after:
+        found = apply("Pooling", node[0], pool_type=kind, pad=before, count_include_pad=counts, **windows)
+        return [within(found, node, before) if full else found]
+    data = surrounded(node[0], before, after, LOWEST if kind == "max" else 0.0)
+    if counts:
+        return [apply("Pooling", data, pool_type=kind, **windows)]
+    inside = surrounded(np.ones_like(node[0]), before, after)
+    total, count = (apply("Pooling", each, pool_type="sum", **windows) for each in (data, inside))
+    return [apply("_div", total, count)]
+
+
+def power_pooled(node: Node) -> Sequence[Array]:
+    """The root of a sum of powers."""
+    kernel, power = node.integers("kernel_shape", 99), node.number("p", 2)
+    node.only(dilations=[1] * len(kernel))
+    before, after = paddings(node, kernel)
+    powers = apply("_power_scalar", apply("abs", node[0]), scalar=power)
+    total = apply(
+        "Pooling",
+        surrounded(powers, before, after),
+        kernel=kernel,
+        stride=node.integers("strides", 99),
+        pool_type="sum",
+        pooling_convention="full" if node.integer("ceil_mode", 0) else "valid",
+    )
+    return [apply("_power_scalar", total, scalar=1 / power)]
+
+
+def pooled_everywhere(node: Node) -> Sequence[Array]:
+    kind = "max" if node.kind == "GlobalMaxPool" else "avg"
+    return [apply("Pooling", node[0], pool_type=kind, global_pool=True)]
+
+
+def batch_normalization(node: Node) -> Sequence[Array]:
+    node.only(training_mode=0)
+    if node[0].ndim < 2:
+        raise UnsupportedNodeError("BatchNormalization of one dimension")
+    tensors = [node[k] for k in range(5)]
+    return [apply("BatchNorm", *tensors, fix_gamma=False, eps=node.number("epsilon", 1e-5))]
+
+
+def instance_normalization(node: Node) -> Sequence[Array]:
+    return [apply("InstanceNorm", *(node[k] for k in range(3)), eps=node.number("epsilon", 1e-5))]
+
+
+def group_normalization(node: Node) -> Sequence[Array]:
+    """Groups are the channels of an InstanceNorm; scales and offsets are those of the channels."""
+    data, groups = node[0], node.integer("num_groups", 1)
+    grouped = reshape(data, (data.shape[0], groups, -1))
+    ones, zeros = np.ones(groups, data.dtype), np.zeros(groups, data.dtype)
+    normal = apply("InstanceNorm", grouped, ones, zeros, eps=node.number("epsilon", 1e-5))
+    scale, offset = (node[k].reshape(1, -1, *(1 for _ in data.shape[2:])) for k in (1, 2))
+    return [binary("broadcast_add", binary("broadcast_mul", reshape(normal, data.shape), scale), offset)]
+
+
+def local_response(node: Node) -> Sequence[Array]:
+    return [
+        apply(
+            "LRN",
+            node[0],
+            alpha=node.number("alpha", 1e-4),
+            beta=node.number("beta", 0.75),
+            knorm=node.number("bias", 1.0),
+            nsize=node.integer("size", 1),
+        )
+    ]
+
+
+def dropout(node: Node) -> Sequence[Array]:
+    if node.outputs > 1:
+        raise UnsupportedNodeError("Dropout with output mask")
+    if node.has(2) and bool(node[2]):
+        raise UnsupportedNodeError("random numbers")
+    return [outputs("Dropout", node[0])[0]]
+
+
+def upsampled(node: Node) -> Sequence[Array]:
+    """MXNet's UpSampling has one scale for both dimensions of space; repeating has one for each."""
+    node.only(mode=b"nearest")
+    data = node[0]
+    for axis, scale in enumerate(node[1].tolist()):
+        data = apply("repeat", data, repeats=int(scale), axis=axis)
+    return [data]
+
+
+def grid_sampled(node: Node) -> Sequence[Array]:
+    """MXNet's coordinates lie in the middle of pixels, and its grid's coordinates are its channels."""
+    if node[0].ndim != 4:
+        raise UnsupportedNodeError("GridSample of volumes")
+    node.only(mode=b"linear", padding_mode=b"zeros")
+    if not node.integer("align_corners", 0):
+        raise UnsupportedNodeError("GridSample with align_corners")
+    return [apply("BilinearSampler", node[0], apply("transpose", node[1], axes=(0, 3, 1, 2)))]
+
+
+def affine_grid(node: Node) -> Sequence[Array]:
+    size = node[1].tolist()
+    if len(size) != 4:
+        raise UnsupportedNodeError("AffineGrid of volumes")
+    if not node.integer("align_corners", 0):
+        raise UnsupportedNodeError("AffineGrid with align_corners")
+    grid = apply(
+        "GridGenerator", reshape(node[0], (-1, 6)), transform_type="affine", target_shape=tuple(size[2:])
+    )
+    return [apply("transpose", grid, axes=(0, 2, 3, 1))]
+
+
+ADAPTERS: Mapping[str, Adapter] = {
+    "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
+    "MaxPool": pooled,
+    "AveragePool": pooled,
+    "LpPool": power_pooled,
+    "GlobalMaxPool": pooled_everywhere,
+    "GlobalAveragePool": pooled_everywhere,
+    "BatchNormalization": batch_normalization,
+    "InstanceNormalization": instance_normalization,
+    "GroupNormalization": group_normalization,
+    "LRN": local_response,
+    "Dropout": dropout,
+    "Upsample": upsampled,
+    "GridSample": grid_sampled,
+    "AffineGrid": affine_grid,
+}

@@ -1,0 +1,1 @@
+"""An independent check of plans."""

@@ -1,0 +1,1 @@
+"""What a choice, a plan or a lowered program moves."""

@@ -1,0 +1,171 @@
+"""Counting a whole plan's bytes, operation by operation, apart from the tables of the search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
+from typing import Literal
+
+import numpy as np
+
+from ...analyzer.bound import Bound
+from ...analyzer.region import Boxes, Shape, volume, whole
+from ...dataflow.graph import Graph
+from ..layouts.choices import Counts, split_further
+from ..layouts.step_split import Dimensions, SplitLayout, Strategies
+from ..layouts.uses import Use, touched
+from .box_counts import fetched_by_worker, overlap
+
+Totals = tuple[int, ...]
+"""Elements that move after the first step, after the first two, and so on up to all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """Bytes that an operation moves for a tensor: `fetch` of an input, `concat` or `reduce` of an output."""
+
+    operation: str
+    tensor: str
+    kind: Literal["fetch", "concat", "reduce"]
+    bytes: int
+
+
+def count(
+    graph: Graph,
+    layouts: Mapping[str, SplitLayout],
+    strategies: Mapping[str, Strategies],
+    factors: tuple[int, ...],
+) -> list[Contribution]:
+    """What every operation moves for every tensor it touches, in graph order, zeros included."""
+    elements = _Elements(factors)
+    contributions: list[Contribution] = []
+    for operation in graph.operations:
+        operator = elements.operator(operation.bound, strategies[operation.name])
+        for index, source in touched(operation):
+            tensor = graph.tensors[index]
+            layout = layouts[tensor.name]
+            moved = elements.moved(operator, elements.tensor(layout.shape, layout.dimensions), source)
+            contributions.append(
+                Contribution(
+                    operation.name,
+                    tensor.name,
+                    "fetch" if not isinstance(source, int) else "reduce" if operator.reducing else "concat",
+                    (moved[-1] if moved else 0) * tensor.itemsize,
+                )
+            )
+    return contributions
+
+
+def count_bytes(
+    graph: Graph,
+    layouts: Mapping[str, SplitLayout],
+    strategies: Mapping[str, Strategies],
+    factors: tuple[int, ...],
+) -> list[int]:
+    """The sum of `count` after no step, one, and so on up to all; what repeats is evaluated once.
+
+    After some steps each of the groups that they leave counts as one worker.
+    """
+    if not factors:
+        return [0]
+    elements = _Elements(factors)
+    tensors = []
+    for tensor in graph.tensors:
+        layout = layouts[tensor.name]
+        held = elements.tensor(layout.shape, layout.dimensions)
+        tensors.append((held, tensor.itemsize))
+    weights: Counter[tuple[_Operator, _Tensor, Use]] = Counter()
+    for operation in graph.operations:
+        operator = elements.operator(operation.bound, strategies[operation.name])
+        for index, source in touched(operation):
+            held, itemsize = tensors[index]
+            weights[operator, held, source] += itemsize
+    totals = [0] * len(factors)
+    for (operator, held, source), weight in weights.items():
+        for steps, moved in enumerate(elements.moved(operator, held, source)):
+            totals[steps] += weight * moved
+    return [0, *totals]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Operator:
+    """The regions of an operator for the groups after the first step, those after the second, and so on.
+
+    `terms` is by group the number of partial results that are reduced.
+    """
+
+    inputs: Mapping[str, Boxes]
+    outputs: tuple[Boxes, ...]
+    terms: Counts
+
+    @property
+    def reducing(self) -> bool:
+        return bool((self.terms > 1).any())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tensor:
+    """What every group owns of a tensor, the groups as for `_Operator`."""
+
+    regions: Boxes
+
+
+class _Elements:
+    """What moves between an operator and a tensor, each computed once and for all steps together."""
+
+    def __init__(self, factors: tuple[int, ...]) -> None:
+        self._factors = factors
+        self._groups = tuple(accumulate(factors, mul))
+        self._starts = np.cumsum((0, *self._groups[:-1])) if factors else np.zeros(0, np.int64)
+        self._operators: dict[tuple[Bound, Strategies], _Operator] = {}
+        self._tensors: dict[tuple[Shape, Dimensions], _Tensor] = {}
+        self._moved: dict[tuple[_Operator, _Tensor, Use], Totals] = {}
+
+    def operator(self, bound: Bound, sequence: Strategies) -> _Operator:
+        found = self._operators.get((bound, sequence))
+        if found is None:
+            names = bound.variables
+            axes = tuple(None if variable is None else names.index(variable) for variable in sequence)
+            boxes = self._split(bound.full_box, axes)
+            reducing = [
+                factor if variable is not None and bound.kind(variable) == "reduce" else 1
+                for variable, factor in zip(sequence, self._factors, strict=True)
+            ]
+            found = self._operators[bound, sequence] = _Operator(
+                bound.input_regions(boxes),
+                bound.output_regions(boxes),
+                np.repeat(np.array(list(accumulate(reducing, mul)), np.int64), self._groups),
+            )
+        return found
+
+    def tensor(self, shape: Shape, dimensions: Dimensions) -> _Tensor:
+        found = self._tensors.get((shape, dimensions))
+        if found is None:
+            found = self._tensors[shape, dimensions] = _Tensor(self._split(whole(shape), dimensions))
+        return found
+
+    def moved(self, operator: _Operator, tensor: _Tensor, source: Use) -> Totals:
+        key = (operator, tensor, source)
+        found = self._moved.get(key)
+        if found is None:
+            by_group = _moved_by_group(operator, tensor.regions, source)
+            found = self._moved[key] = tuple(np.add.reduceat(by_group, self._starts).tolist())
+        return found
+
+    def _split(self, box: Boxes, axes: Dimensions) -> Boxes:
+        """A box split after each step: `[groups of all steps, d, 2]`."""
+        boxes = box[None]
+        after: list[Boxes] = [boxes[:0]]
+        for axis, factor in zip(axes, self._factors, strict=True):
+            boxes = split_further(boxes, (axis,), factor)[0]
+            after.append(boxes)
+        return np.concatenate(after)
+
+
+def _moved_by_group(operator: _Operator, owned: Boxes, source: Use) -> Counts:
+    if isinstance(source, int):
+        return operator.terms * volume(owned) - overlap(owned, operator.outputs[source])
+    return fetched_by_worker([operator.inputs[name] for name in source], owned)

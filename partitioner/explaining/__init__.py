@@ -1,0 +1,1 @@
+"""What a plan decides, and why."""

@@ -1,0 +1,1 @@
+"""Which worker holds or computes which box."""

@@ -1,0 +1,174 @@
+"""The methods that the paper compares with (Tofu, section 7.3), and data parallelism.
+
+All choose among the plans of the same kind, a choice per step, and their bytes are counted alike. The
+lower bound they state is the one for recursive plans; where a method replicates what recursion would split
+its plan may cost less than that, and its cost is then the bound that is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from ...analyzer.bound import Bound
+from ...dataflow.graph import Phase, Role
+from ..layouts.choices import OperatorChoices, TensorChoices
+from ..layouts.step_split import Dimensions, Strategies
+from ..plans.cost import Cost
+from ..plans.unproven import too_wide
+from ..problem.candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
+from ..problem.factor_graph import factor_graph, joint_choices, next_choices, nothing_split, steps_of
+from ..problem.problem import Link, Problem
+from ..problem.sequences import Label, all_sequences
+from ..problem.solution import Solution, assigned
+from ..solvers.solve import least_cost
+from .recursive import next_plan, recursion_bound
+
+
+def all_row(problem: Problem, workers: int) -> Solution:
+    """AllRow-Greedy: every tensor along its first dimension, every operator by its best strategy for that.
+
+    A tensor whose first dimension is used up goes on with the next that is not.
+    """
+    return _stepwise(problem, workers, lambda operator: every_variable, lambda tensor: _first)
+
+
+def icml18(problem: Problem, workers: int) -> Solution:
+    """The recursive search without output reduction, which ICML18 does not consider.
+
+    An operator that can only be split with a reduction runs whole on every worker.
+    """
+    return _stepwise(problem, workers, lambda operator: _concatenated, lambda tensor: every_dimension)
+
+
+def data_parallel(problem: Problem, workers: int) -> Solution:
+    """Every worker holds all weights and their state; data and activations are split along the batch.
+
+    Gradients are split along their first dimension or replicated, and updates split or repeated on every
+    worker, whichever moves less; all other operators are split.
+    """
+    dimensions: list[KeepDimensions] = [_first] * len(problem.shapes)
+    for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True):
+        if tensor.role is Role.GRADIENT and dimensions[number] is not _whole:
+            dimensions[number] = _first_or_whole
+        elif tensor.role.persistent and tensor.role is not Role.DATA:
+            dimensions[number] = _whole
+    variables: list[KeepVariables] = [every_variable] * len(problem.operators)
+    for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True):
+        if operation.phase is Phase.UPDATE:
+            variables[number] = _or_whole
+    return _stepwise(problem, workers, variables.__getitem__, dimensions.__getitem__)
+
+
+def equal_chop(problem: Problem, workers: int) -> Solution:
+    """EqualChop: every tensor along one dimension only, over all workers; the best of these plans.
+
+    Where no dimension has as many values as there are workers, as few dimensions as possible. Where that is
+    too wide to be eliminated, a good plan with a bound, and the plan says so.
+    """
+    factors = steps_of(problem, workers)
+    operators, tensors = chops(problem, factors)
+    solved = least_cost(*factor_graph(problem, operators, tensors))
+    plan = assigned(factors, operators, tensors, solved.assignment, cost=problem.cost(solved.cost))
+    if solved.too_wide is not None:
+        proven = problem.cost(solved.lower_bound)
+        plan = replace(plan, unproven=(too_wide(None, solved.too_wide, proven),))
+    return _bounded(problem, plan)
+
+
+def spartan(problem: Problem, workers: int) -> Solution:
+    """Spartan's heuristic: the largest tensor first, by the dimension that is best for its operators.
+
+    The operators it is incident to follow, each by its best strategy given the tensors chosen so far; then
+    the next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
+    """
+    factors = steps_of(problem, workers)
+    operators, tensors = chops(problem, factors)
+    cost = problem.objective.table
+    of_tensor: list[list[Link]] = [[] for _ in tensors]
+    for link in problem.links:
+        of_tensor[link.tensor].append(link)
+    owed = [np.zeros(len(choices.sequences), np.int64) for choices in operators]
+    chosen: dict[int, int] = {}
+    choice = [0] * len(tensors)
+    for tensor in sorted(range(len(tensors)), key=lambda t: -prod(problem.shapes[t])):
+        added: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = {}
+        for link in of_tensor[tensor]:
+            table = cost(operators[link.operator], tensors[tensor], link.use, link.weight)
+            added[link.operator] = added.get(link.operator, np.int64(0)) + table
+        costs = np.zeros(len(tensors[tensor].sequences), np.int64)
+        for operator, table in added.items():
+            both = owed[operator][:, None] + table
+            costs += both[chosen[operator]] if operator in chosen else both.min(axis=0)
+        choice[tensor] = int(costs.argmin())
+        for operator, table in added.items():
+            owed[operator] = owed[operator] + table[:, choice[tensor]]
+            chosen.setdefault(operator, int(owed[operator].argmin()))
+    assignment = [chosen.get(operator, 0) for operator in range(len(operators))]
+    total = sum(int(owed[operator][value]) for operator, value in enumerate(assignment))
+    return _bounded(
+        problem,
+        assigned(factors, operators, tensors, [*assignment, *choice], cost=problem.cost(total)),
+    )
+
+
+def chops(problem: Problem, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Every operator's and tensor's choices along one variable or dimension, or as few as there must be."""
+    return joint_choices(problem, factors, _fewest)
+
+
+def _stepwise(
+    problem: Problem,
+    workers: int,
+    keep_variables: Callable[[int], KeepVariables],
+    keep_dimensions: Callable[[int], KeepDimensions],
+) -> Solution:
+    """Recursion among what is kept of every operator's variables and of every tensor's dimensions."""
+    factors = steps_of(problem, workers)
+    tables = Tables(factors)
+    plan = nothing_split(problem, factors)
+    for step in range(len(factors)):
+        operators, tensors = next_choices(problem, tables, plan, keep_variables, keep_dimensions)
+        solved = least_cost(*factor_graph(problem, operators, tensors))
+        plan = next_plan(problem, plan, step, operators, tensors, solved)
+    return _bounded(problem, plan)
+
+
+def _bounded(problem: Problem, plan: Solution) -> Solution:
+    bound = min(recursion_bound(problem, plan.factors), plan.cost.value)
+    return replace(plan, lower_bound=Cost(bound, plan.cost.unit))
+
+
+def _first(fitting: Dimensions) -> Dimensions:
+    return fitting[:1]
+
+
+def _whole(fitting: Dimensions) -> Dimensions:
+    return (None,)
+
+
+def _first_or_whole(fitting: Dimensions) -> Dimensions:
+    return (*fitting[:1], None)
+
+
+def _concatenated(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return tuple(variable for variable in fitting if bound.kind(variable) == "concat")
+
+
+def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return (*fitting, None)
+
+
+def _fewest(extents: Mapping[Label, int], factors: tuple[int, ...]) -> list[tuple[Label | None, ...]]:
+    """The sequences with as few different labels as there can be."""
+    single: list[tuple[Label | None, ...]] = [
+        (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)
+    ]
+    if single:
+        return single
+    every = all_sequences(extents, factors)
+    fewest = min(len(set(sequence)) for sequence in every)
+    return [sequence for sequence in every if len(set(sequence)) == fewest]

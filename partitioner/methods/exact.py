@@ -1,0 +1,74 @@
+"""All steps together, exactly: a choice is a sequence over all steps, and the plan is the best there is.
+
+Starts from the refined plan. Sequences that no best plan needs are pruned; what is left is eliminated at
+once where its tables stay small, and otherwise searched until the gap between plan and bound is closed or
+the work done, see `solvers.anytime`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..layouts.choices import splittable
+from ..plans.cost import Cost
+from ..plans.unproven import unbounded
+from ..problem.factor_graph import factor_graph, joint_choices
+from ..problem.problem import Problem
+from ..problem.sequences import all_sequences, sequence_count
+from ..problem.solution import Solution, assigned
+from ..solvers.anytime import Report, close_gap, unheard
+from ..solvers.dominance import Dominance
+from ..solvers.elimination import WidthError, eliminate
+from .refine import refine
+
+SEQUENCE_LIMIT = 512
+"""Sequences of one operator or tensor beyond which the joint problem is not tried."""
+
+TABLE_LIMIT = 1 << 22
+"""Entries of the largest table that the joint elimination may combine."""
+
+
+def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
+    """The best plan of all that recursion can make, proven so if `lower_bound` equals the cost.
+
+    `report` is told the cost and the bound, in the unit of the objective, whenever one of them improves.
+    """
+    plan = refine(problem, workers)
+    report(plan.cost.value, plan.lower_bound.value)
+    if plan.lower_bound == plan.cost:
+        return plan
+    counts = [sequence_count(splittable(bound), plan.factors) for bound in problem.operators]
+    counts += [sequence_count(dict(enumerate(shape)), plan.factors) for shape in problem.shapes]
+    if max(counts) > SEQUENCE_LIMIT:
+        return plan
+    return _solve(problem, plan, report)
+
+
+def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
+    """The best plan, or this one with a better bound."""
+    operators, tensors = joint_choices(problem, plan.factors, all_sequences)
+    pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
+    try:
+        solved = eliminate(pruned.domains, pruned.factors, table_limit=TABLE_LIMIT)
+    except WidthError:
+        gap = close_gap(pruned.domains, pruned.factors, plan.cost.value, report)
+        cost, bound, assignment = gap.cost, gap.bound, gap.assignment
+    else:
+        cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment
+        report(cost, bound)
+    bound = max(bound, plan.lower_bound.value)
+    if assignment is None:
+        return replace(
+            plan,
+            lower_bound=Cost(bound, plan.cost.unit),
+            unproven=() if bound == plan.cost.value else plan.unproven,
+        )
+    return assigned(
+        plan.factors,
+        operators,
+        tensors,
+        pruned.original(assignment),
+        cost=Cost(cost, plan.cost.unit),
+        lower_bound=bound,
+        unproven=() if bound == cost else unbounded(plan.unproven),
+    )

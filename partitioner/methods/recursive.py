@@ -1,0 +1,83 @@
+"""The recursive search (Tofu, section 5.2): split over the factors of the worker count, largest first.
+
+Every step splits each operation along one index variable and each tensor along one dimension, given all
+earlier steps, at the least number of bytes. A step is a factor graph with one variable per decision and
+one table per link: given an operation's strategy its tensors are independent, so pairs suffice and the
+step's optimum is exact unless the graph is too wide, which the plan then says. The steps together need not
+be optimal, unless there is only one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..layouts.choices import OperatorChoices, TensorChoices
+from ..plans.unproven import too_wide
+from ..problem.candidates import Tables
+from ..problem.factor_graph import factor_graph, next_choices, nothing_split, steps_of
+from ..problem.problem import FirstStep, Problem
+from ..problem.solution import Solution, assigned
+from ..solvers.semiring import MIN_PLUS, Arithmetic
+from ..solvers.solve import Optimum, least_cost
+
+
+def recursive(problem: Problem, workers: int) -> Solution:
+    """Solve one step after the other, each exactly where it is not too wide."""
+    factors = steps_of(problem, workers)
+    tables = Tables(factors)
+    arithmetic = Arithmetic(MIN_PLUS)
+    plan = nothing_split(problem, factors)
+    for step in range(len(factors)):
+        operators, tensors = next_choices(problem, tables, plan)
+        domains, graph = factor_graph(problem, operators, tensors)
+        solved = least_cost(domains, graph, arithmetic)
+        bound = plan.lower_bound.value
+        if step == 0:
+            first = FirstStep(operators, tensors, graph, solved.proven, arithmetic, len(factors))
+            bound = problem.objective.bound(problem, first)
+        plan = next_plan(problem, plan, step, operators, tensors, solved, bound)
+    return plan
+
+
+def next_plan(
+    problem: Problem,
+    plan: Solution,
+    step: int,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    solved: Optimum,
+    bound: int = 0,
+) -> Solution:
+    """The plan after `step`, whose problem is solved; `bound` is a lower bound for every plan."""
+    unproven = plan.unproven
+    if solved.too_wide is not None:
+        proven = problem.cost(solved.lower_bound - plan.cost.value)
+        unproven += (too_wide(step, solved.too_wide, proven),)
+    return assigned(
+        plan.factors,
+        operators,
+        tensors,
+        solved.assignment,
+        cost=problem.cost(solved.cost),
+        lower_bound=bound,
+        unproven=unproven,
+    )
+
+
+def recursion_bound(problem: Problem, factors: tuple[int, ...]) -> int:
+    """Return the lower bound for every plan that `recursive` could make, from the first step alone."""
+    if not factors:
+        return 0
+    tables = Tables(factors)
+    operators, tensors = next_choices(problem, tables, nothing_split(problem, factors))
+    domains, graph = factor_graph(problem, operators, tensors)
+    arithmetic = Arithmetic(MIN_PLUS)
+    first = FirstStep(
+        operators,
+        tensors,
+        graph,
+        lambda: least_cost(domains, graph, arithmetic).lower_bound,
+        arithmetic,
+        len(factors),
+    )
+    return problem.objective.bound(problem, first)

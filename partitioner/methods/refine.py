@@ -1,0 +1,151 @@
+"""Refinement of two plans into one by large moves, each the best of its neighbourhood.
+
+A move lets every operation and every tensor change any one of its steps, all of them at once, and finds
+the best of all such plans by pruning and elimination. It contains every re-solving of one step with the
+others held, whichever step that is, and everything in which different tensors change different steps.
+
+The recursive plan and the one that chops every tensor along a single dimension lie in different valleys.
+Each moves once; then a move near both lets every part of the problem follow either of them. From there on
+moves may also put steps in another order, as a dimension that is split by two steps nests in their order
+only, and go on until one brings next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ..layouts.choices import OperatorChoices, TensorChoices
+from ..plans.cost import Cost
+from ..plans.unproven import too_wide, unbounded
+from ..problem.candidates import Tables
+from ..problem.factor_graph import factor_graph
+from ..problem.problem import Problem
+from ..problem.sequences import Label, Near
+from ..problem.solution import Solution, assigned
+from ..solvers import elimination
+from ..solvers.dominance import Dominance
+from ..solvers.elimination import WidthError, eliminate
+from ..solvers.semiring import MIN_PLUS, Arithmetic
+from .baselines import chops
+from .recursive import recursive
+
+LEAST_GAIN = 1e-3
+"""Moves end with one that gains less than this part of the cost."""
+
+WIDER = 2
+"""So many times larger tables than in a step are combined in a move near a single plan."""
+
+
+def refine(problem: Problem, workers: int) -> Solution:
+    """The best plan that moves find from the recursive and the equally chopped plan on.
+
+    Never worse than the recursive plan. Where the last neighbourhood is too densely connected to be searched
+    exactly, the plan so far is returned and says so.
+    """
+    plan = recursive(problem, workers)
+    if len(plan.factors) < 2:
+        return plan
+    search = _Search(problem, plan)
+    plan = search.merged(plan)
+    plan, wide = search.moved(plan, reorder=True)
+    if wide is None:
+        return plan
+    plan, _ = search.moved(plan, reorder=False)
+    return replace(plan, unproven=(*plan.unproven, too_wide(None, wide.entries, None)))
+
+
+class _Search:
+    """What successive moves share: most of a problem stays as it was, and its tables with it."""
+
+    def __init__(self, problem: Problem, start: Solution) -> None:
+        self._problem = problem
+        self._start = start
+        self._tables = Tables(start.factors)
+        self._dominance = Dominance()
+        self._arithmetic = Arithmetic(MIN_PLUS)
+
+    def merged(self, plan: Solution) -> Solution:
+        """The best plan near both this one and the chopped one, each moved once.
+
+        Where that is too wide, the best near the worse of them in which everything may also be as in the
+        better one; where that is too, the better one.
+        """
+        try:
+            chopped = self._least(*chops(self._problem, plan.factors))
+            moved = [self.best_near([plan]), self.best_near([chopped])]
+        except WidthError:
+            return plan
+        better, worse = sorted(moved, key=_cost)
+        for centres, others in (([better, worse], []), ([worse], [better])):
+            try:
+                return self.best_near(centres, others)
+            except WidthError:
+                continue
+        return better
+
+    def moved(self, plan: Solution, reorder: bool) -> tuple[Solution, WidthError | None]:
+        """The plan after moves, the last of which gains little or is too wide to be searched."""
+        gained = True
+        while gained:
+            try:
+                better = self.best_near([plan], reorder=reorder)
+            except WidthError as error:
+                return plan, error
+            gained = plan.cost.value - better.cost.value > LEAST_GAIN * plan.cost.value
+            plan = min(plan, better, key=_cost)
+        return plan, None
+
+    def best_near(
+        self, centres: Sequence[Solution], others: Sequence[Solution] = (), reorder: bool = False
+    ) -> Solution:
+        """The best plan whose choices are near those of a centre or as in another plan.
+
+        Raises WidthError where that needs too large a table.
+        """
+        problem, tables = self._problem, self._tables
+        operators = [
+            tables.operator_near(
+                bound, _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder)
+            )
+            for n, bound in enumerate(problem.operators)
+        ]
+        tensors = [
+            tables.tensor_near(
+                shape, _near((p.dimensions[n] for p in centres), (p.dimensions[n] for p in others), reorder)
+            )
+            for n, shape in enumerate(problem.shapes)
+        ]
+        return self._least(operators, tensors, WIDER if len(centres) == 1 else 1)
+
+    def _least(
+        self, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices], wider: int = 1
+    ) -> Solution:
+        """The best plan of these choices, of which tables may be so many times larger than in a step."""
+        start = self._start
+        pruned = self._dominance.prune(*factor_graph(self._problem, operators, tensors))
+        solved = eliminate(
+            pruned.domains,
+            pruned.factors,
+            arithmetic=self._arithmetic,
+            table_limit=wider * elimination.TABLE_LIMIT,
+        )
+        return assigned(
+            start.factors,
+            operators,
+            tensors,
+            pruned.original(solved.assignment),
+            cost=Cost(solved.optimum, start.cost.unit),
+            lower_bound=start.lower_bound.value,
+            unproven=unbounded(start.unproven),
+        )
+
+
+def _near(
+    centres: Iterable[tuple[Label | None, ...]], others: Iterable[tuple[Label | None, ...]], reorder: bool
+) -> Near[Label]:
+    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder)
+
+
+def _cost(plan: Solution) -> int:
+    return plan.cost.value

@@ -1,0 +1,182 @@
+"""From a graph to a plan, by a method chosen by name."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from ...dataflow.graph import Graph
+from ...dataflow.validate import validate
+from ...errors import PlanError
+from ...machines.machine import WORKER_LIMIT
+from ...support.gc_pause import gc_paused
+from ..layouts.step_split import SplitLayout, check_strategies
+from ..plans.plan import Plan, TransferSeconds, require_graph
+from ..problem.classes import build_problem
+from ..problem.constraints import parse_constraint, restricted
+from ..problem.factor_graph import steps_of
+from ..problem.moved_bytes import MovedBytes
+from ..problem.problem import Chosen, Problem
+from ..problem.solution import Solution
+from ..solvers.anytime import Report
+from ..solvers.errors import SolverError
+from .baselines import all_row, data_parallel, equal_chop, icml18, spartan
+from .exact import exact
+from .manual import layout_pins, manual
+from .method import Method, Search, every_method, register
+from .recursive import recursion_bound, recursive
+from .refine import refine
+from .settings import SearchSettings
+
+BASELINES = "methods/baselines.md"
+
+for _method in (
+    Method("recursive", recursive, takes_constraints=True, page="methods/recursive.md", trusted=True),
+    Method("refine", refine, takes_constraints=True, page="methods/refine.md", trusted=True),
+    Method(
+        "exact",
+        exact,
+        takes_constraints=True,
+        closes_gap=True,
+        reports_progress=True,
+        slow=True,
+        page="methods/exact.md",
+        trusted=True,
+    ),
+    Method("all-row", all_row, takes_constraints=True, page=BASELINES, trusted=True),
+    Method("spartan", spartan, page=BASELINES, trusted=True),
+    Method("equal-chop", equal_chop, page=BASELINES, trusted=True),
+    Method("icml18", icml18, takes_constraints=True, page=BASELINES, trusted=True),
+    Method("data-parallel", data_parallel, takes_constraints=True, page=BASELINES, trusted=True),
+    Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
+):
+    register(_method)
+
+
+def partition(graph: Graph, workers: int, method: str | Method | Search = "recursive", **others: Any) -> Plan:
+    """Find a plan for `workers` workers; `others` are those of `SearchSettings`. See `find_plan`."""
+    return find_plan(graph, workers, SearchSettings(method, **others))
+
+
+@gc_paused()
+def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
+    """Find a plan for `workers` workers; the same graph gives the same plan.
+
+    What a function or a method of a user's own returns is verified.
+    Raises PlanError for an unknown method, a function that returns no plan, a worker count below 1 or above
+    `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the method
+    gives up; GraphError for a malformed graph.
+    """
+    require_graph(graph)
+    _check_workers(workers)
+    method = settings.chosen_method()
+    validate(graph)
+    start = time.perf_counter()
+    problem = build_problem(graph, settings.made_objective(workers))
+    constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
+    constraints += layout_pins(graph, settings.layouts or {})
+    if constraints:
+        if not method.takes_constraints:
+            able = ", ".join(sorted(name for name, each in every_method().items() if each.takes_constraints))
+            raise PlanError(f"the method {method.name!r} cannot take constraints; those that can are {able}")
+        problem = restricted(problem, steps_of(problem, workers), constraints)
+    solution = _searched(problem, workers, method, settings.report)
+    if not method.trusted:
+        check_solution(problem, solution, workers, method.name)
+    _check_kept(problem, solution, method.name)
+    plan = _plan(problem, solution, workers, method.name)
+    return replace(plan, search_seconds=time.perf_counter() - start)
+
+
+def _check_workers(workers: int) -> None:
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
+    if not 1 <= workers <= WORKER_LIMIT:
+        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
+
+
+def _searched(problem: Problem, workers: int, method: Method, report: Report | None) -> Solution:
+    """Run the search. Raises PlanError if a solver gives up and the method does not know what to do then."""
+    search = method.search
+    if method.reports_progress and report is not None:
+        search = partial(search, report=report)
+    try:
+        return search(problem, workers)
+    except SolverError as error:
+        raise PlanError(f"the method {method.name!r} finds no plan: {error}") from error
+
+
+def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Plan:
+    """Spread a solution over the graph's names, its cost counted again."""
+    factors = solution.factors
+    chosen = Chosen(problem, factors, solution.strategies, solution.dimensions)
+    cost, bound = problem.cost(problem.objective.total(chosen)), solution.lower_bound
+    if cost != solution.cost:
+        raise PlanError(
+            f"the method {method!r} states a cost of {solution.cost}, but what it chose costs {cost}"
+        )
+    totals = chosen.moved_bytes
+    bound_bytes = bound.bytes
+    if bound_bytes is None:
+        of_bytes = replace(problem, objective=MovedBytes())
+        bound_bytes = min(recursion_bound(of_bytes, factors), totals[-1])
+    return Plan(
+        fingerprint=problem.graph.fingerprint,
+        workers=workers,
+        factors=factors,
+        method=method,
+        layouts=chosen.layouts,
+        strategies=chosen.operations,
+        cost_bytes=totals[-1],
+        step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
+        lower_bound_bytes=bound_bytes,
+        unproven=solution.unproven,
+        transfer_time=(
+            None
+            if cost.seconds is None
+            else TransferSeconds(cost.seconds, bound.seconds if bound.value else None)
+        ),
+    )
+
+
+def _check_kept(problem: Problem, solution: Solution, method: str) -> None:
+    operators, tensors = problem.restrictions.broken(solution.strategies, solution.dimensions)
+    if operators or tensors:
+        classes, number = (
+            (problem.operation_class, operators[0]) if operators else (problem.tensor_class, tensors[0])
+        )
+        named = problem.graph.operations if operators else problem.graph.tensors
+        raise PlanError(
+            f"the method {method!r} finds no plan within the constraints on "
+            f"{named[classes.index(number)].name!r}: it does not replicate what can be split; use 'refine'"
+        )
+
+
+def check_solution(problem: Problem, solution: object, workers: int, method: str) -> None:
+    """Raise PlanError unless a user's method returned legal choices for every class.
+
+    That its cost is the one it states is counted for every method, by `find_plan`.
+    """
+    if not isinstance(solution, Solution):
+        raise PlanError(f"the method {method!r} returned {type(solution).__name__}, expected a Solution")
+    if prod(solution.factors) != workers:
+        raise PlanError(f"the method {method!r} split by {solution.factors}, which is not {workers} workers")
+    for what, chosen, expected in (
+        ("operator", solution.strategies, problem.operators),
+        ("tensor", solution.dimensions, problem.shapes),
+    ):
+        if len(chosen) != len(expected):
+            raise PlanError(
+                f"the method {method!r} chose for {len(chosen)} {what} classes, "
+                f"the problem has {len(expected)}"
+            )
+    for shape, dimensions in zip(problem.shapes, solution.dimensions, strict=True):
+        layout = SplitLayout(shape, dimensions, solution.factors)
+        layout.check(f"the method {method!r}, a tensor of shape {shape}")
+    for bound, strategies in zip(problem.operators, solution.strategies, strict=True):
+        place = f"the method {method!r}, operator {bound.description.name}"
+        check_strategies(bound, strategies, solution.factors, place)

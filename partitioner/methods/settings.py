@@ -1,0 +1,70 @@
+"""What a search is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...errors import PlanError
+from ...machines.machine import Machine
+from ...machines.machine_file import load_machine
+from ..problem.constraints import Constraint
+from ..problem.moved_bytes import MovedBytes
+from ..problem.problem import Objective
+from ..problem.transfer_time import TransferTime
+from ..solvers.anytime import Report
+from .manual import Layouts
+from .method import Method, Search, find_method
+
+OBJECTIVES = ("bytes", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """What a search is asked for, besides a graph and a number of workers."""
+
+    method: str | Method | Search = "recursive"
+    """A method's name, a method, or a function of a `Problem` and a number of workers."""
+
+    constraints: Iterable[Constraint | str] = ()
+    """Pins and prohibitions, see `constraints`; the plan keeps to them, and its lower bound is one for plans
+    that do."""
+
+    layouts: Layouts | None = None
+    """Layouts to score, see `manual`."""
+
+    machine: Machine | str | None = None
+    """For the objective `time`: a machine, a preset's name or a file."""
+
+    objective: str = "bytes"
+    """What is minimised: `bytes`, or the `time` that the traffic takes over the machine's links."""
+
+    report: Report | None = None
+    """For methods that report progress."""
+
+    def chosen_method(self) -> Method:
+        """Return the method. Raises PlanError if it is unknown or other settings do not go with it."""
+        method = find_method(self.method)
+        if self.objective not in OBJECTIVES:
+            raise PlanError(f"there is no objective {self.objective!r}; there are: {', '.join(OBJECTIVES)}")
+        if self.machine is not None and self.objective != "time":
+            raise PlanError("a machine is for the objective 'time'; give objective='time' as well")
+        if isinstance(self.constraints, str):
+            raise PlanError(f"constraints are a list of pins and prohibitions; write [{self.constraints!r}]")
+        if (self.layouts is None) == method.takes_layouts:
+            raise PlanError(
+                f"the method {method.name!r} needs layouts, such as {{'fc1_weight': 0}}, or a file of them "
+                "(--layouts)"
+                if self.layouts is None
+                else f"layouts are for the method 'manual', not {method.name!r}; choose that, or pin tensors"
+            )
+        return method
+
+    def made_objective(self, workers: int) -> Objective:
+        """Return what is minimised. Raises PlanError if `time` has no machine, MachineError for a bad one."""
+        if self.objective == "bytes":
+            return MovedBytes()
+        if self.machine is None:
+            raise PlanError("the objective 'time' needs a machine")
+        found = load_machine(self.machine) if isinstance(self.machine, str) else self.machine
+        return TransferTime(found, workers)

@@ -1,0 +1,37 @@
+"""What an objective counts: a number with its unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CostUnit(StrEnum):
+    """What costs are counted in; integers, so that sums are exact."""
+
+    BYTES = "bytes"
+    PICOSECONDS = "picoseconds"
+
+
+PICOSECONDS_PER_SECOND = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A number with its unit."""
+
+    value: int
+    unit: CostUnit
+
+    @property
+    def bytes(self) -> int | None:
+        """The number of bytes; None if this counts something else."""
+        return self.value if self.unit is CostUnit.BYTES else None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time in seconds; None if this is not a time."""
+        return self.value / PICOSECONDS_PER_SECOND if self.unit is CostUnit.PICOSECONDS else None
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.unit}"

@@ -1,0 +1,342 @@
+"""Plans, a layout for every tensor and a strategy for every operation of one graph, and their files.
+
+Files are JSON, one tensor or operation a line, read with distrust. A file holds choices and costs, never
+regions: those are computed from the choices, so they can have no gaps or overlaps. The time that the search
+took is not kept: equal plans are equal files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from ...dataflow.graph import Graph
+from ...errors import GraphError, PlanError
+from ...machines.machine import WORKER_LIMIT
+from ...support.atomic_files import write_whole
+from ...support.notebook_display import NotebookDisplay
+from ...support.strict_documents import (
+    expect_keys,
+    number_between,
+    parse_json,
+    read_bounded,
+    typed,
+    typed_object,
+)
+from ..costs.plan_bytes import Contribution, count, count_bytes
+from ..layouts.step_split import SplitLayout, Strategies, check_strategies
+from .origin import PlanOrigin
+from .unproven import ENTRIES_COUNTED, UnprovenStep
+
+FORMAT = "tofu plan"
+VERSION = 1
+EXTENT_LIMIT = 1 << 48
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSeconds:
+    """What a plan's transfers take one after the other over a machine's links: the objective `time`."""
+
+    seconds: float
+    """The transfers of one iteration together."""
+
+    lower_bound: float | None
+    """What every plan with the same factors and ties takes at least; None if the method proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(NotebookDisplay):
+    """How to run one graph on `workers` workers, split step by step."""
+
+    fingerprint: str
+    """Of the graph that the plan is for."""
+
+    workers: int
+    """How many workers there are: the product of the factors."""
+
+    factors: tuple[int, ...]
+    """Into how many groups each step splits a group of workers."""
+
+    method: str
+    """The name of the search that found it."""
+
+    layouts: Mapping[str, SplitLayout]
+    """By tensor name how it is split over the workers."""
+
+    strategies: Mapping[str, Strategies]
+    """By operation name and step the index variable to split along; None if the step does not split it."""
+
+    cost_bytes: int
+    """What crosses between workers in one iteration."""
+
+    step_cost_bytes: tuple[int, ...]
+    """What each step adds to that; they sum to `cost_bytes`."""
+
+    lower_bound_bytes: int
+    """No plan that a recursive search with the same factors and ties can find costs less."""
+
+    search_seconds: float | None = field(default=None, compare=False)
+    """How long the search took; None if the plan was read from a file."""
+
+    source: PlanOrigin | None = None
+    """Where the graph came from, if known."""
+
+    unproven: tuple[UnprovenStep, ...] = ()
+    """The steps whose choices are not proven to be the best given the steps before, because their problem was
+    too wide to be solved exactly."""
+
+    transfer_time: TransferSeconds | None = field(default=None, compare=False)
+    """Known if the search minimised time; plan files do not keep it."""
+
+    def __repr__(self) -> str:
+        groups = " x ".join(map(str, self.factors)) or "1"
+        return f"<{self.method} plan over {self.workers} workers ({groups}): {self.cost_bytes:,} bytes moved>"
+
+    def save(self, path: str | Path) -> None:
+        """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""
+
+        write_plan(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan file. Raises PlanError where it is not one. `verify` checks it against a graph."""
+
+        return read_plan(Path(path))
+
+    def verify(self, graph: Graph) -> None:
+        """Raise PlanError unless the plan is for `graph`, every choice is legal and all bytes recount."""
+        self.check_graph(graph)
+        for tensor in graph.tensors:
+            layout = self.layouts[tensor.name]
+            place = f"tensor {tensor.name!r}"
+            if layout.shape != tensor.shape or layout.factors != self.factors:
+                raise PlanError(
+                    f"{place}: the plan splits shape {layout.shape} by {layout.factors}, the graph has shape "
+                    f"{tensor.shape} and the plan's factors are {self.factors}"
+                )
+            layout.check(place)
+            if tensor.alias is not None and layout != self.layouts[graph.tensors[tensor.alias].name]:
+                overwritten = graph.tensors[tensor.alias].name
+                raise PlanError(f"{place} overwrites {overwritten!r} but has another layout; they must agree")
+        for operation in graph.operations:
+            place = f"operation {operation.name!r}"
+            check_strategies(operation.bound, self.strategies[operation.name], self.factors, place)
+        self._check_costs(graph)
+
+    def check_graph(self, graph: Graph) -> None:
+        """Raise PlanError unless names and fingerprint are those of `graph`."""
+        require_graph(graph)
+        _check_names("tensor", self.layouts, (tensor.name for tensor in graph.tensors))
+        _check_names("operation", self.strategies, (operation.name for operation in graph.operations))
+        actual = graph.fingerprint
+        if actual != self.fingerprint:
+            raise PlanError(
+                f"the plan was made for a graph with fingerprint {self.fingerprint[:16]}, this graph "
+                f"{graph.name!r} has {actual[:16]}: shapes, attributes or the optimizer's settings differ; "
+                "partition it again"
+            )
+
+    def _check_costs(self, graph: Graph) -> None:
+        totals = count_bytes(graph, self.layouts, self.strategies, self.factors)
+        recounted = tuple(after - before for before, after in pairwise(totals))
+        if recounted != self.step_cost_bytes or totals[-1] != self.cost_bytes:
+            raise PlanError(
+                f"the plan states {self.cost_bytes} bytes, by step {self.step_cost_bytes}, but its choices "
+                f"move {totals[-1]}, by step {recounted}"
+            )
+        if not 0 <= self.lower_bound_bytes <= self.cost_bytes:
+            raise PlanError(
+                f"the plan states a lower bound of {self.lower_bound_bytes} bytes, which is not between 0 "
+                f"and its cost of {self.cost_bytes}"
+            )
+
+
+def require_graph(value: object) -> None:
+    """Raise GraphError where somebody gave a model, or a symbol, for its graph."""
+    if not isinstance(value, Graph):
+        raise GraphError(
+            f"a graph is partitioned, not a {type(value).__name__}; a model's is model.training_graph(), "
+            "a symbol's training_graph(symbol, shapes) of tofu.dataflow.training"
+        )
+
+
+def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
+    """What moves bytes in one iteration, most bytes first; they sum to the plan's cost."""
+    plan.check_graph(graph)
+    moving = [entry for entry in count(graph, plan.layouts, plan.strategies, plan.factors) if entry.bytes]
+    return sorted(moving, key=lambda entry: -entry.bytes)
+
+
+_OTHER_GRAPH = "; it was made for another model, optimizer or number of micro-batches: partition again"
+
+
+def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[str]) -> None:
+    names = set(expected)
+    missing, unknown = sorted(names - planned.keys()), sorted(planned.keys() - names)
+    if missing:
+        raise PlanError(
+            f"the plan says nothing about {what} {missing[0]!r} ({len(missing)} in all){_OTHER_GRAPH}"
+        )
+    if unknown:
+        raise PlanError(
+            f"the plan names {what} {unknown[0]!r}, not in the graph ({len(unknown)} in all){_OTHER_GRAPH}"
+        )
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan file, whole or not at all. Raises PlanError where that fails."""
+    try:
+        write_whole(path, encode_plan(plan).encode())
+    except OSError as error:
+        raise PlanError(f"cannot write the plan file {str(path)!r}: {error.strerror}") from error
+
+
+def read_plan(path: Path) -> Plan:
+    """Read and check a file. Raises PlanError naming the file, the place in it, and what is wrong."""
+    data = read_bounded(path, "plan file")
+    try:
+        return decode_plan(data)
+    except PlanError as error:
+        raise PlanError(f"the plan file {str(path)!r} cannot be used: {error}") from error
+
+
+def encode_plan(plan: Plan) -> str:
+    """The text of a plan file; ASCII, deterministic."""
+    head: dict[str, object] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "fingerprint": plan.fingerprint,
+        "method": plan.method,
+        "workers": plan.workers,
+        "factors": plan.factors,
+        "cost_bytes": plan.cost_bytes,
+        "step_cost_bytes": plan.step_cost_bytes,
+        "lower_bound_bytes": plan.lower_bound_bytes,
+    }
+    if plan.unproven:
+        head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
+    if plan.source is not None:
+        head["source"] = dataclasses.asdict(plan.source)
+    tensors = {n: {"shape": t.shape, "dimensions": t.dimensions} for n, t in plan.layouts.items()}
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    lines.append(f'  "tensors": {_one_a_line(tensors)},')
+    lines.append(f'  "operations": {_one_a_line(plan.strategies)}')
+    return "\n".join(("{", *lines, "}", ""))
+
+
+def _one_a_line(entries: object) -> str:
+    assert isinstance(entries, dict)
+    lines = [f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in entries.items()]
+    return "{\n" + ",\n".join(lines) + "\n  }" if lines else "{}"
+
+
+def decode_plan(data: bytes) -> Plan:
+    """Parse and check a plan file's contents, allocating nothing that depends on numbers in it."""
+    head = typed_object(parse_json(data), "the file")
+    if head.get("format") != FORMAT:
+        raise PlanError(f'"format" is {head.get("format")!r}, a plan file has {FORMAT!r}')
+    version = typed(head.get("version"), int, "version")
+    if version != VERSION:
+        raise PlanError(f'"version" is {version}; this Tofu reads version {VERSION}')
+    keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
+    expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
+    expect_keys(head, expected, "the file", optional=("source", "unproven"))
+    factors = tuple(
+        number_between(factor, f"factors[{i}]", 2, WORKER_LIMIT)
+        for i, factor in enumerate(typed(head["factors"], list, "factors"))
+    )
+    workers = number_between(head["workers"], "workers", 1, WORKER_LIMIT)
+    if len(factors) > WORKER_LIMIT.bit_length() or math.prod(factors) != workers:
+        raise PlanError(f'"factors" {list(factors)} do not multiply to "workers" {workers}')
+    steps = tuple(
+        number_between(cost, f"step_cost_bytes[{i}]", -(1 << 62), 1 << 62)
+        for i, cost in enumerate(typed(head["step_cost_bytes"], list, "step_cost_bytes"))
+    )
+    cost_bytes = number_between(head["cost_bytes"], "cost_bytes", 0, 1 << 62)
+    if len(steps) != len(factors) or sum(steps) != cost_bytes:
+        raise PlanError(
+            f'"step_cost_bytes" {list(steps)} must be one number per factor, with sum {cost_bytes}'
+        )
+    tensors = typed_object(head["tensors"], "tensors")
+    operations = typed_object(head["operations"], "operations")
+    return Plan(
+        fingerprint=typed(head["fingerprint"], str, "fingerprint"),
+        workers=workers,
+        factors=factors,
+        method=typed(head["method"], str, "method"),
+        layouts={name: _layout(value, factors, f"tensors[{name!r}]") for name, value in tensors.items()},
+        strategies={
+            name: _strategies(value, factors, f"operations[{name!r}]") for name, value in operations.items()
+        },
+        cost_bytes=cost_bytes,
+        step_cost_bytes=steps,
+        lower_bound_bytes=number_between(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
+        source=_source(head["source"]) if "source" in head else None,
+        unproven=tuple(
+            _unproven(step, len(factors), f"unproven[{i}]")
+            for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
+        ),
+    )
+
+
+def _source(value: object) -> PlanOrigin:
+    entry = typed_object(value, "source")
+    later = {"dtype": "float32", "accumulate": 1}  # older files hold neither
+    expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source", optional=tuple(later))
+    entry = {**later, **entry}
+    batch = entry["batch"]
+    shapes = typed_object(entry["shapes"], "source.shapes")
+    return PlanOrigin(
+        typed(entry["model"], str, "source.model"),
+        None if batch is None else number_between(batch, "source.batch", 1, EXTENT_LIMIT),
+        {name: _extents(shape, f"source.shapes[{name!r}]") for name, shape in shapes.items()},
+        typed(entry["optimizer"], str, "source.optimizer"),
+        typed(entry["dtype"], str, "source.dtype"),
+        number_between(entry["accumulate"], "source.accumulate", 1, EXTENT_LIMIT),
+    )
+
+
+def _unproven(value: object, steps: int, place: str) -> UnprovenStep:
+    entry = typed_object(value, place)
+    expect_keys(entry, ("step", "table_entries", "lower_bound_bytes"), place)
+    step, bound = entry["step"], entry["lower_bound_bytes"]
+    return UnprovenStep(
+        None if step is None else number_between(step, f"{place}.step", 0, steps - 1),
+        number_between(entry["table_entries"], f"{place}.table_entries", 1, ENTRIES_COUNTED),
+        None if bound is None else number_between(bound, f"{place}.lower_bound_bytes", -(1 << 62), 1 << 62),
+    )
+
+
+def _extents(value: object, place: str) -> tuple[int, ...]:
+    extents = typed(value, list, place)
+    return tuple(number_between(extent, f"{place}[{i}]", 0, EXTENT_LIMIT) for i, extent in enumerate(extents))
+
+
+def _layout(value: object, factors: tuple[int, ...], place: str) -> SplitLayout:
+    entry = typed_object(value, place)
+    expect_keys(entry, ("shape", "dimensions"), place)
+    shape = _extents(entry["shape"], f"{place}.shape")
+    dimensions = tuple(
+        None
+        if dimension is None
+        else number_between(dimension, f"{place}.dimensions[{i}]", 0, len(shape) - 1)
+        for i, dimension in enumerate(typed(entry["dimensions"], list, f"{place}.dimensions"))
+    )
+    layout = SplitLayout(shape, dimensions, factors)
+    layout.check(place)
+    return layout
+
+
+def _strategies(value: object, factors: tuple[int, ...], place: str) -> Strategies:
+    strategies = tuple(
+        None if variable is None else typed(variable, str, f"{place}[{i}]")
+        for i, variable in enumerate(typed(value, list, place))
+    )
+    if len(strategies) != len(factors):
+        raise PlanError(f"{place}: {len(strategies)} choices for {len(factors)} steps")
+    return strategies

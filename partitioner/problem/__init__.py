@@ -1,0 +1,1 @@
+"""The graph as the search sees it: classes, links, candidates, tables, constraints, objectives."""

@@ -1,0 +1,106 @@
+"""Candidate choices of one step or of several, and the tables of bytes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...analyzer.bound import Bound
+from ...analyzer.region import Shape, split, whole
+from ..layouts.choices import (
+    OperatorChoices,
+    TensorChoices,
+    choices_of_boxes,
+    operator_choices,
+    split_further,
+    splittable,
+    tensor_choices,
+)
+from ..layouts.step_split import Dimensions, Strategies
+from .sequences import Near
+
+KeepVariables = Callable[[Bound, tuple[str, ...]], Strategies]
+"""From an operator and the variables that a step can split it along to those that a method considers."""
+
+KeepDimensions = Callable[[Dimensions], Dimensions]
+"""From the dimensions that a step can split a tensor along to those that a method considers."""
+
+
+def every_variable(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return fitting
+
+
+def every_dimension(fitting: Dimensions) -> Dimensions:
+    return fitting
+
+
+class Tables:
+    """Choices and tables for one factorisation, each computed once: layers repeat.
+
+    Bound operators are compared by identity, which is how binding caches them.
+    """
+
+    def __init__(self, factors: Sequence[int]) -> None:
+        self.factors = tuple(factors)
+        self._operators: dict[tuple[Bound, Strategies, KeepVariables], OperatorChoices] = {}
+        self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions], TensorChoices] = {}
+        self._operators_near: dict[tuple[Bound, Near[str]], OperatorChoices] = {}
+        self._tensors_near: dict[tuple[Shape, Near[int]], TensorChoices] = {}
+
+    def operator(
+        self, bound: Bound, earlier: Strategies, keep: KeepVariables = every_variable
+    ) -> OperatorChoices:
+        """The ways to split an operator once more that `keep` keeps; whole where that is none.
+
+        A variable qualifies where it has a strategy and no worker group would be left without a value.
+        """
+        key = (bound, earlier, keep)
+        found = self._operators.get(key)
+        if found is None:
+            step = len(earlier)
+            factor = self.factors[step]
+            boxes = bound.split(earlier, self.factors[:step])
+            extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
+            names = bound.variables
+            fitting = tuple(
+                v for v, n in zip(names, extents, strict=True) if n >= factor and bound.kind(v) is not None
+            )
+            kept = keep(bound, fitting) or (None,)
+            axes = [None if variable is None else names.index(variable) for variable in kept]
+            sequences = [(*earlier, variable) for variable in kept]
+            boxes = split_further(boxes, axes, factor)
+            found = choices_of_boxes(bound, sequences, self.factors[: step + 1], boxes)
+            self._operators[key] = found
+        return found
+
+    def tensor(
+        self, shape: Shape, earlier: Dimensions, keep: KeepDimensions = every_dimension
+    ) -> TensorChoices:
+        """The ways to split a tensor once more that `keep` keeps; replicated where that is none."""
+        key = (shape, earlier, keep)
+        found = self._tensors.get(key)
+        if found is None:
+            step = len(earlier)
+            factor = self.factors[step]
+            boxes = split(whole(shape), earlier, self.factors[:step])
+            extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
+            fitting = tuple(axis for axis, extent in enumerate(extents) if extent >= factor)
+            kept = keep(fitting) or (None,)
+            sequences = tuple((*earlier, axis) for axis in kept)
+            found = self._tensors[key] = TensorChoices(shape, sequences, split_further(boxes, kept, factor))
+        return found
+
+    def operator_near(self, bound: Bound, near: Near[str]) -> OperatorChoices:
+        """The strategies of a neighbourhood."""
+        found = self._operators_near.get((bound, near))
+        if found is None:
+            sequences = near.sequences(splittable(bound), self.factors)
+            found = self._operators_near[bound, near] = operator_choices(bound, sequences, self.factors)
+        return found
+
+    def tensor_near(self, shape: Shape, near: Near[int]) -> TensorChoices:
+        """The layouts of a neighbourhood."""
+        found = self._tensors_near.get((shape, near))
+        if found is None:
+            sequences = near.sequences(dict(enumerate(shape)), self.factors)
+            found = self._tensors_near[shape, near] = tensor_choices(shape, sequences, self.factors)
+        return found

@@ -1,0 +1,53 @@
+"""From a graph to the search's problem: which operations and tensors decide together."""
+
+from __future__ import annotations
+
+from ...analyzer.bound import Bound
+from ...analyzer.region import Shape
+from ...dataflow.graph import Graph, Operation
+from .moved_bytes import MovedBytes
+from .problem import Objective, Problem
+
+
+def build_problem(graph: Graph, objective: Objective | None = None) -> Problem:
+    """Group operations by tie, and tensors by alias and by the tied operations that produce them.
+
+    The objective is moved bytes unless another is given.
+    """
+    classes: dict[tuple[str, Bound] | int, int] = {}
+    operation_class = tuple(
+        classes.setdefault((op.tie, op.bound) if op.tie is not None else op.index, len(classes))
+        for op in graph.operations
+    )
+    representatives: dict[int, Operation] = {}
+    leader = list(range(len(graph.tensors)))
+    for tensor in graph.tensors:
+        if tensor.alias is not None:
+            _join(leader, tensor.index, tensor.alias)
+    for op in graph.operations:
+        first = representatives.setdefault(operation_class[op.index], op)
+        for mine, its in zip(op.outputs, first.outputs, strict=True):
+            _join(leader, mine, its)
+    numbers: dict[int, int] = {}
+    tensor_class = tuple(
+        numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors
+    )
+    shapes: list[Shape] = []
+    for tensor, number in zip(graph.tensors, tensor_class, strict=True):
+        if number == len(shapes):
+            shapes.append(tensor.shape)
+        assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
+    operators = tuple(op.bound for op in representatives.values())
+    return Problem(graph, operators, tuple(shapes), operation_class, tensor_class, objective or MovedBytes())
+
+
+def _leader(leader: list[int], index: int) -> int:
+    while leader[index] != index:
+        leader[index] = leader[leader[index]]
+        index = leader[index]
+    return index
+
+
+def _join(leader: list[int], a: int, b: int) -> None:
+    first, second = sorted((_leader(leader, a), _leader(leader, b)))
+    leader[second] = first

@@ -1,0 +1,100 @@
+"""A search's choices for all classes, and the factor graph over them.
+
+Variables: one per class of operations, then one per class of tensors; the values of a variable are its
+choices. Tables: one per link between an operation and a tensor, with the cost of every pair of choices.
+Given an operation's strategy its tensors are independent, so tables over pairs suffice. The sum of all
+tables at an assignment is what the objective says of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..layouts.choices import (
+    OperatorChoices,
+    TensorChoices,
+    operator_choices,
+    splittable,
+    tensor_choices,
+)
+from ..solvers.elimination import Factor
+from .candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
+from .problem import Problem
+from .solution import Solution
+
+
+def steps_of(problem: Problem, workers: int) -> tuple[int, ...]:
+    """The factors over which a search splits its workers."""
+    return problem.objective.factors(workers)
+
+
+def nothing_split(problem: Problem, factors: tuple[int, ...]) -> Solution:
+    """The plan before the first step."""
+    zero = problem.cost(0)
+    return Solution(factors, ((),) * len(problem.operators), ((),) * len(problem.shapes), zero, zero)
+
+
+def next_choices(
+    problem: Problem,
+    tables: Tables,
+    plan: Solution,
+    keep_variables: Callable[[int], KeepVariables] = lambda operator: every_variable,
+    keep_dimensions: Callable[[int], KeepDimensions] = lambda tensor: every_dimension,
+) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """The choices of the step after those that a plan has made, of those that a method keeps.
+
+    Methods say by class what they consider; the problem's restrictions come first.
+    """
+    allowed = problem.restrictions
+    operators = [
+        tables.operator(bound, sequence, allowed.variables(number, sequence, keep_variables(number)))
+        for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True))
+    ]
+    tensors = [
+        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep_dimensions(number)))
+        for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
+    ]
+    return operators, tensors
+
+
+def factor_graph(
+    problem: Problem,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+) -> tuple[list[int], list[Factor]]:
+    """Domains and factors of the choices: a variable per operator, then one per tensor.
+
+    Choices that the problem's restrictions do not allow cost more than any that they do.
+    """
+    count = len(operators)
+    domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
+    cost = problem.objective.table
+    factors = [
+        Factor((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
+        for operator, tensor, use, weight in problem.links
+    ]
+    restrictions = problem.restrictions
+    if restrictions:
+        chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
+        factors = restrictions.priced(factors, *chosen)
+    return domains, factors
+
+
+Sequences = Callable[[Mapping[Any, int], tuple[int, ...]], Sequence[Any]]
+"""The sequences of labels that extents allow for the steps' factors, such as `all_sequences`."""
+
+
+def joint_choices(
+    problem: Problem, factors: tuple[int, ...], sequences: Sequences
+) -> tuple[list[OperatorChoices], list[TensorChoices]]:
+    """Every operator's and tensor's sequences, with their regions; equal ones are worked out once."""
+    of_bound = {
+        bound: operator_choices(bound, sequences(splittable(bound), factors), factors)
+        for bound in dict.fromkeys(problem.operators)
+    }
+    of_shape = {
+        shape: tensor_choices(shape, sequences(dict(enumerate(shape)), factors), factors)
+        for shape in dict.fromkeys(problem.shapes)
+    }
+    return [of_bound[bound] for bound in problem.operators], [of_shape[shape] for shape in problem.shapes]

@@ -1,0 +1,203 @@
+"""A proven lower bound for every recursive plan: what must cross between the groups of the first step.
+
+Take any plan that refines a choice of the first step, whose `k` groups own `T_g`, compute boxes that need
+`R_g`, and produce `P_g`. Each count of the first step is at most the refined plan's count:
+
+* *Outputs, concatenated.* An element of `T_g` outside `P_g` is owned by some worker of group `g` and
+  computed by none of them, so it is fetched at least once: `|T_g| - |T_g n P_g|` in all.
+* *Outputs, reduced.* Each owner of an element fetches it from one holder of every term but its own. At
+  least `k - 1` terms are computed outside the group: `(k - 1) |T_g|`.
+* *Inputs.* Together the workers of a group fetch at least what their regions cover outside `T_g`. Where
+  the regions of any refinement cover all of `R_g`, that is `|R_g| - |R_g n T_g|`. They need not: a window
+  with a stride skips elements at the seam between two workers that the group's bounding box contains.
+  Such a read counts as nothing here. A tensor that is read twice counts by its larger read only, since
+  refined regions may coincide and be fetched once.
+
+The least sum of these over all choices of the first step is therefore a bound for every plan with the
+same decisions (ties included) and the same first factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analyzer.analysis import Analysis
+from ...analyzer.bound import Bound
+from ...analyzer.region import Boxes, volume
+from ...tdl.ast import Element, Index, Variable
+from ...tdl.traverse import walk
+from ..costs.box_counts import overlap
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..layouts.uses import Use
+from ..solvers.elimination import Factor
+from ..solvers.semiring import Arithmetic
+from ..solvers.solve import least_cost
+from .problem import Problem
+
+UNIT_LIMIT = 1 << 14
+"""Values of an index for which a read is still checked for holes; beyond that it counts as nothing."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+def first_step_bound(
+    problem: Problem,
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    counted: Sequence[Factor],
+    least_bytes: int,
+    arithmetic: Arithmetic,
+) -> int:
+    """The bound, given the choices of the first step, its factors (one per link) and what is proven of them.
+
+    Where every count is already a bound that is the answer, else it is what is proven of the smaller tables,
+    for which `arithmetic` remembers what the two have in common.
+    """
+    refinable = Refinable()
+    known: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts | None] = {}
+    factors = list(counted)
+    for number, link in enumerate(problem.links):
+        if isinstance(link.use, int):
+            continue
+        operator, tensor = operators[link.operator], tensors[link.tensor]
+        key = (operator, tensor, link.use, link.weight)
+        if key not in known:
+            certain = refinable.all(operator, link.use)
+            reads = None if certain else certain_reads(operator, tensor, link.use, refinable)
+            known[key] = None if reads is None else reads * link.weight
+        table = known[key]
+        if table is not None:
+            factors[number] = Factor(counted[number].scope, table)
+    if all(table is None for table in known.values()):
+        return least_bytes
+    domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
+    return least_cost(domains, factors, arithmetic).lower_bound
+
+
+def certain_reads(
+    operator: OperatorChoices, tensor: TensorChoices, names: tuple[str, ...], refinable: Refinable
+) -> Counts:
+    """Elements of an input that any refinement fetches: `[operator choices, tensor choices]`.
+
+    `names` are the parameters through which the operator reads the tensor.
+    """
+    owned = tensor.regions[None]
+    largest: Counts | None = None
+    for name in names:
+        needed = operator.inputs[name][:, None]
+        counts = (volume(needed) - overlap(needed, owned)) * refinable.mask(operator, name)[:, None]
+        largest = counts if largest is None else np.maximum(largest, counts)
+    assert largest is not None
+    total: Counts = largest.sum(axis=-1)
+    return total
+
+
+class Refinable:
+    """Which reads have the property that the regions of any refinement cover the whole region."""
+
+    def __init__(self) -> None:
+        self._windows: dict[tuple[Analysis, str], tuple[_Window, ...] | None] = {}
+        self._masks: dict[tuple[OperatorChoices, str], Mask] = {}
+        self._covered: dict[tuple[Bound, str, int, bytes], bool] = {}
+
+    def all(self, operator: OperatorChoices, names: tuple[str, ...]) -> bool:
+        return len(names) == 1 and bool(self.mask(operator, names[0]).all())
+
+    def mask(self, operator: OperatorChoices, name: str) -> Mask:
+        """`[choices, groups]`: whether unit boxes of that group's box cover its region of the tensor."""
+        found = self._masks.get((operator, name))
+        if found is None:
+            found = self._masks[operator, name] = self._compute(operator, name)
+        return found
+
+    def _compute(self, operator: OperatorChoices, name: str) -> Mask:
+        shape = operator.boxes.shape[:2]
+        windows = self._windows_of(operator.bound, name)
+        if windows is None:
+            return np.zeros(shape, np.bool_)
+        mask = np.ones(shape, np.bool_)
+        for window in windows:
+            mask &= self._are_covered(operator, name, window)
+        return mask
+
+    def _windows_of(self, bound: Bound, name: str) -> tuple[_Window, ...] | None:
+        """The dimensions of a tensor whose reads may have holes; None where they are not independent."""
+        key = (bound.analysis, name)
+        if key not in self._windows:
+            self._windows[key] = _windows(bound, name)
+        return self._windows[key]
+
+    def _are_covered(self, operator: OperatorChoices, name: str, window: _Window) -> Mask:
+        """`[choices, groups]` for one dimension. What is not known yet is evaluated at once."""
+        bound = operator.bound
+        boxes = operator.boxes.reshape(-1, *operator.boxes.shape[2:])
+        regions = operator.inputs[name].reshape(len(boxes), -1, 2)[:, window.dimension]
+        keys = [(bound, name, window.dimension, box[window.positions].tobytes()) for box in boxes]
+        new = {key: place for place, key in enumerate(keys) if key not in self._covered}
+        units = {key: _unit_boxes(boxes[place], window.positions) for key, place in new.items()}
+        self._covered |= {key: False for key, cut in units.items() if cut is None}
+        cuts = {key: cut for key, cut in units.items() if cut is not None}
+        if cuts:
+            read = bound.input_regions(np.concatenate(list(cuts.values())))[name][:, window.dimension]
+            ends = np.cumsum([len(cut) for cut in cuts.values()])[:-1]
+            for key, intervals in zip(cuts, np.split(read, ends), strict=True):
+                self._covered[key] = _covers(intervals, regions[new[key]])
+        return np.array([self._covered[key] for key in keys]).reshape(operator.boxes.shape[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A dimension that is read at more than a plain variable, and the positions of its variables."""
+
+    dimension: int
+    positions: list[int]
+
+
+def _windows(bound: Bound, name: str) -> tuple[_Window, ...] | None:
+    reads = [
+        node.indices for node in walk(bound.description) if isinstance(node, Element) and node.tensor == name
+    ]
+    dimensions = list(zip(*reads, strict=True))
+    variables = [_variables(indices) for indices in dimensions]
+    if len(set().union(*variables)) != sum(map(len, variables)):
+        return None
+    return tuple(
+        _Window(dimension, [bound.variables.index(variable) for variable in sorted(variables[dimension])])
+        for dimension, indices in enumerate(dimensions)
+        if variables[dimension]
+        and not (isinstance(indices[0], Variable) and all(index == indices[0] for index in indices))
+    )
+
+
+def _variables(indices: Sequence[Index]) -> set[str]:
+    return {node.name for index in indices for node in walk(index) if isinstance(node, Variable)}
+
+
+def _unit_boxes(box: Boxes, positions: list[int]) -> Boxes | None:
+    """`box` cut into single values of the variables at `positions`; None where there are too many."""
+    extents = (box[positions, 1] - box[positions, 0]).tolist()
+    if prod(extents) > UNIT_LIMIT:
+        return None
+    offsets = np.indices(extents).reshape(len(positions), -1)
+    units = np.repeat(box[None], offsets.shape[1], axis=0)
+    for position, offset in zip(positions, offsets, strict=True):
+        units[:, position, 0] = box[position, 0] + offset
+        units[:, position, 1] = units[:, position, 0] + 1
+    return units
+
+
+def _covers(intervals: Boxes, target: Boxes) -> bool:
+    """Whether the union of `[n, 2]` intervals contains the `[2]` target."""
+    intervals = intervals[intervals[:, 1] > intervals[:, 0]]
+    if not len(intervals):
+        return bool(target[1] <= target[0])
+    intervals = intervals[np.argsort(intervals[:, 0], kind="stable")]
+    reached = np.maximum.accumulate(intervals[:, 1])
+    return bool(
+        intervals[0, 0] <= target[0] and reached[-1] >= target[1] and (intervals[1:, 0] <= reached[:-1]).all()
+    )

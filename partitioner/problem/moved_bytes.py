@@ -1,0 +1,48 @@
+"""The objective that plans are made for unless another is asked for: the bytes that move between workers."""
+
+from __future__ import annotations
+
+from ..costs.box_counts import communication
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..layouts.step_split import prime_factors
+from ..layouts.uses import Use
+from ..plans.cost import CostUnit
+from .lower_bound import first_step_bound
+from .problem import Chosen, FirstStep, Problem
+
+
+class MovedBytes:
+    """Tables of bytes, each computed once: layers repeat.
+
+    After some steps each of the groups that they leave counts as one worker; after all of them the sum of the
+    tables is what the runtime fetches.
+    """
+
+    unit = CostUnit.BYTES
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}
+
+    def factors(self, workers: int) -> tuple[int, ...]:
+        """Split over the prime factors of the worker count, largest first."""
+        return prime_factors(workers)
+
+    def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
+        """Count the bytes that move for every pair of choices."""
+        key = (operator, tensor, use, weight)
+        found = self._tables.get(key)
+        if found is None:
+            found = self._tables[key] = communication(operator, tensor, use) * weight
+        return found
+
+    def total(self, chosen: Chosen) -> int:
+        """Count a plan's bytes from the graph, apart from the tables."""
+        return chosen.moved_bytes[-1]
+
+    def bound(self, problem: Problem, first: FirstStep) -> int:
+        """Count what must cross between the groups of the first step, whatever later steps do."""
+        if first.steps == 1:
+            return first.least()
+        return first_step_bound(
+            problem, first.operators, first.tensors, first.tables, first.least(), first.arithmetic
+        )

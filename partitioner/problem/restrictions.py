@@ -1,0 +1,163 @@
+"""What constraints leave of the choices of operations and tensors, as the search sees it.
+
+A restriction says of one class of a `Problem` which choice a step must make and which labels (index
+variables, dimensions) no step may. Where a step of a restricted class has nothing left to split along, it
+replicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ...analyzer.bound import Bound
+    from ..layouts.step_split import Choice, Dimensions, Strategies
+    from ..solvers.elimination import Factor
+    from .candidates import KeepDimensions, KeepVariables
+
+FREE: Literal["*"] = "*"
+"""In a pin: this step is left to the search. No index variable has such a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """`pins` has a label, None (replicate) or `FREE` per step; `forbidden` labels are never split along."""
+
+    pins: Choice
+    forbidden: frozenset[str | int] = frozenset()
+
+    def allows(self, sequence: Choice) -> bool:
+        """Whether a sequence of as many steps or fewer keeps to this."""
+        pinned = zip(sequence, self.pins, strict=False)
+        return self.forbidden.isdisjoint(sequence) and all(pin in (FREE, label) for label, pin in pinned)
+
+    def fits(self, sequence: Choice, extents: Mapping[str | int, int], factors: Sequence[int]) -> bool:
+        """Whether the pins of later steps still find enough values after the steps of `sequence`."""
+        left = dict(extents)
+        later = self.pins[len(sequence) :]
+        for label, factor in zip((*sequence, *later), factors, strict=True):
+            if label is None or label == FREE:
+                continue
+            if left[label] < factor:
+                return False
+            left[label] //= factor
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Remaining:
+    """What a restriction leaves to the step after `earlier`; equal ones are equal keys of the tables."""
+
+    restriction: Restriction
+    earlier: Choice
+    factors: tuple[int, ...]
+
+    @property
+    def pin(self) -> str | int | None:
+        return self.restriction.pins[len(self.earlier)]
+
+    def allows(self, label: str | int | None, extents: Mapping[str | int, int]) -> bool:
+        """Whether this step may take a label and leave enough for what later steps must take."""
+        if label in self.restriction.forbidden:
+            return False
+        return self.restriction.fits((*self.earlier, label), extents, self.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class _RestrictedVariables(_Remaining):
+    keep: KeepVariables
+
+    def __call__(self, bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+        if self.pin != FREE:
+            assert not isinstance(self.pin, int), "operators are pinned to variables"
+            return (self.pin,)
+        extents = dict[str | int, int](bound.extents.items())
+        allowed = tuple(variable for variable in fitting if self.allows(variable, extents))
+        return self.keep(bound, allowed) or allowed
+
+
+@dataclass(frozen=True, slots=True)
+class _RestrictedDimensions(_Remaining):
+    keep: KeepDimensions
+    shape: tuple[int, ...]
+
+    def __call__(self, fitting: Dimensions) -> Dimensions:
+        if self.pin != FREE:
+            assert not isinstance(self.pin, str), "tensors are pinned to dimensions"
+            return (self.pin,)
+        extents = dict[str | int, int](enumerate(self.shape))
+        allowed = tuple(dimension for dimension in fitting if self.allows(dimension, extents))
+        return self.keep(allowed) or allowed
+
+
+@dataclass(frozen=True)
+class Restrictions:
+    """The restrictions of a problem's operation and tensor classes, by number."""
+
+    factors: tuple[int, ...] = ()
+    operators: Mapping[int, Restriction] = field(default_factory=dict)
+    tensors: Mapping[int, Restriction] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.operators or self.tensors)
+
+    def variables(self, number: int, earlier: Strategies, keep: KeepVariables) -> KeepVariables:
+        """What `keep` keeps of what is allowed after `earlier`; a pin comes before what a method would."""
+        restriction = self.operators.get(number)
+        return _RestrictedVariables(restriction, earlier, self.factors, keep) if restriction else keep
+
+    def dimensions(
+        self, number: int, shape: tuple[int, ...], earlier: Dimensions, keep: KeepDimensions
+    ) -> KeepDimensions:
+        """The same for the dimensions of a tensor."""
+        restriction = self.tensors.get(number)
+        return _RestrictedDimensions(restriction, earlier, self.factors, keep, shape) if restriction else keep
+
+    def broken(
+        self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions]
+    ) -> tuple[list[int], list[int]]:
+        """The operation and tensor classes whose choices do not keep to their restriction."""
+        return (
+            [number for number, kept in self.operators.items() if not kept.allows(strategies[number])],
+            [number for number, kept in self.tensors.items() if not kept.allows(dimensions[number])],
+        )
+
+    def priced(
+        self,
+        factors: list[Factor],
+        operators: Sequence[Sequence[Strategies]],
+        tensors: Sequence[Sequence[Dimensions]],
+    ) -> list[Factor]:
+        """The factors, with choices that are not allowed dearer than any allowed assignment.
+
+        Variables of factors are operations, then tensors; their sequences are the domains. For searches that
+        choose among sequences without asking `variables` and `dimensions`.
+        """
+        count = len(operators)
+        barred: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = {}
+        numbered: Iterable[tuple[int, Restriction, Sequence[Choice]]] = (
+            *((n, kept, operators[n]) for n, kept in self.operators.items()),
+            *((count + n, kept, tensors[n]) for n, kept in self.tensors.items()),
+        )
+        for variable, restriction, sequences in numbered:
+            mask = np.array([not restriction.allows(sequence) for sequence in sequences])
+            if mask.any():
+                barred[variable] = mask
+        if not barred:
+            return factors
+        price = 1 + sum(int(factor.table.max()) for factor in factors)
+        priced = []
+        for factor in factors:
+            table = factor.table
+            for axis, variable in enumerate(factor.scope):
+                if variable in barred:
+                    table = table + price * np.expand_dims(barred.pop(variable), 1 - axis)
+            priced.append(factor if table is factor.table else factor._replace(table=table))
+        return priced
+
+
+UNRESTRICTED = Restrictions()

@@ -1,0 +1,60 @@
+"""What a search method returns: choices by class, not yet spread over the graph's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..layouts.choices import OperatorChoices, TensorChoices
+from ..layouts.step_split import Dimensions, Strategies
+from ..plans.cost import Cost
+from ..plans.unproven import UnprovenStep
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Choices per class of a `Problem`, with the cost that the search claims for them."""
+
+    factors: tuple[int, ...]
+    """The sizes of the steps; their product is the number of workers."""
+
+    strategies: tuple[Strategies, ...]
+    """By class of operations a variable, or None, for every step."""
+
+    dimensions: tuple[Dimensions, ...]
+    """By class of tensors a dimension, or None, for every step."""
+
+    cost: Cost
+    """What the problem's objective says of these choices."""
+
+    lower_bound: Cost
+    """Below the cost of every plan that a recursive search of the problem with these factors can make, so it
+    does not depend on the method; 0 if nothing is proven."""
+
+    unproven: tuple[UnprovenStep, ...] = ()
+    """The steps of a stepwise search that were too wide."""
+
+
+def assigned(
+    factors: tuple[int, ...],
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+    assignment: Sequence[int],
+    *,
+    cost: Cost,
+    lower_bound: int = 0,
+    unproven: tuple[UnprovenStep, ...] = (),
+) -> Solution:
+    """Return the choices that an assignment names: operators first, then tensors.
+
+    `lower_bound` is in the cost's unit; zero bounds every plan.
+    """
+    chosen = iter(assignment)
+    return Solution(
+        factors,
+        tuple(choices.sequences[next(chosen)] for choices in operators),
+        tuple(choices.sequences[next(chosen)] for choices in tensors),
+        cost,
+        Cost(lower_bound, cost.unit),
+        unproven,
+    )

@@ -1,0 +1,134 @@
+"""The time of a plan's traffic over the links of a machine, as tables that the search can minimise.
+
+The steps of the search are mapped onto the machine's levels: every level that divides a group into `n`
+takes the prime factors of `n` as its steps. So the groups after a level's steps are that level's groups,
+and what workers fetch from outside their own group crosses that level or one further out. For one
+operation and one tensor, on level `l` with `g` groups whose links carry `b` bytes per second each way,
+
+    seconds(l) = bytes fetched from outside the groups of level l / (g * b)
+
+as if the links of a level shared the load evenly; the transfer takes as long as its slowest level, and a
+plan as long as its transfers together. Unlike a step's cost in bytes, which counts what a group lacks once
+however many of its workers fetch it, this counts every fetch.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analyzer.bound import Bound
+from ...analyzer.region import Boxes, Shape, volume
+from ...machines.machine import Machine
+from ..costs.box_counts import communication, fetched_elements, overlap
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices
+from ..layouts.step_split import Dimensions, Strategies, prime_factors
+from ..layouts.uses import Use
+from ..plans.cost import PICOSECONDS_PER_SECOND, CostUnit
+from .problem import Chosen, FirstStep, Problem
+
+
+class TransferTime:
+    """Tables in picoseconds for the first `workers` devices of a machine. Deterministic.
+
+    Raises MachineError where the machine has too few devices or
+    divides them unevenly.
+    """
+
+    unit = CostUnit.PICOSECONDS
+
+    def __init__(self, machine: Machine, workers: int) -> None:
+        fan_out = machine.fan_out(workers)
+        steps = [prime_factors(parts) for parts in fan_out]
+        self._factors = tuple(factor for of_level in steps for factor in of_level)
+        ends = accumulate(map(len, steps))
+        groups = accumulate(fan_out, lambda a, b: a * b)
+        self._levels = [
+            (end, PICOSECONDS_PER_SECOND / (count * level.bytes_per_second))
+            for end, count, level, of_level in zip(ends, groups, machine.levels, steps, strict=True)
+            if of_level
+        ]
+        self._tables: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}
+        self._owned: dict[tuple[TensorChoices, int], Boxes] = {}
+        self._produced: dict[tuple[OperatorChoices, int], OperatorChoices] = {}
+
+    def factors(self, workers: int) -> tuple[int, ...]:
+        """Return the steps that follow the machine's levels."""
+        return self._factors
+
+    def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
+        """The time of every pair of choices, each element counting `weight` bytes.
+
+        Where the choices have fewer steps than the machine, as if their groups were single devices.
+        """
+        key = (operator, tensor, use, weight)
+        if key not in self._tables:
+            steps = len(operator.sequences[0])
+            worst = np.zeros((len(operator.sequences), len(tensor.sequences)))
+            begin = 0
+            for end, picoseconds_per_byte in self._levels:
+                if begin < steps:
+                    crossing = self.crossing(operator, tensor, use, min(end, steps))
+                    np.maximum(worst, crossing * (weight * picoseconds_per_byte), out=worst)
+                begin = end
+            self._tables[key] = np.rint(worst).astype(np.int64)
+        return self._tables[key]
+
+    def total(self, chosen: Chosen) -> int:
+        """Score a whole plan: the tables of its choices alone, added up."""
+        operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
+        tensors: dict[tuple[Shape, Dimensions], TensorChoices] = {}
+        problem, total = chosen.problem, 0
+        for link in problem.links:
+            split = problem.operators[link.operator], chosen.strategies[link.operator]
+            laid_out = problem.shapes[link.tensor], chosen.dimensions[link.tensor]
+            if split not in operators:
+                operators[split] = operator_choices(split[0], [split[1]], self._factors)
+            if laid_out not in tensors:
+                tensors[laid_out] = tensor_choices(laid_out[0], [laid_out[1]], self._factors)
+            total += int(self.table(operators[split], tensors[laid_out], link.use, link.weight).item())
+        return total
+
+    def bound(self, problem: Problem, first: FirstStep) -> int:
+        """Prove nothing: groups of the first step share links as later steps decide."""
+        return 0
+
+    def crossing(
+        self, operator: OperatorChoices, tensor: TensorChoices, use: Use, end: int
+    ) -> npt.NDArray[np.float64]:
+        """Elements that workers fetch from outside their groups of the first `end` steps."""
+        steps = len(operator.sequences[0])
+        if end == steps:
+            return communication(operator, tensor, use).astype(np.float64)
+        if not isinstance(use, int):
+            owned = self._group_owned(tensor, end)[None]
+            needed = [operator.inputs[name][:, None] for name in use]
+            return fetched_elements(needed, owned).astype(np.float64)
+        groups = self._groups(operator, end)
+        workers, parts = operator.boxes.shape[1], groups.boxes.shape[1]
+        produced = np.repeat(groups.outputs[use], workers // parts, axis=1)[:, None]
+        owned = tensor.regions[None]
+        everything = operator.terms[:, None] * volume(owned).sum(axis=-1)
+        within = (operator.terms // groups.terms)[:, None] * overlap(owned, produced).sum(axis=-1)
+        crossing: npt.NDArray[np.float64] = (everything - within).astype(np.float64)
+        return crossing
+
+    def _group_owned(self, tensor: TensorChoices, end: int) -> Boxes:
+        """What each worker's group owns together: `[choices, workers, dimensions, 2]`."""
+        key = (tensor, end)
+        if key not in self._owned:
+            prefixes = [sequence[:end] for sequence in tensor.sequences]
+            regions = tensor_choices(tensor.shape, prefixes, self._factors[:end]).regions
+            members = tensor.regions.shape[1] // regions.shape[1]
+            self._owned[key] = np.repeat(regions, members, axis=1)
+        return self._owned[key]
+
+    def _groups(self, operator: OperatorChoices, end: int) -> OperatorChoices:
+        """The operator split over the groups alone."""
+        key = (operator, end)
+        if key not in self._produced:
+            prefixes = [sequence[:end] for sequence in operator.sequences]
+            self._produced[key] = operator_choices(operator.bound, prefixes, self._factors[:end])
+        return self._produced[key]

@@ -1,0 +1,239 @@
+"""From a good assignment of a wide problem to the best one, or to a proof of how far it can be from it.
+
+    given    domains, tables over pairs that are nowhere negative, an assignment's cost
+    wanted   a cost and a bound with  bound <= the least sum of all tables <= cost,  as near as can be
+
+1. Variables with at most two neighbours are eliminated (`pairwise.core`), the others are put in a line
+   (`linear_order`).
+2. Costs are moved between variables and tables until the sum of all minima, a bound, hardly rises
+   (`message_passing`).
+3. If the line has waists, the least cost of a segment, for every choice at its end, is handed on from segment
+   to segment, there and back (`segment_passing`). Otherwise windows of the line are searched exactly, and the
+   least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
+4. Beams look for better assignments on the way.
+
+How much work is done depends on the problem alone, not on the clock, so the same problem has the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .bounded_search import BoundedSearch, Search
+from .elimination import Factor
+from .linear_order import linear_order
+from .message_passing import MessagePassing, Reweighted
+from .pairwise import EXACT_LIMIT, Core, Pairwise, core
+from .segment_passing import SegmentPassing
+from .segments import Segment, segments
+from .semiring import Table
+from .window_bounds import STATE_LIMITS, WindowBounds
+
+SWEEPS_AT_ONCE = 25
+"""Sweeps between two looks at what they bring."""
+
+LEAST_GAIN = 1e-3
+"""Sweeps end when so many raise the bound by less than this part of it."""
+
+SWEEP_ENTRY_LIMIT = 3 << 30
+"""Entries of tables that sweeps may look at, in all."""
+
+SEARCH_ENTRY_LIMIT = 1 << 31
+"""Costs that a search for a bound may compute, as far as is known before it begins: about half a minute."""
+
+BEAMS = (1000, 4000)
+"""Widths of the beams that look for a better assignment."""
+
+RELAY_BEAM = 1000
+"""The width of the one beam before costs are handed on: they need to know some gap."""
+
+RELAY_STATES = (100_000, 400_000, 800_000)
+"""States that a segment may need, each time that costs are handed on there and back."""
+
+DIVE_STATES = 1 << 13
+"""States that a segment may need where only a good assignment is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many entries of tables sweeps may look at, and how many costs each search for a bound computes."""
+
+    sweep_entries: int = SWEEP_ENTRY_LIMIT
+    search_entries: int = SEARCH_ENTRY_LIMIT
+
+
+WHOLE_EFFORT = Effort()
+
+Report = Callable[[int, int], None]
+"""Told the cost of the best assignment and the bound whenever one of them improves."""
+
+
+def unheard(cost: int, bound: int) -> None:
+    """A report to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The best cost known and what is proven; `assignment` is None where none better was found."""
+
+    cost: int
+    bound: int
+    assignment: tuple[int, ...] | None
+
+
+def close_gap(
+    domains: Sequence[int],
+    factors: Sequence[Factor],
+    cost: int,
+    report: Report,
+    effort: Effort = WHOLE_EFFORT,
+) -> Gap:
+    """Improve on an assignment that costs `cost`, or prove that none is better.
+
+    Factors are over pairs and nowhere negative. Where their entries are too large to be added in float64 the
+    bound is rounded down, see `rounded`, and need not meet the cost.
+    """
+    smaller, unit = rounded(factors, cost, EXACT_LIMIT)
+    if unit == 1:
+        return _Search(core(domains, smaller), cost, report, effort).run()
+
+    def in_units(_: int, bound: int) -> None:
+        report(cost, min(bound * unit, cost))
+
+    found = _Search(core(domains, smaller), cost // unit + 1, in_units, effort).run()
+    bound = min(found.bound * unit, cost)
+    if found.assignment is None:
+        return Gap(cost, bound, None)
+    better = sum(int(f.table[tuple(found.assignment[v] for v in f.scope)]) for f in factors)
+    if better >= cost:
+        return Gap(cost, bound, None)
+    report(better, min(bound, better))
+    return Gap(better, min(bound, better), found.assignment)
+
+
+class _Search:
+    def __init__(self, whole: Core, cost: int, report: Report, effort: Effort) -> None:
+        self._whole = whole
+        self._cost = cost
+        self._bound = 0
+        self._assignment: tuple[int, ...] | None = None
+        self._report = report
+        self._effort = effort
+        problem = whole.problem
+        self._order = linear_order(problem.neighbours(), problem.domains)
+
+    def run(self) -> Gap:
+        messages = self._sweep(self._whole.problem.reordered(self._order))
+        problem = messages.reweighted()
+        self._prove(problem.bound)
+        row = segments(problem)
+        if row:
+            self._beam(problem, RELAY_BEAM, backwards=False)
+            self._pass_on(problem, row)
+        else:
+            self._windows(messages)
+        complete = None if self._assignment is None else self._whole.complete(self._assignment)
+        return Gap(self._cost, self._bound, complete)
+
+    def _pass_on(self, problem: Reweighted, row: Sequence[Segment]) -> None:
+        """Hand costs on along the segments, forwards and backwards, and dive with what the first brought.
+
+        It ends where as much work again as the last time would be more than is to be done.
+        """
+        passing, last = SegmentPassing(row, float(self._cost - problem.bound)), 0
+        for state_limit in RELAY_STATES:
+            for backwards in (False, True):
+                if passing.entries + last >= self._effort.search_entries or self._cost <= self._bound:
+                    return
+                before = passing.entries
+                passing.hand_on(backwards, state_limit)
+                self._prove(problem.bound + int(passing.bound))
+                passing.gap = float(self._cost - problem.bound - passing.bound)
+                if not backwards and self._bound < self._cost:
+                    found = passing.dive(backwards=True, state_limit=DIVE_STATES)
+                    if found is not None:
+                        self._improve(found, backwards=False)
+                    passing.gap = float(self._cost - problem.bound - passing.bound)
+                last = passing.entries - before
+
+    def _windows(self, messages: MessagePassing) -> None:
+        """Search windows of the order, from its better end."""
+        tries = [self._begin(messages, backwards) for backwards in (False, True)]
+        best, backwards = min(tries, key=lambda found: found[0].promise)
+        best.best = float(self._cost - best.problem.bound)
+        self._close(best, STATE_LIMITS[1:], backwards=backwards)
+
+    def _sweep(self, problem: Pairwise) -> MessagePassing:
+        messages = MessagePassing(problem)
+        entries = 2 * sum(table.size for table in problem.tables.values()) * SWEEPS_AT_ONCE
+        for _ in range(max(self._effort.sweep_entries // max(entries, 1), 1)):
+            before = self._bound
+            for _ in range(SWEEPS_AT_ONCE):
+                bound = messages.sweep()
+            self._prove(bound)
+            if bound - before <= LEAST_GAIN * abs(bound):
+                break
+        return messages
+
+    def _begin(self, messages: MessagePassing, backwards: bool) -> tuple[WindowBounds, bool]:
+        """Look for better assignments with beams, then for what few states prove."""
+        problem = messages.reweighted(backwards)
+        self._prove(problem.bound)
+        for width in BEAMS:
+            self._beam(problem, width, backwards=backwards)
+        windows = WindowBounds(problem, float(self._cost - problem.bound))
+        self._close(windows, STATE_LIMITS[:1], backwards=backwards)
+        return windows, backwards
+
+    def _beam(self, problem: Reweighted, width: int, *, backwards: bool) -> None:
+        search = Search(0, len(problem.domains), self._cost - problem.bound - 1, beam=width)
+        found = BoundedSearch(problem).assignment(search)
+        if found is not None:
+            self._improve(found, backwards=backwards)
+
+    def _close(self, windows: WindowBounds, states: Sequence[int], *, backwards: bool) -> None:
+        def rise(bound: float) -> None:
+            self._prove(windows.problem.bound + int(bound))
+
+        windows.run(states, self._effort.search_entries, rise)
+        if windows.assignment is not None:
+            self._improve(windows.assignment, backwards=backwards)
+
+    def _prove(self, bound: int) -> None:
+        if bound > self._bound:
+            self._bound = min(bound, self._cost)
+            self._report(self._cost, self._bound)
+
+    def _improve(self, assignment: tuple[int, ...], *, backwards: bool) -> None:
+        order = self._order[::-1] if backwards else self._order
+        by_variable = [0] * len(order)
+        for variable, value in zip(order, assignment, strict=True):
+            by_variable[variable] = value
+        cost = self._whole.problem.cost(by_variable)
+        if cost < self._cost:
+            self._cost, self._assignment = cost, tuple(by_variable)
+            self._report(self._cost, self._bound)
+
+
+def rounded(factors: Sequence[Factor], cost: int, limit: int) -> tuple[list[Factor], int]:
+    """Return factors whose largest entries add up to less than `limit`, and their unit.
+
+    Entries must not be negative. For every assignment that costs less than `cost`, the new factors times
+    the unit add up to no more than it costs, and to just that if the unit is 1.
+
+    An entry that alone exceeds a known cost becomes just more than that: it belongs to no better assignment,
+    so nothing is lost. If this is not enough, costs are counted in whole units, rounded down: a lower bound
+    in units is one in costs.
+    """
+    largest = sum(min(int(factor.table.max()), cost + 1) for factor in factors)
+    unit = largest // limit + 1
+    if unit == 1 and largest == sum(int(factor.table.max()) for factor in factors):
+        return list(factors), 1
+    known: dict[int, Table] = {}
+    for factor in factors:
+        if id(factor.table) not in known:
+            known[id(factor.table)] = np.minimum(factor.table, cost + 1) // unit
+    return [factor._replace(table=known[id(factor.table)]) for factor in factors], unit

@@ -1,0 +1,222 @@
+"""Exact search along an order of the variables, keeping only what can still be part of a cheap assignment.
+
+The states after some variables are the values of those with a neighbour still to come, each with the
+least cost that leads to it. All costs are at least zero (see `message_passing`), so a state that costs more
+than a given budget belongs to no assignment within it, and goes. Where the costs are well shifted, few
+states stay: this is dynamic programming with a bound, as A* is shortest paths with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import SolverLimitError
+from .message_passing import Reweighted
+from .pairwise import Costs
+
+Values = npt.NDArray[np.int16]
+Rows = npt.NDArray[np.int32]
+
+CHUNK = 1 << 14
+"""States that are extended at a time, so that what is computed for them stays in the cache."""
+
+SURPLUS = 8
+"""So many times more extensions than a beam is wide are merged: some of them agree."""
+
+KEY_LIMIT = 1 << 62
+"""States are compared by a number below this, or by several numbers where one is too small."""
+
+
+class StateLimitError(SolverLimitError):
+    """More states than allowed are within the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """`values[s, i]` is the value of the i-th open variable in state `s`, `costs[s]` the least cost."""
+
+    open: tuple[int, ...]
+    values: Values
+    costs: Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Per state after a step: the state before it, and the value of the variable that was taken."""
+
+    rows: Rows
+    value: Values
+
+
+def nothing_certain(variable: int) -> float:
+    """Of no use as a `rest`, and always right."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Search among variables `first` to `end - 1` for what costs at most `budget`.
+
+    `rest(v)` is what all costs after variable `v` add at least. More than `state_limit` states raise
+    StateLimitError; with `beam`, only so many of the cheapest stay after each variable instead. Variables
+    that are `kept` stay open to the end.
+    """
+
+    first: int
+    end: int
+    budget: float
+    rest: Callable[[int], float] = nothing_certain
+    state_limit: int = 1 << 22
+    beam: int | None = None
+    kept: frozenset[int] = frozenset()
+
+
+class BoundedSearch:
+    """Searches in one problem; `entries` counts the costs computed so far, a measure of the work done.
+
+    `most` is the largest number of states that were kept at once.
+    """
+
+    def __init__(self, problem: Reweighted) -> None:
+        self._problem = problem
+        self._last = list(range(len(problem.domains)))
+        self._earlier: list[list[int]] = [[] for _ in problem.domains]
+        for a, b in problem.tables:
+            self._last[a] = max(self._last[a], b)
+            self._earlier[b].append(a)
+        self.entries = 0
+        self.most = 0
+
+    def least_cost(self, search: Search) -> float | None:
+        """The least that all costs of the variables can add up to, None where that is beyond the budget.
+
+        These are their unary costs and their tables with each other; of tables with earlier variables what
+        is certain is counted.
+        """
+        states = _nothing_open()
+        for variable in range(search.first, search.end):
+            states, _ = self._take(states, variable, search)
+            if not len(states.costs):
+                return None
+        return float(states.costs[0])
+
+    def marginals(self, search: Search) -> States:
+        """The least cost of every choice for the kept variables that is within the budget."""
+        states = _nothing_open()
+        for variable in range(search.first, search.end):
+            states, _ = self._take(states, variable, search)
+            if not len(states.costs):
+                none = np.zeros((0, len(search.kept)), np.int16)
+                return States(tuple(sorted(search.kept)), none, np.zeros(0))
+        return states
+
+    def assignment(self, search: Search) -> tuple[int, ...] | None:
+        """The best assignment of the variables, None where none is found within the budget."""
+        states, steps = _nothing_open(), []
+        for variable in range(search.first, search.end):
+            states, step = self._take(states, variable, search)
+            if not len(states.costs):
+                return None
+            steps.append(step)
+        return _read_back(steps)
+
+    def _take(self, states: States, variable: int, search: Search) -> tuple[States, Step]:
+        """Extend all states by every value of a variable, and merge those that agree from here on."""
+        closes = self._closed(variable, variable, search)
+        rows, value, costs = self._extensions(states, variable, closes, search)
+        if search.beam is not None and len(costs) > SURPLUS * search.beam:
+            kept = np.sort(np.argpartition(costs, SURPLUS * search.beam)[: SURPLUS * search.beam])
+            rows, value, costs = rows[kept], value[kept], costs[kept]
+        opened, values = states.open, states.values[rows]
+        if not closes:
+            opened, values = (*opened, variable), np.concatenate((values, value[:, None]), axis=1)
+        columns = [i for i, other in enumerate(opened) if not self._closed(other, variable, search)]
+        if len(columns) < len(opened):
+            opened, values = tuple(opened[i] for i in columns), values[:, columns]
+            best = _cheapest(values, [self._problem.domains[v] for v in opened], costs)
+            rows, value, values, costs = rows[best], value[best], values[best], costs[best]
+        if search.beam is not None and len(costs) > search.beam:
+            kept = np.sort(np.argsort(costs, kind="stable")[: search.beam])
+            rows, value, values, costs = rows[kept], value[kept], values[kept], costs[kept]
+        self.most = max(self.most, len(costs))
+        return States(opened, values, costs), Step(rows, value)
+
+    def _closed(self, variable: int, after: int, search: Search) -> bool:
+        """Whether a variable has no neighbours left in a search after another one."""
+        return variable not in search.kept and min(self._last[variable], search.end - 1) <= after
+
+    def _extensions(
+        self, states: States, variable: int, closes: bool, search: Search
+    ) -> tuple[Rows, Values, Costs]:
+        """States, values and costs within the budget; of a variable that closes at once the best value."""
+        own, joined = self._terms(states, variable, search.first)
+        budget = search.budget - search.rest(variable)
+        found: list[tuple[Rows, Values, Costs]] = []
+        count = 0
+        for start in range(0, len(states.costs), CHUNK):
+            part = slice(start, start + CHUNK)
+            costs = states.costs[part, None] + own
+            for column, table in joined:
+                costs += table[states.values[part, column]]
+            self.entries += costs.size
+            if closes:
+                best = costs.argmin(axis=1)
+                least = costs[np.arange(len(costs)), best]
+                row = np.flatnonzero(least <= budget)
+                value, least = best[row], least[row]
+            else:
+                row, value = np.nonzero(costs <= budget)
+                least = costs[row, value]
+            found.append(((row + start).astype(np.int32), value.astype(np.int16), least))
+            count += len(row)
+            if count > search.state_limit and search.beam is None:
+                raise StateLimitError(f"more than {search.state_limit} states are within the budget")
+        rows, values, kept = zip(*found, strict=True)
+        return np.concatenate(rows), np.concatenate(values), np.concatenate(kept)
+
+    def _terms(self, states: States, variable: int, first: int) -> tuple[Costs, list[tuple[int, Costs]]]:
+        """The costs that a variable adds alone, and its tables by the column of the state they look at."""
+        tables = self._problem.tables
+        own, joined = self._problem.unary[variable], []
+        for other in self._earlier[variable]:
+            if other < first:
+                own = own + tables[other, variable].min(axis=0)
+            else:
+                joined.append((states.open.index(other), tables[other, variable]))
+        return own, joined
+
+
+def _nothing_open() -> States:
+    return States((), np.zeros((1, 0), np.int16), np.zeros(1))
+
+
+def _cheapest(values: Values, domains: Sequence[int], costs: Costs) -> npt.NDArray[np.intp]:
+    """One row of every set of equal rows: the first of the cheapest."""
+    keys: list[npt.NDArray[np.int64]] = []
+    room = 0
+    for column, domain in enumerate(domains):
+        if room < domain:
+            keys.append(np.zeros(len(values), np.int64))
+            room = KEY_LIMIT
+        keys[-1] = keys[-1] * domain + values[:, column]
+        room //= domain
+    if not keys:
+        return np.array([costs.argmin()] if len(costs) else [], np.intp)
+    order = np.lexsort((costs, *keys))
+    first = np.ones(len(order), np.bool_)
+    first[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
+    found: npt.NDArray[np.intp] = order[first]
+    return found
+
+
+def _read_back(steps: Sequence[Step]) -> tuple[int, ...]:
+    row = 0
+    assignment = []
+    for step in reversed(steps):
+        assignment.append(int(step.value[row]))
+        row = int(step.rows[row])
+    return tuple(reversed(assignment))

@@ -1,0 +1,188 @@
+"""Minimisation problems with a cost per value and a table per pair of variables, and what is left of them
+when every variable with at most two neighbours is eliminated.
+
+Costs are integers held in float64, exact below 2**53: what is added and subtracted here is never rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .elimination import Factor
+from .errors import SolverError
+from .semiring import MIN_PLUS, Arithmetic, Scope, Table
+
+Costs = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+
+EXACT_LIMIT = 1 << 52
+"""The sum of all tables' largest entries must stay below this, so that no float64 is rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairwise:
+    """Minimise `constant + sum of unary[v][value] + sum of tables[a, b][value of a, value of b]`.
+
+    Pairs ascend: `a < b`.
+    """
+
+    domains: tuple[int, ...]
+    constant: float
+    unary: tuple[Costs, ...]
+    tables: Mapping[Pair, Costs]
+
+    def neighbours(self) -> list[list[int]]:
+        """The variables that each variable shares a table with, ascending."""
+        found: list[list[int]] = [[] for _ in self.domains]
+        for a, b in self.tables:
+            found[a].append(b)
+            found[b].append(a)
+        return [sorted(others) for others in found]
+
+    def reordered(self, order: Sequence[int]) -> Pairwise:
+        """The same problem with variable `order[i]` as variable `i`."""
+        place = {variable: position for position, variable in enumerate(order)}
+        ascending = {(a, b): table for (a, b), table in self.tables.items() if place[a] < place[b]}
+        others = {pair: table for pair, table in self.tables.items() if pair not in ascending}
+        tables = {(place[a], place[b]): t for (a, b), t in (ascending | transposed(others)).items()}
+        return Pairwise(
+            tuple(self.domains[v] for v in order),
+            self.constant,
+            tuple(self.unary[v] for v in order),
+            dict(sorted(tables.items())),
+        )
+
+    def cost(self, assignment: Sequence[int]) -> int:
+        """What an assignment costs."""
+        return int(self.constant + total(self.unary, self.tables, assignment))
+
+
+def total(unary: Sequence[Costs], tables: Mapping[Pair, Costs], assignment: Sequence[int]) -> float:
+    """What values and pairs of values of an assignment add up to."""
+    single = sum(float(costs[value]) for costs, value in zip(unary, assignment, strict=True))
+    return single + sum(float(table[assignment[a], assignment[b]]) for (a, b), table in tables.items())
+
+
+def transposed(tables: Mapping[Pair, Costs]) -> dict[Pair, Costs]:
+    """Tables `[b, a]` in place of `[a, b]`; where several were one array they are one again."""
+    known: dict[int, Costs] = {}
+    for table in tables.values():
+        if id(table) not in known:
+            known[id(table)] = np.ascontiguousarray(table.T)
+    return {(b, a): known[id(table)] for (a, b), table in tables.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A problem whose variables all have three neighbours or more, and the way back to the whole one."""
+
+    problem: Pairwise
+    complete: Callable[[Sequence[int]], tuple[int, ...]]
+
+
+def core(domains: Sequence[int], factors: Sequence[Factor]) -> Core:
+    """What is left when variables with at most two neighbours are eliminated, one after the other.
+
+    The optimum stays, and `complete` extends an assignment of the core to all variables at no cost beyond
+    it. Factors are over two variables. Raises SolverError where costs are too large to be added exactly.
+    """
+    largest = sum(int(np.abs(factor.table).max()) for factor in factors)
+    if largest >= EXACT_LIMIT:
+        raise SolverError(f"costs may add up to {largest}, beyond {EXACT_LIMIT}, and could be rounded")
+    reduction = _Reduction(domains)
+    for factor in factors:
+        a, b = factor.scope
+        reduction.insert(a, b, factor.table)
+    return reduction.run()
+
+
+class _Reduction:
+    """Eliminated variables are kept with their tables `[own value, neighbour's value]` to be read back."""
+
+    def __init__(self, domains: Sequence[int]) -> None:
+        self._domains = domains
+        self._arithmetic = Arithmetic(replace(MIN_PLUS, part=None))
+        self._unary: list[Table | None] = [None] * len(domains)
+        self._tables: list[dict[int, Table]] = [{} for _ in domains]
+        self._constant = 0
+        self._eliminated: list[tuple[int, Table | None, dict[int, Table]]] = []
+
+    def insert(self, a: int, b: int, table: Table) -> None:
+        present = self._tables[a].get(b)
+        if present is not None:
+            table = self._arithmetic.multiply(present, table)
+        self._tables[a][b] = table
+        self._tables[b][a] = self._arithmetic.select(table, (None, None), (1, 0))
+
+    def run(self) -> Core:
+        waiting = sorted(range(len(self._domains)), reverse=True)
+        gone = [False] * len(self._domains)
+        while waiting:
+            variable = waiting.pop()
+            if gone[variable] or (len(self._tables[variable]) > 2 and self._domains[variable] > 1):
+                continue
+            gone[variable] = True
+            waiting.extend(sorted(self._tables[variable], reverse=True))
+            self._eliminate(variable)
+        left = [variable for variable, done in enumerate(gone) if not done]
+        place = {variable: position for position, variable in enumerate(left)}
+        known: dict[int, Costs] = {}
+        problem = Pairwise(
+            tuple(self._domains[v] for v in left),
+            float(self._constant),
+            tuple(self._floats(self._unary[v], self._domains[v], known) for v in left),
+            {
+                (place[a], place[b]): self._floats(table, 0, known)
+                for a in left
+                for b, table in sorted(self._tables[a].items())
+                if a < b
+            },
+        )
+        return Core(problem, lambda assignment: self._complete(dict(zip(left, assignment, strict=True))))
+
+    def _eliminate(self, variable: int) -> None:
+        own, tables = self._unary[variable], self._tables[variable]
+        self._tables[variable] = {}
+        self._eliminated.append((variable, own, tables))
+        for other in tables:
+            del self._tables[other][variable]
+        if self._domains[variable] == 1:
+            self._constant += 0 if own is None else int(own[0])
+            for other, table in tables.items():
+                self._add(other, self._arithmetic.select(table, (0, None), (0,)))
+            return
+        parts: list[tuple[Table, Scope]] = [] if own is None else [(own, (0,))]
+        parts += [(table, (0, 1 + axis)) for axis, table in enumerate(tables.values())]
+        if not parts:
+            return
+        message, _ = self._arithmetic.eliminate(parts, 0)
+        match tuple(tables):
+            case ():
+                self._constant += int(message)
+            case (other,):
+                self._add(other, message)
+            case (first, second):
+                self.insert(first, second, message)
+
+    def _add(self, variable: int, costs: Table) -> None:
+        present = self._unary[variable]
+        self._unary[variable] = costs if present is None else self._arithmetic.multiply(present, costs)
+
+    def _floats(self, table: Table | None, extent: int, known: dict[int, Costs]) -> Costs:
+        if table is None:
+            return np.zeros(extent)
+        if id(table) not in known:
+            known[id(table)] = np.ascontiguousarray(table, np.float64)
+        return known[id(table)]
+
+    def _complete(self, assignment: dict[int, int]) -> tuple[int, ...]:
+        for variable, own, tables in reversed(self._eliminated):
+            costs = np.zeros(self._domains[variable], np.int64) if own is None else own
+            for other, table in tables.items():
+                costs = costs + table[:, assignment[other]]
+            assignment[variable] = int(costs.argmin())
+        return tuple(assignment[variable] for variable in range(len(self._domains)))

@@ -1,0 +1,197 @@
+"""Least costs handed on from segment to segment, there and back: a bound that rises to the optimum.
+
+The least that a segment and all before it can cost, for every choice at the waist behind it, is moved into
+the next segment. In a row of segments that is dynamic programming: once all is handed on, the least costs of
+the segments add up to the optimum, and are a lower bound at any time before. To find these costs for every
+choice is too much work; but what lies within a budget of the cheapest is found quickly, and of the rest it is
+certain that it costs more. Budgets belong to segments, not to the whole, however long the network is, and are
+as large as a number of states allows. A choice that costs more than all budgets together leave is barred.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .bounded_search import BoundedSearch, Search, StateLimitError
+from .message_passing import MessagePassing, Reweighted
+from .pairwise import Costs, Pair
+from .segments import Segment
+
+SWEEPS = 10
+"""Sweeps over a segment before it is searched."""
+
+FIRST_BUDGET = 0.02
+"""The first budget, as a part of the gap."""
+
+GROWTH = 1.5
+"""How much larger or smaller the next budget is."""
+
+AMPLE = 8
+"""A budget is large enough where so many times more states would be allowed."""
+
+PATIENCE = 10
+"""So many times more states are allowed where nothing was within a budget yet."""
+
+TRACE_STATES = 1 << 14
+"""States that a search for one segment's best choices may keep."""
+
+TRACE_BEAM = 1 << 11
+"""States that stay where that is not enough."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class SegmentPassing:
+    """Segments with what was handed on; `entries` counts the costs computed so far.
+
+    No segment costs less than its part of `bound`. By `gap` the best assignment known exceeds the bound:
+    what exceeds a segment's part by more belongs to no better one, and no budget need be larger.
+    """
+
+    segments: Sequence[Segment]
+    gap: float
+    entries: int = 0
+    _spare: float = field(init=False)
+    _bar: float = field(init=False)
+    _bounds: list[float] = field(init=False)
+    _handed: list[Costs] = field(init=False)
+    _barred: list[Costs] = field(init=False)
+    _sent: list[Mapping[Pair, Costs]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._spare = self.gap * FIRST_BUDGET
+        self._bar = 4 * self.gap
+        self._bounds = [0.0 for _ in self.segments]
+        self._handed = [np.zeros(segment.extents(segment.after)) for segment in self.segments]
+        self._barred = [np.zeros_like(costs) for costs in self._handed]
+        self._sent = [{} for _ in self.segments]
+
+    @property
+    def bound(self) -> float:
+        """What no assignment that is better than the best known costs less than."""
+        return sum(self._bounds)
+
+    def hand_on(self, backwards: bool, state_limit: int) -> None:
+        """Hand on through all segments, from the last to the first if `backwards`. The bound never falls."""
+        for number in self._along(backwards):
+            least, _ = self._least(number, backwards, state_limit)
+            self._move(number, backwards, least, least - least.min() > self.gap)
+
+    def dive(self, backwards: bool, state_limit: int) -> tuple[int, ...] | None:
+        """A good assignment: hand on what few states reach, bar all else, and come back at least cost.
+
+        What was handed on in the other direction leads the way. None where nothing of a segment is within
+        the gap.
+        """
+        trial = self._copy()
+        for number in trial._along(backwards):
+            least, found = trial._least(number, backwards, state_limit)
+            if not found.any():
+                self.entries = trial.entries
+                return None
+            trial._move(number, backwards, least, ~found)
+        assignment = trial._trace(not backwards)
+        self.entries = trial.entries
+        return assignment
+
+    def _copy(self) -> SegmentPassing:
+        other = replace(self)
+        other._spare, other._bar = self._spare, self._bar
+        other._bounds, other._sent = list(self._bounds), list(self._sent)
+        other._handed, other._barred = list(self._handed), list(self._barred)
+        return other
+
+    def _along(self, backwards: bool) -> Iterator[int]:
+        numbers = range(len(self.segments))
+        return reversed(numbers) if backwards else iter(numbers)
+
+    def _move(self, number: int, backwards: bool, least: Costs, barred: Mask) -> None:
+        """Move what a segment costs at least, beyond its bound, into the next; bar choices between them."""
+        self._bounds[number] = float(least.min())
+        waist = number - 1 if backwards else number
+        if waist >= 0:
+            excess = least - self._bounds[number]
+            self._handed[waist] = self._handed[waist] + (-excess if backwards else excess)
+            self._barred[waist] = np.maximum(self._barred[waist], np.where(barred, self._bar, 0.0))
+
+    def _reweighted(self, number: int, backwards: bool) -> Reweighted:
+        """A segment with what was handed on to it, less what it handed on."""
+        before = self._handed[number - 1] + self._barred[number - 1] if number else np.zeros(())
+        problem = self.segments[number].shifted(before, self._handed[number] - self._barred[number])
+        messages = MessagePassing(problem, self._sent[number])
+        for _ in range(SWEEPS):
+            messages.sweep()
+        self._sent[number] = messages.sent
+        return messages.reweighted(backwards)
+
+    def _least(self, number: int, backwards: bool, state_limit: int) -> tuple[Costs, Mask]:
+        """What a segment costs at least for every choice at the waist ahead, and where this was found.
+
+        The budget grows until it needs many states, and then some: at least one choice should be found.
+        Elsewhere the cost is more than the budget.
+        """
+        segment = self.segments[number]
+        problem = self._reweighted(number, backwards)
+        ahead = segment.before if backwards else segment.after
+        end = len(segment.variables)
+        kept = frozenset(end - 1 - place if backwards else place for place in ahead)
+        known = max(self._bounds[number] - problem.bound, 0.0)
+        least = np.full(segment.extents(ahead), known)
+        found = np.ones(least.shape, np.bool_)
+        spare, searched, shrunk = max(self._spare / GROWTH, 1.0), False, False
+        while spare >= 1.0:
+            budget = known + float(int(min(spare, self.gap)))
+            limit = state_limit if found.any() else state_limit * PATIENCE
+            bounded = BoundedSearch(problem)
+            try:
+                states = bounded.marginals(Search(0, end, budget, state_limit=limit, kept=kept))
+            except StateLimitError:
+                self.entries += bounded.entries
+                if searched:
+                    break
+                spare, shrunk = spare / GROWTH, True
+                continue
+            self.entries += bounded.entries
+            self._spare, searched = spare, True
+            least = np.full(least.shape, budget + 1)
+            values = states.values[:, :: -1 if backwards else 1]
+            least[tuple(values.T)] = states.costs if ahead else states.costs[:1].sum()
+            found = least <= budget
+            ample = not shrunk and bounded.most * AMPLE <= limit
+            if spare >= self.gap or (found.any() and not ample):
+                break
+            spare *= GROWTH
+        return least + problem.bound, found
+
+    def _trace(self, backwards: bool) -> tuple[int, ...]:
+        """An assignment, segment by segment, each at its best given those before; `backwards` as above."""
+        chosen: dict[int, int] = {}
+        for number in self._along(backwards):
+            variables = self.segments[number].variables[:: -1 if backwards else 1]
+            fixed = {place: chosen[v] for place, v in enumerate(variables) if v in chosen}
+            problem = self._reweighted(number, backwards).restricted(fixed)
+            values = self._best(problem, max(self._bounds[number] - problem.bound, 0.0))
+            chosen = dict(zip(variables, values, strict=True)) | chosen
+        return tuple(chosen[variable] for variable in range(len(chosen)))
+
+    def _best(self, problem: Reweighted, known: float) -> tuple[int, ...]:
+        """The best assignment, or one from a beam where too many states would have to be kept."""
+        bounded = BoundedSearch(problem)
+        spare, beam = 0.0, None
+        while True:
+            search = Search(0, len(problem.domains), known + spare, state_limit=TRACE_STATES, beam=beam)
+            try:
+                found = bounded.assignment(search)
+            except StateLimitError:
+                spare, beam = math.inf, TRACE_BEAM
+                continue
+            if found is not None:
+                self.entries += bounded.entries
+                return found
+            spare = 2 * spare + self._spare / AMPLE + 1

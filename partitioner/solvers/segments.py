@@ -1,0 +1,106 @@
+"""An ordered problem cut at its waists, where at most two variables are open, into segments in a row.
+
+A segment shares no costs with another: it has what its own variables add, and of the waist before it only
+the choices. Costs may move between two segments that meet: what one adds for every choice at their waist,
+the other takes off, and the sum over all segments stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .message_passing import Reweighted
+from .pairwise import Costs, Pair, Pairwise
+
+SHORTEST = 20
+"""Variables of a segment, at least."""
+
+WAIST_LIMIT = 1 << 14
+"""Choices for the open variables of a waist, at most."""
+
+LONGEST = 400
+"""Variables of a segment, at most: a problem that has longer ones is not cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """`variables` of the whole problem, ascending, with the costs that they add.
+
+    `before` and `after` are the places, among them, of those open at the waists on either side.
+    """
+
+    variables: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    problem: Pairwise
+
+    def shifted(self, before: Costs, after: Costs) -> Pairwise:
+        """This segment's costs, with `before` added for choices of one waist, `after` taken off the other's.
+
+        Two variables at a waist have a table even where nothing moves: all of these have the same pairs.
+        """
+        unary, tables = list(self.problem.unary), dict(self.problem.tables)
+        for places, costs in ((self.before, before), (self.after, -after)):
+            match places:
+                case (place,):
+                    unary[place] = unary[place] + costs
+                case (first, second):
+                    tables[first, second] = tables.get((first, second), 0.0) + costs
+        return Pairwise(self.problem.domains, 0.0, tuple(unary), dict(sorted(tables.items())))
+
+    def extents(self, places: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.problem.domains[place] for place in places)
+
+
+def segments(problem: Reweighted) -> list[Segment]:
+    """All segments in order; none where the problem has too few waists."""
+    opened = _open(problem)
+    ends = _waists(problem, opened)
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    if len(ends) < 2 or max(end - start for start, end in zip(starts, ends, strict=True)) > LONGEST:
+        return []
+    tables: list[list[Pair]] = [[] for _ in problem.domains]
+    for a, b in problem.tables:
+        tables[b].append((a, b))
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        before = opened[start - 1] if start else ()
+        variables = (*before, *range(start, end + 1))
+        place = {variable: position for position, variable in enumerate(variables)}
+        own = [problem.unary[v] if v >= start else np.zeros(problem.domains[v]) for v in variables]
+        pairs = {
+            (place[a], place[b]): problem.tables[a, b] for v in range(start, end + 1) for a, b in tables[v]
+        }
+        domains = tuple(problem.domains[v] for v in variables)
+        after = tuple(place[v] for v in opened[end])
+        whole = Pairwise(domains, 0.0, tuple(own), pairs)
+        found.append(Segment(variables, tuple(range(len(before))), after, whole))
+    return found
+
+
+def _open(problem: Reweighted) -> list[tuple[int, ...]]:
+    """After every variable, those so far that have a neighbour still to come."""
+    last = list(range(len(problem.domains)))
+    for a, b in problem.tables:
+        last[a] = max(last[a], b)
+    found: list[tuple[int, ...]] = []
+    now: tuple[int, ...] = ()
+    for variable in range(len(last)):
+        now = tuple(v for v in (*now, variable) if last[v] > variable)
+        found.append(now)
+    return found
+
+
+def _waists(problem: Reweighted, opened: Sequence[tuple[int, ...]]) -> list[int]:
+    """The variables after which to cut; the last one is always among them."""
+    end = len(opened) - 1
+    found = [-1]
+    for variable, now in enumerate(opened):
+        narrow = len(now) <= 2 and math.prod(problem.domains[v] for v in now) <= WAIST_LIMIT
+        if narrow and variable - found[-1] >= SHORTEST and end - variable >= SHORTEST:
+            found.append(variable)
+    return [*found[1:], end]

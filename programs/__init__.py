@@ -1,0 +1,7 @@
+"""What a lowered plan is: instruction lists, their clock, memory and waits, and their verification."""
+
+from .memory import MemoryPlan, plan_memory
+from .program import PartitionedGraph
+from .schedule import Schedule, schedule
+
+__all__ = ["MemoryPlan", "PartitionedGraph", "Schedule", "plan_memory", "schedule"]

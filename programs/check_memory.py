@@ -1,0 +1,255 @@
+"""The checker's walk through memory: no value is overwritten while it is needed, and nothing can race.
+
+It is given where each buffer lies and what each instruction waits for, and knows nothing of how that was
+found. An instruction is after those before it in its worker's list, after those that it waits for, and after
+what these are after; anything else may run at the same time. Instructions are taken in an order that
+contains this one, and for every byte of every arena the checker keeps which buffer it belongs to, who wrote
+it and who has read it since. Then it holds that
+
+* buffers lie inside their arenas, and what lives across iterations lies apart, at the start and the end;
+* every read finds all bytes of its buffer still there, and the write of each is before the read;
+* every write is after all reads of what lay there;
+* an operation writes over its own input only where it reads that element by element, place by place;
+* waits lead back in the order of the graph's operations, so that no two instructions wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ProgramError
+from .program import Compute, Instruction, MultiFetch, PartitionedGraph, Program
+
+Offsets = Sequence[Sequence[int]]
+Waits = Sequence[Sequence[Sequence[tuple[int, int]]]]
+Clock = npt.NDArray[np.int64]
+"""Per worker the last of its instructions that is known to be done."""
+
+_NEVER = -1
+
+
+def check_memory(
+    program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[int], waits: Waits
+) -> None:
+    """Raise ProgramError naming the first instruction that finds or leaves memory as it must not.
+
+    `offsets[worker][buffer]` are bytes in the worker's arena; `waits[worker][index]` are (other worker, index
+    of its instruction that has finished before).
+    """
+    if not len(offsets) == len(arena_bytes) == len(waits) == program.workers == len(program.programs):
+        raise ProgramError(f"the memory plan or the schedule is not for {program.workers} workers")
+    walk = _Walk(program, offsets, arena_bytes, waits)
+    for _, worker, index in sorted(
+        (place, worker, index)
+        for worker, places in enumerate(walk.places)
+        for index, place in enumerate(places)
+    ):
+        walk.run(worker, index)
+    walk.finish()
+
+
+class _Arena:
+    """One worker's memory in ranges between the bounds of its buffers."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]], workers: int) -> None:
+        edges = np.unique(np.array(spans, np.int64).reshape(-1))
+        self.spans = [
+            slice(int(start), int(stop))
+            for start, stop in np.searchsorted(edges, np.array(spans, np.int64).reshape(-1, 2))
+        ]
+        self.holder = np.full(len(edges), _NEVER, np.int64)
+        self.written = np.full(len(edges), _NEVER, np.int64)
+        self.read = np.full((workers, len(edges)), _NEVER, np.int64)
+
+
+class _Walk:
+    def __init__(
+        self, program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[int], waits: Waits
+    ) -> None:
+        self._program = program
+        self._graph = program.graph
+        self._waits = waits
+        self.places = [_places(one) for one in program.programs]
+        self._arenas = [self._arena(w, offsets[w], arena_bytes[w]) for w in range(program.workers)]
+        self._known = [
+            np.full((len(one.instructions), program.workers), _NEVER, np.int64) for one in program.programs
+        ]
+        for worker, listed in enumerate(waits):
+            if len(listed) != len(program.programs[worker].instructions):
+                raise ProgramError(f"worker {worker}: waits of {len(listed)} instructions, not of all")
+        produced = {tensor for operation in self._graph.operations for tensor in operation.outputs}
+        for tensor in self._graph.tensors:
+            if tensor.index not in produced:
+                for worker, shard in enumerate(program.shards[tensor.index]):
+                    self._place(worker, shard)
+
+    def run(self, worker: int, index: int) -> None:
+        """Check one instruction, all before it being done."""
+        instruction = self._program.programs[worker].instructions[index]
+        here = f"{self._named(instruction)}, worker {worker}"
+        known = self._known[worker][index]
+        if index:
+            known[:] = self._known[worker][index - 1]
+            known[worker] = index - 1
+        for other, last in self._waits[worker][index]:
+            if not (0 <= other < len(self.places) and 0 <= last < len(self.places[other])):
+                raise ProgramError(f"{here}: waits for instruction {last} of worker {other}; there is none")
+            if self.places[other][last] >= self.places[worker][index]:
+                raise ProgramError(f"{here}: waits for worker {other}, which is no further by then")
+            np.maximum(known, self._known[other][last], out=known)
+            known[other] = max(int(known[other]), last)
+        reads = list(_reads(worker, instruction))
+        for owner, buffer in reads:
+            self._check_read(owner, buffer, worker, known, here)
+        self._check_overlaps(worker, instruction, reads, here)
+        for buffer in _writes(instruction):
+            self._check_write(worker, buffer, known, here)
+        for owner, buffer in reads:
+            self._arenas[owner].read[worker, self._arenas[owner].spans[buffer]] = index
+        for buffer in _writes(instruction):
+            arena = self._arenas[worker]
+            arena.holder[arena.spans[buffer]] = buffer
+            arena.written[arena.spans[buffer]] = index
+
+    def finish(self) -> None:
+        """What lives across iterations, and what a user reads, is still there."""
+        kept = {tensor.index for tensor in self._graph.tensors if tensor.role.persistent}
+        for tensor in sorted(kept | set(self._graph.outputs)):
+            for worker, shard in enumerate(self._program.shards[tensor]):
+                if shard >= 0 and not self._holds(worker, shard):
+                    raise ProgramError(
+                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} has written over its "
+                        f"shard by the end of the iteration"
+                    )
+
+    def _arena(self, worker: int, offsets: Sequence[int], size: int) -> _Arena:
+        buffers = self._program.programs[worker].buffers
+        if len(offsets) != len(buffers):
+            raise ProgramError(f"worker {worker}: {len(offsets)} offsets for {len(buffers)} buffers")
+        for buffer, offset in zip(buffers, offsets, strict=True):
+            if buffer.nbytes and not 0 <= offset <= size - buffer.nbytes:
+                raise ProgramError(
+                    f"worker {worker}: buffer {buffer.index} of {self._tensor(worker, buffer.index)!r} lies "
+                    f"at {offset} to {offset + buffer.nbytes}, outside its arena of {size} bytes"
+                )
+        spans = [(o, o + b.nbytes) for o, b in zip(offsets, buffers, strict=True)]
+        return _Arena(spans, self._program.workers)
+
+    def _place(self, worker: int, shard: int) -> None:
+        """What is there before the iteration starts."""
+        if shard < 0:
+            return
+        arena = self._arenas[worker]
+        there = set(arena.holder[arena.spans[shard]].tolist()) - {_NEVER, shard}
+        if there:
+            raise ProgramError(
+                f"worker {worker}: the shards of {self._tensor(worker, shard)!r} and "
+                f"{self._tensor(worker, min(there))!r} share memory from the start"
+            )
+        arena.holder[arena.spans[shard]] = shard
+
+    def _check_read(self, owner: int, buffer: int, worker: int, known: Clock, here: str) -> None:
+        arena = self._arenas[owner]
+        span = arena.spans[buffer]
+        if not self._holds(owner, buffer):
+            raise ProgramError(
+                f"{here}: reads {self._tensor(owner, buffer)!r} from buffer {buffer} of worker {owner}, "
+                f"whose memory holds something else by then"
+            )
+        if owner != worker and (arena.written[span] > known[owner]).any():
+            raise ProgramError(
+                f"{here}: may read {self._tensor(owner, buffer)!r} from worker {owner} before it is written; "
+                f"nothing makes it wait"
+            )
+
+    def _check_write(self, worker: int, buffer: int, known: Clock, here: str) -> None:
+        arena = self._arenas[worker]
+        last = arena.read[:, arena.spans[buffer]].max(axis=1, initial=_NEVER)
+        last[worker] = _NEVER
+        if (last > known).any():
+            raise ProgramError(
+                f"{here}: may write buffer {buffer} while worker {int((last > known).argmax())} still reads "
+                f"what lies there; nothing makes it wait"
+            )
+
+    def _check_overlaps(
+        self, worker: int, instruction: Instruction, reads: Sequence[tuple[int, int]], here: str
+    ) -> None:
+        """What an instruction writes lies apart from all else that it touches, updates in place aside."""
+        written = _writes(instruction)
+        for number, buffer in enumerate(written):
+            for other in written[:number]:
+                if self._overlap(worker, buffer, other):
+                    raise ProgramError(f"{here}: two of its outputs share memory")
+            for owner, source in reads:
+                if owner != worker or not self._overlap(worker, buffer, source):
+                    continue
+                if not isinstance(instruction, Compute) or not self._in_place(
+                    worker, instruction, buffer, source
+                ):
+                    raise ProgramError(
+                        f"{here}: writes over {self._tensor(worker, source)!r}, which it still reads"
+                    )
+
+    def _in_place(self, worker: int, compute: Compute, output: int, source: int) -> bool:
+        """Whether an output may replace this input: read only at the place that is written."""
+        buffers = self._program.programs[worker].buffers
+        bound = self._graph.operations[compute.operation].bound
+        names = bound.description.tensor_names
+        readers = {n for n, buffer in zip(names, compute.inputs, strict=True) if buffer == source}
+        dtypes = {self._graph.tensors[buffers[b].tensor].dtype for b in (output, source)}
+        spans = self._arenas[worker].spans
+        return (
+            readers <= set(bound.in_place)
+            and len(dtypes) == 1
+            and buffers[output].region == buffers[source].region
+            and spans[output] == spans[source]
+        )
+
+    def _overlap(self, worker: int, first: int, second: int) -> bool:
+        a, b = self._arenas[worker].spans[first], self._arenas[worker].spans[second]
+        return bool(max(a.start, b.start) < min(a.stop, b.stop))
+
+    def _holds(self, worker: int, buffer: int) -> bool:
+        arena = self._arenas[worker]
+        return bool((arena.holder[arena.spans[buffer]] == buffer).all())
+
+    def _tensor(self, worker: int, buffer: int) -> str:
+        return self._graph.tensors[self._program.programs[worker].buffers[buffer].tensor].name
+
+    def _named(self, instruction: Instruction) -> str:
+        return f"operation {self._graph.operations[instruction.operation].name!r}"
+
+
+def _places(program: Program) -> list[int]:
+    """The place of each instruction in the graph's order: three per operation, fetch, compute, collect."""
+    places: list[int] = []
+    computed = -1
+    for instruction in program.instructions:
+        if isinstance(instruction, Compute):
+            computed = instruction.operation
+            places.append(3 * instruction.operation + 1)
+        else:
+            places.append(3 * instruction.operation + (2 if computed == instruction.operation else 0))
+        if len(places) > 1 and places[-1] < places[-2]:
+            raise ProgramError(
+                f"worker {program.worker}: instruction {len(places) - 1} is not in the order of the graph"
+            )
+    return places
+
+
+def _reads(worker: int, instruction: Instruction) -> Iterator[tuple[int, int]]:
+    match instruction:
+        case Compute(inputs=inputs):
+            yield from ((worker, buffer) for buffer in inputs if buffer is not None)
+        case MultiFetch(pieces=pieces):
+            yield from ((piece.worker, piece.buffer) for piece in pieces)
+        case _:
+            yield from ((piece.worker, piece.buffer) for part in instruction.parts for piece in part)
+
+
+def _writes(instruction: Instruction) -> tuple[int, ...]:
+    return instruction.outputs if isinstance(instruction, Compute) else (instruction.target,)

@@ -1,0 +1,239 @@
+"""The memory planner: an offset for every buffer in one arena per worker (Tofu, section 6).
+
+A shard of a tensor that persists lives always, any other buffer from the first write to the last read
+by any worker. Buffers whose lifetimes meet get disjoint memory; an operation writes over an input that
+dies there where it reads that element by element. Arena sizes are known before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dataflow.graph import Graph
+from ..errors import ProgramError
+from ..operators.bound import BoundOperator
+from ..support.notebook_display import NotebookDisplay
+from .clock import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
+from .offsets import ALIGNMENT_BYTES, live_sizes, place
+from .program import Buffer, BufferKind, Compute, PartitionedGraph
+
+Ticks = npt.NDArray[np.int64]
+LARGEST_COUNT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """`births[worker][buffer]` and `deaths[worker][buffer]`: the first and last tick of each buffer.
+
+    Both are inclusive. A buffer that nothing touches has a death before its birth.
+    """
+
+    births: tuple[Ticks, ...]
+    deaths: tuple[Ticks, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTensor:
+    """A buffer that is live when its worker needs the most memory."""
+
+    name: str
+    kind: BufferKind
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan(NotebookDisplay):
+    """Where every buffer lies.
+
+    `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `live_bytes[worker]` is the sum of live
+    bytes at every tick. `largest[worker]` are the largest buffers live where that sum is largest,
+    `peak_kinds[worker]` the bytes there by kind of buffer.
+    """
+
+    offsets: tuple[tuple[int, ...], ...]
+    arena_bytes: tuple[int, ...]
+    live_bytes: tuple[Ticks, ...]
+    largest: tuple[tuple[LiveTensor, ...], ...]
+    peak_kinds: tuple[Mapping[BufferKind, int], ...]
+
+    def __repr__(self) -> str:
+        largest = max(self.arena_bytes, default=0)
+        return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
+
+    @property
+    def fullest(self) -> int:
+        """The worker with the largest arena."""
+        return int(np.argmax(self.arena_bytes))
+
+    @property
+    def lower_bound_bytes(self) -> tuple[int, ...]:
+        """By worker the largest sum of live bytes: no plan with these lifetimes needs less."""
+        return tuple(int(live.max(initial=0)) for live in self.live_bytes)
+
+
+def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
+    """Plan every worker's arena; workers with equal lifetimes and sizes share the work.
+
+    Raises ProgramError where a buffer is read before anything was written to it.
+    """
+    lifetimes = buffer_lifetimes(partitioned)
+    hosts = in_place_hosts(partitioned, lifetimes)
+    known: dict[tuple[bytes, ...], _Arena] = {}
+    arenas: list[_Arena] = []
+    live: list[list[Buffer]] = []
+    for worker, program in enumerate(partitioned.programs):
+        sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)
+        births, deaths = lifetimes.births[worker], lifetimes.deaths[worker]
+        host = np.array(hosts[worker], np.int64)
+        key = (sizes.tobytes(), births.tobytes(), deaths.tobytes(), host.tobytes())
+        if key not in known:
+            known[key] = _plan_arena(sizes, births, deaths, host)
+        arenas.append(known[key])
+        held = _held_at(int(known[key].live_bytes.argmax()), births, deaths, hosts[worker])
+        live.append([program.buffers[index] for index in held])
+    tensors = partitioned.graph.tensors
+    return MemoryPlan(
+        offsets=tuple(arena.offsets for arena in arenas),
+        arena_bytes=tuple(arena.nbytes for arena in arenas),
+        live_bytes=tuple(arena.live_bytes for arena in arenas),
+        largest=tuple(
+            tuple(LiveTensor(tensors[b.tensor].name, b.kind, b.nbytes) for b in buffers[:LARGEST_COUNT])
+            for buffers in (sorted(each, key=lambda b: (-b.nbytes, b.index)) for each in live)
+        ),
+        peak_kinds=tuple(
+            {kind: sum(b.nbytes for b in buffers if b.kind is kind) for kind in BufferKind}
+            for buffers in live
+        ),
+    )
+
+
+def _held_at(now: int, births: Ticks, deaths: Ticks, hosts: Sequence[int]) -> list[int]:
+    """The buffers that memory holds at a tick: of those that share it the one born last."""
+    live = np.flatnonzero((births <= now) & (now <= deaths))
+    by_birth = live[np.argsort(births[live], kind="stable")].tolist()
+    return list({hosts[index]: index for index in by_birth}.values())
+
+
+def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
+    """First write and last use of every buffer, uses by other workers included."""
+    last = len(partitioned.graph.operations) * TICKS_PER_OPERATION
+    unborn = last + 1
+    births = [[unborn] * len(program.buffers) for program in partitioned.programs]
+    deaths = [[-1] * len(program.buffers) for program in partitioned.programs]
+    for worker, buffers in enumerate(lasting_buffers(partitioned)):
+        for buffer in buffers:
+            births[worker][buffer], deaths[worker][buffer] = 0, last
+    for worker, program in enumerate(partitioned.programs):
+        own_births, own_deaths = births[worker], deaths[worker]
+        for now, instruction in zip(ticks(program), program.instructions, strict=True):
+            for buffer in writes(instruction):
+                if own_births[buffer] > now:
+                    own_births[buffer] = now
+                if own_deaths[buffer] < now:
+                    own_deaths[buffer] = now
+            for owner, buffer in reads(worker, instruction):
+                if deaths[owner][buffer] < now:
+                    deaths[owner][buffer] = now
+    for tensor in partitioned.graph.outputs:
+        for worker, buffer in enumerate(partitioned.shards[tensor]):
+            if buffer >= 0:
+                deaths[worker][buffer] = last
+    _check_written_first(partitioned, births, deaths)
+    return Lifetimes(
+        tuple(np.array(values, np.int64) for values in births),
+        tuple(np.array(values, np.int64) for values in deaths),
+    )
+
+
+def _check_written_first(
+    partitioned: PartitionedGraph, births: Sequence[Sequence[int]], deaths: Sequence[Sequence[int]]
+) -> None:
+    for program, born, died in zip(partitioned.programs, births, deaths, strict=True):
+        for buffer, birth, death in zip(program.buffers, born, died, strict=True):
+            if 0 <= death < birth and buffer.nbytes:
+                tensor = partitioned.graph.tensors[buffer.tensor]
+                raise ProgramError(
+                    f"tensor '{tensor.name}': worker {program.worker} never writes its {buffer.kind} buffer "
+                    f"{buffer.index} (region {buffer.region}), but operation "
+                    f"{death // TICKS_PER_OPERATION} reads it"
+                )
+
+
+def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[list[int]]:
+    """`hosts[worker][buffer]`: the buffer whose memory a buffer takes over, or the buffer itself.
+
+    An output of a computation takes over an input of the same form that is read element by element, at the
+    index that is written, and that nobody, on any worker, uses after that computation.
+    """
+    hosts = [list(range(len(program.buffers))) for program in partitioned.programs]
+    places = _places_in_place(partitioned.graph)
+    for worker, program in enumerate(partitioned.programs):
+        births, deaths = lifetimes.births[worker].tolist(), lifetimes.deaths[worker].tolist()
+        for instruction in program.instructions:
+            if not isinstance(instruction, Compute) or not places[instruction.operation]:
+                continue
+            now, inputs = tick(program, instruction), instruction.inputs
+            here = places[instruction.operation]
+            elsewhere = [buffer for place, buffer in enumerate(inputs) if place not in here]
+            dying = [
+                buffer
+                for buffer in dict.fromkeys([inputs[place] for place in here])
+                if buffer is not None
+                and births[buffer] < now
+                and deaths[buffer] == now
+                and buffer not in elsewhere
+            ]
+            for output in instruction.outputs if dying else ():
+                if births[output] != now:
+                    continue
+                host = next((b for b in dying if _same_form(partitioned, worker, b, output)), None)
+                if host is not None:
+                    hosts[worker][output] = hosts[worker][host]
+                    dying.remove(host)
+    return hosts
+
+
+def _places_in_place(graph: Graph) -> list[tuple[int, ...]]:
+    """By operation the places of the inputs that are read at the index that is written alone."""
+    known: dict[BoundOperator, tuple[int, ...]] = {}
+    for operation in graph.operations:
+        bound = operation.bound
+        if bound not in known:
+            names = bound.description.tensor_names
+            known[bound] = tuple(place for place, name in enumerate(names) if name in bound.in_place)
+    return [known[operation.bound] for operation in graph.operations]
+
+
+def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: int) -> bool:
+    """Whether two buffers hold the same region with elements of one type."""
+    buffers, tensors = partitioned.programs[worker].buffers, partitioned.graph.tensors
+    a, b = buffers[first], buffers[second]
+    return a.region == b.region and tensors[a.tensor].dtype == tensors[b.tensor].dtype
+
+
+@dataclass(frozen=True, slots=True)
+class _Arena:
+    """By buffer its offset, the bytes of one worker's arena, and those live at every tick."""
+
+    offsets: tuple[int, ...]
+    nbytes: int
+    live_bytes: Ticks
+
+
+def _plan_arena(sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Ticks) -> _Arena:
+    merged_births, merged_deaths = births.copy(), deaths.copy()
+    np.minimum.at(merged_births, hosts, births)
+    np.maximum.at(merged_deaths, hosts, deaths)
+    births, deaths = merged_births, merged_deaths
+    owners = np.flatnonzero((hosts == np.arange(len(sizes))) & (births <= deaths) & (sizes > 0))
+    offsets = np.zeros(len(sizes), np.int64)
+    if not len(owners):
+        return _Arena(tuple(offsets.tolist()), 0, np.zeros(1, np.int64))
+    aligned = -(-sizes[owners] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    offsets[owners], nbytes = place(aligned, births[owners], deaths[owners])
+    live = live_sizes(sizes[owners], births[owners], deaths[owners])
+    return _Arena(tuple(offsets[hosts].tolist()), nbytes, live)

@@ -1,0 +1,65 @@
+"""The checker's own arithmetic on regions, in plain Python integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from ..analyzer.region import Region
+from ..errors import ProgramError
+
+
+def size(region: Region) -> int:
+    """Elements of a region; one for a region without dimensions."""
+    return prod(max(upper - lower, 0) for lower, upper in region)
+
+
+def common(a: Region, b: Region) -> Region:
+    """What two regions share; empty where they share nothing."""
+    return tuple(
+        (max(a_low, b_low), min(a_up, b_up)) for (a_low, a_up), (b_low, b_up) in zip(a, b, strict=True)
+    )
+
+
+def inside(inner: Region, outer: Region) -> bool:
+    """Whether every element of `inner` is in `outer`; not where they are of different ranks."""
+    return len(inner) == len(outer) and size(common(inner, outer)) == size(inner)
+
+
+def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[int]) -> tuple[Region, ...]:
+    """The part of every worker, the first step the most significant digit of its number."""
+    if not axes:
+        return (region,)
+    axis, factor = axes[0], factors[0]
+    parts: list[Region] = []
+    for digit in range(factor):
+        part = region
+        if axis is not None:
+            lower, upper = region[axis]
+            cut = (lower + digit * (upper - lower) // factor, lower + (digit + 1) * (upper - lower) // factor)
+            part = (*region[:axis], cut, *region[axis + 1 :])
+        parts.extend(split_region(part, axes[1:], factors[1:]))
+    return tuple(parts)
+
+
+def check_tiling(whole: Region, parts: Sequence[Region], place: str) -> None:
+    """Raise ProgramError unless the distinct `parts` are disjoint, non-empty and together exactly `whole`.
+
+    Of what is empty as a whole every part may be empty.
+    """
+    distinct = sorted(set(parts))
+    for number, part in enumerate(distinct):
+        if not size(part) and size(whole):
+            raise ProgramError(f"{place}: a worker would have nothing of {_shown(whole)}: {_shown(part)}")
+        if not inside(part, whole):
+            raise ProgramError(f"{place}: {_shown(part)} lies outside {_shown(whole)}")
+        for other in distinct[:number]:
+            if size(common(part, other)):
+                raise ProgramError(f"{place}: {_shown(other)} and {_shown(part)} overlap")
+    covered = sum(map(size, distinct))
+    if covered != size(whole):
+        raise ProgramError(f"{place}: {covered} of the {size(whole)} elements of {_shown(whole)} are covered")
+
+
+def _shown(region: Region) -> str:
+    return "[" + ", ".join(f"{lower}:{upper}" for lower, upper in region) + "]"

@@ -1,0 +1,192 @@
+"""What lowering makes and engines run: one instruction list per worker.
+
+All regions are in the coordinates of the whole tensor. Every worker's list follows the graph's operation
+order; inside one operation each worker first fetches, then computes, then collects the parts of the
+outputs that it owns. These three positions and the operation order are the control dependencies of
+Tofu, section 6: an instruction only ever waits for instructions at an earlier (operation, position).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+from typing import assert_never
+
+from ..analyzer.region import Region
+from ..dataflow.graph import Graph
+from ..errors import ProgramError
+from ..support.wording import alternatives, counted
+from ..tdl.ast import AnyReducer
+
+
+class BufferKind(StrEnum):
+    SHARD = "shard"
+    """the part of a tensor that the worker owns"""
+    FETCHED = "fetched"
+    """an input region assembled for one operation"""
+    PARTIAL = "partial"
+    """an output region that one operation produced and its owners collect"""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A piece of a worker's memory holding `region` of graph tensor `tensor`, row-major."""
+
+    index: int
+    tensor: int
+    region: Region
+    kind: BufferKind
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """`region` of a tensor, read from `buffer` of `worker`."""
+
+    worker: int
+    buffer: int
+    region: Region
+
+
+@dataclass(frozen=True, slots=True)
+class MultiFetch:
+    """Assemble `target`'s region from disjoint pieces (Tofu, section 6)."""
+
+    operation: int
+    target: int
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Run an operation on a box of its iteration space.
+
+    `box` has one interval per variable of the bound operator. `inputs` are buffers in the order of the
+    description's tensors, None where a tensor is not read; `input_regions` are the parts of them that are
+    read. `outputs` are buffers whose regions are exactly the output regions of the box.
+    """
+
+    operation: int
+    box: Region
+    inputs: tuple[int | None, ...]
+    input_regions: tuple[Region | None, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Combine partial results into `target`, in the order given, which is the same on every run.
+
+    Each part is a set of disjoint pieces from the workers that hold one term of the reduction; together
+    the pieces of one part cover the target.
+    """
+
+    operation: int
+    target: int
+    reducer: AnyReducer
+    parts: tuple[tuple[Piece, ...], ...]
+
+
+Instruction = MultiFetch | Compute | Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One worker's buffers and instructions."""
+
+    worker: int
+    buffers: tuple[Buffer, ...]
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedGraph:
+    """`shards[tensor][worker]` is the buffer that holds the worker's part; -1 where it owns nothing.
+
+    Aliases share their tensor's shard. Bytes count what crosses between workers in one iteration.
+    """
+
+    graph: Graph
+    workers: int
+    programs: tuple[Program, ...]
+    shards: tuple[tuple[int, ...], ...]
+    planned_bytes: int
+
+    def __repr__(self) -> str:
+        return f"<{self.graph!r} on {self.workers} workers: {self.planned_bytes:,} bytes planned>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, worker: int | None = None, operation: str | None = None) -> str:
+        """Write the programs in words, an instruction a line: of all workers and operations, or of one.
+
+        Raises ProgramError for a worker or an operation that there is not.
+        """
+        names = [each.name for each in self.graph.operations]
+        if worker is not None and not 0 <= worker < self.workers:
+            raise ProgramError(f"there is no worker {worker}; workers are numbered 0 to {self.workers - 1}")
+        if operation is not None and operation not in names:
+            raise ProgramError(f"there is no operation {operation!r}{alternatives(operation, names)}")
+        over = counted(self.workers, "worker")
+        lines = [f"{self.graph.name} on {over}: {self.planned_bytes:,} bytes fetched in an iteration"]
+        for program in self.programs if worker is None else [self.programs[worker]]:
+            shown = [i for i in program.instructions if operation in (None, names[i.operation])]
+            lines += ["", f"worker {program.worker}, {counted(len(shown), 'instruction')}"]
+            lines += [f"  {self._in_words(program, instruction)}" for instruction in shown]
+        return "\n".join(lines)
+
+    def _in_words(self, program: Program, instruction: Instruction) -> str:
+        """Write one instruction: what it does, for which operation, which regions, and bytes that cross."""
+        name = self.graph.operations[instruction.operation].name
+        match instruction:
+            case Compute(box=box, inputs=inputs, input_regions=regions, outputs=outputs):
+                variables = self.graph.operations[instruction.operation].bound.variables
+                over = ", ".join(f"{v}={low}:{up}" for v, (low, up) in zip(variables, box, strict=True))
+                taken = [
+                    self._named(program.buffers[buffer].tensor, region)
+                    for buffer, region in zip(inputs, regions, strict=True)
+                    if buffer is not None and region is not None
+                ]
+                made = [self._held(program, buffer) for buffer in outputs]
+                reads = f" from {', '.join(taken)}" if taken else ""
+                return f"compute {name} over {over or 'one value'}{reads} into {', '.join(made)}"
+            case MultiFetch(target=target, pieces=pieces):
+                verb = "fetch" if program.buffers[target].kind is BufferKind.FETCHED else "collect"
+                sources = self._pieces(program, target, pieces)
+                return f"{verb} {self._held(program, target)} for {name}: {sources}"
+            case Reduce(target=target, reducer=reducer, parts=parts):
+                terms = "; ".join(self._pieces(program, target, part) for part in parts)
+                return f"reduce {self._held(program, target)} for {name}: {reducer} of {terms}"
+            case _:
+                assert_never(instruction)
+
+    def _named(self, tensor: int, region: Region) -> str:
+        return f"{self.graph.tensors[tensor].name}{region_text(region)}"
+
+    def _held(self, program: Program, buffer: int) -> str:
+        """Name a buffer's contents, and that it is a partial result if so."""
+        found = program.buffers[buffer]
+        partial = " (partial)" if found.kind is BufferKind.PARTIAL else ""
+        return self._named(found.tensor, found.region) + partial
+
+    def _pieces(self, program: Program, target: int, pieces: Sequence[Piece]) -> str:
+        """Name every piece's holder and region, and the bytes that cross."""
+        itemsize = self.graph.tensors[program.buffers[target].tensor].itemsize
+        texts = []
+        for piece in pieces:
+            nbytes = itemsize * prod(upper - lower for lower, upper in piece.region)
+            own = piece.worker == program.worker
+            texts.append(
+                f"own {region_text(piece.region)}"
+                if own
+                else f"worker {piece.worker} {region_text(piece.region)} {nbytes:,} bytes"
+            )
+        return ", ".join(texts)
+
+
+def region_text(region: Region) -> str:
+    """Write a region as an index: `[0:16, 3:4]`."""
+    return f"[{', '.join(f'{lower}:{upper}' for lower, upper in region)}]"

@@ -1,0 +1,48 @@
+"""Buffers in a memory of any kind, as instructions name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ..analyzer.region import Region
+from ..operators.kernel import KernelCall
+from ..operators.workspace import Workspace
+from ..programs.program import Compute, PartitionedGraph
+
+View = TypeVar("View")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Generic[View]):
+    """`views[worker][buffer]` are arrays, or what stands for one; slices select parts of them."""
+
+    partitioned: PartitionedGraph
+    views: Sequence[Sequence[View]]
+
+    def part(self, worker: int, buffer: int, region: Region) -> View:
+        """The part of a buffer that holds `region` of its tensor."""
+        held = self.partitioned.programs[worker].buffers[buffer].region
+        whole: Any = self.views[worker][buffer]
+        if region == held:
+            return whole  # type: ignore[no-any-return]
+        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions gives a view too
+        for (lower, upper), (start, _) in zip(region, held, strict=True):
+            place.append(slice(lower - start, upper - start))
+        part: View = whole[tuple(place)]
+        return part
+
+    def call(self, worker: int, instruction: Compute, workspace: Workspace | None = None) -> KernelCall:
+        """What an instruction computes, on its worker's buffers; scratch is its own if none is given."""
+        bound = self.partitioned.graph.operations[instruction.operation].bound
+        inputs: dict[str, Any] = {}
+        regions: dict[str, Region] = {}
+        names = bound.description.tensor_names
+        for name, buffer, region in zip(names, instruction.inputs, instruction.input_regions, strict=True):
+            if buffer is not None and region is not None:
+                inputs[name] = self.part(worker, buffer, region)
+                regions[name] = region
+        outputs: Any = tuple([self.views[worker][buffer] for buffer in instruction.outputs])
+        box = dict(zip(bound.variables, instruction.box, strict=True))
+        return KernelCall(bound, box, inputs, regions, outputs, workspace or Workspace())

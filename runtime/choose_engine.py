@@ -1,0 +1,87 @@
+"""Which engine runs on which devices; an engine is imported only when it is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..dataflow.element_types import MIXED
+from ..errors import ExecutionError
+from ..programs.memory import MemoryPlan
+from ..programs.program import PartitionedGraph
+from .context import Context
+from .engine import Engine, MakeEngine, Watch
+
+
+def engine_on(
+    devices: Sequence[Context],
+    *,
+    threads: int | None = None,
+    eager: bool = False,
+    tf32: bool = False,
+) -> MakeEngine:
+    """The engine for workers on these devices: NumPy on the processor, CuPy on GPUs.
+
+    `threads` are those of the processor. GPUs run an iteration as one graph unless `eager`; with `tf32` they
+    may round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds, and for
+    fewer threads than one.
+    """
+    if threads is not None and threads < 1:
+        raise ExecutionError(f"threads is {threads}; workers need one or more to run on")
+    kinds = {device.device_type for device in devices}
+    match sorted(kinds):
+        case [] | ["cpu"]:
+            return _on_processor(threads)
+        case ["gpu"]:
+            return _on_cards(tuple(device.device_id for device in devices), eager, tf32)
+        case _:
+            listed = ", ".join(map(str, devices))
+            raise ExecutionError(
+                f"workers on {listed}: the processor and GPUs do not run one graph together; give a context "
+                "of one kind"
+            )
+
+
+def _on_processor(threads: int | None) -> MakeEngine:
+    def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        from ..programs.schedule import schedule
+        from .numpy_engine import NumpyEngine
+
+        _require_wide(partitioned)
+        return NumpyEngine(
+            partitioned,
+            memory,
+            schedule(partitioned, memory),
+            watch=watch,
+            threads=threads,
+        )
+
+    return make
+
+
+def _require_wide(partitioned: PartitionedGraph) -> None:
+    """Raise ExecutionError for a graph with tensors in 16 bits, which NumPy would compute in 16 bits too."""
+    graph = partitioned.graph
+    narrow = next((tensor for tensor in graph.tensors if tensor.dtype in MIXED), None)
+    if narrow is not None:
+        raise ExecutionError(
+            f"graph '{graph.name}' stores '{narrow.name}' in {narrow.dtype}, but the processor's engine "
+            "stores float32 only: run it on GPUs (context=tofu.gpu(0)), or leave the dtype at float32"
+        )
+
+
+def _on_cards(cards: tuple[int, ...], eager: bool, tf32: bool) -> MakeEngine:
+    def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> Engine:
+        from ..programs.schedule import schedule
+        from .cuda.cupy_machine import CupyMachine
+        from .cuda.engine import CudaEngine
+
+        machine = CupyMachine(cards, tf32=tf32, watchdog_seconds=watch.watchdog_seconds)
+        try:
+            return CudaEngine(
+                partitioned, memory, schedule(partitioned, memory), machine, watch=watch, eager=eager
+            )
+        except BaseException:
+            machine.close()
+            raise
+
+    return make

@@ -1,0 +1,57 @@
+"""For those who write search methods: the problem, its choices and tables, the solvers, and the registry.
+
+A method is a function of a `Problem` and a number of workers that returns a `Solution`. The functions here
+are the parts that Tofu's own methods are made of; `docs/tutorials/search.md` puts them together.
+"""
+
+from __future__ import annotations
+
+from .partitioner.layouts.step_split import prime_factors
+from .partitioner.methods.method import METHODS, Method, register
+from .partitioner.methods.recursive import next_plan, recursion_bound
+from .partitioner.plans.cost import Cost, CostUnit
+from .partitioner.plans.unproven import UnprovenStep
+from .partitioner.problem.candidates import Tables
+from .partitioner.problem.classes import build_problem
+from .partitioner.problem.factor_graph import (
+    factor_graph,
+    joint_choices,
+    next_choices,
+    nothing_split,
+    steps_of,
+)
+from .partitioner.problem.moved_bytes import MovedBytes
+from .partitioner.problem.problem import Link, Objective, Problem
+from .partitioner.problem.sequences import all_sequences
+from .partitioner.problem.solution import Solution, assigned
+from .partitioner.solvers.elimination import Factor, eliminate
+from .partitioner.solvers.solve import least_cost
+
+__all__ = [
+    "METHODS",
+    "Cost",
+    "CostUnit",
+    "Factor",
+    "Link",
+    "Method",
+    "MovedBytes",
+    "Objective",
+    "Problem",
+    "Solution",
+    "Tables",
+    "UnprovenStep",
+    "all_sequences",
+    "assigned",
+    "build_problem",
+    "eliminate",
+    "factor_graph",
+    "joint_choices",
+    "least_cost",
+    "next_choices",
+    "next_plan",
+    "nothing_split",
+    "prime_factors",
+    "recursion_bound",
+    "register",
+    "steps_of",
+]

@@ -1,0 +1,23 @@
+"""What every method owes: a plan that verifies, lowers, and costs what a recount says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from tofu.partitioner import METHODS, lower, partition
+from tofu.partitioner.costs.plan_bytes import count_bytes
+from tofu.partitioner.plans.plan import contributors
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("workers", [1, 2, 4, 6, 8])
+def test_plans_verify_and_lower(graph, method, workers):
+    plan = partition(graph, workers, method=method)
+    assert plan.method == method
+    plan.verify(graph)
+    assert lower(graph, plan).planned_bytes == plan.cost_bytes
+    totals = count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
+    assert [after - before for before, after in pairwise(totals)] == list(plan.step_cost_bytes)
+    assert totals[-1] == plan.cost_bytes == sum(entry.bytes for entry in contributors(graph, plan))

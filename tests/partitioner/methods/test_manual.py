@@ -1,0 +1,96 @@
+"""A user's layouts, scored."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from tofu.errors import PlanError
+from tofu.partitioner import METHODS, lower, partition
+from tofu.partitioner.costs.plan_bytes import count_bytes
+from tofu.partitioner.methods.manual import read_layouts
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("workers", [1, 4, 6])
+def test_the_layouts_of_any_plan_cost_no_more_than_that_plan(graph, method, workers):
+    """Operations choose their best strategies, so none is worse than what the method chose."""
+    plan = partition(graph, workers, method=method)
+    layouts = {name: layout.dimensions for name, layout in plan.layouts.items()}
+    scored = partition(graph, workers, method="manual", layouts=layouts)
+    assert scored.method == "manual"
+    assert scored.layouts == plan.layouts
+    scored.verify(graph)
+    assert lower(graph, scored).planned_bytes == scored.cost_bytes
+    if method not in ("data-parallel", "icml18"):  # which replicate what could be split
+        assert scored.cost_bytes <= plan.cost_bytes
+
+
+def test_strategies_are_the_best_of_all(toy, texts):
+    builder = toy()
+    a, b = builder.tensor(8, 4, name="a"), builder.tensor(4, 8, name="b")
+    c = builder.apply(texts["MATMUL"], a, b)
+    graph = builder.graph()
+    name = graph.tensors[c].name
+    for dimensions in itertools.product((0, 1), repeat=3):
+        layouts = dict(zip(("a", "b", name), [(d, d) for d in dimensions], strict=True))
+        plan = partition(graph, 4, method="manual", layouts=layouts)
+        every = itertools.product("ijk", repeat=2)
+        costs = [count_bytes(graph, plan.layouts, {"matmul0": s}, plan.factors)[-1] for s in every]
+        assert plan.cost_bytes == min(costs)
+
+
+def test_what_is_left_out_is_chosen_as_by_recursion(graph):
+    free = partition(graph, 4, method="manual", layouts={})
+    assert free.layouts == partition(graph, 4).layouts
+
+
+def test_names_come_before_patterns_and_one_entry_stands_for_all_steps(toy, texts):
+    builder = toy()
+    a, b = builder.tensor(8, 8, name="a"), builder.tensor(8, 8, name="b")
+    builder.apply(texts["MATMUL"], a, b)
+    layouts = {"?": 1, "a": [0, 1], "*": None}
+    plan = partition(builder.graph(), 4, method="manual", layouts=layouts)
+    chosen = {name: layout.dimensions for name, layout in plan.layouts.items()}
+    assert chosen == {"a": (0, 1), "b": (1, 1), "t2": (None, None)}
+
+
+def test_layouts_and_constraints_go_together(toy, texts):
+    builder = toy()
+    builder.apply(texts["RELU"], builder.tensor(8, 8, name="a"))
+    graph = builder.graph()
+    plan = partition(graph, 4, method="manual", layouts={"a": 0}, constraints=["pin relu0=j"])
+    assert plan.strategies["relu0"] == ("j", "j")
+    with pytest.raises(PlanError, match="cannot all hold"):
+        partition(graph, 4, method="manual", layouts={"a": 0}, constraints=["forbid a:0"])
+
+
+def test_files_come_in_both_notations(tmp_path):
+    layouts = {"a": 0, "b_*": [0, None, 1], "c": None}
+    (tmp_path / "layouts.json").write_text(json.dumps(layouts))
+    (tmp_path / "layouts.yaml").write_text("a: 0\nb_*: [0, null, 1]\nc: null\n")
+    assert read_layouts(tmp_path / "layouts.json") == read_layouts(tmp_path / "layouts.yaml") == layouts
+
+
+@pytest.mark.parametrize(
+    "text", ["[1]", '{"a": "0"}', '{"a": [0, true]}', '{"a": -1}', '{"a": 1e3}', '{"a": {}}']
+)
+def test_files_that_hold_something_else_are_refused(tmp_path, text):
+    path = tmp_path / "layouts.json"
+    path.write_text(text)
+    with pytest.raises(PlanError, match=r"layouts\.json"):
+        read_layouts(path)
+
+
+def test_mistakes_are_named(graph):
+    name = graph.tensors[0].name
+    for arguments, says in (
+        ({"method": "manual"}, "needs layouts"),
+        ({"layouts": {}}, "layouts are for the method 'manual', not 'recursive'"),
+        ({"method": "manual", "layouts": {name + "x": 0}}, f"did you mean '{name}'"),
+        ({"method": "manual", "layouts": {name: 9}}, "cannot be split along 9"),
+    ):
+        with pytest.raises(PlanError, match=says):
+            partition(graph, 4, **arguments)

@@ -1,0 +1,104 @@
+"""Random training graphs, and the optimum of their joint problem by enumeration and by another solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tofu.partitioner.layouts.choices import operator_choices, splittable, tensor_choices
+from tofu.partitioner.problem.factor_graph import factor_graph
+from tofu.partitioner.problem.moved_bytes import MovedBytes
+from tofu.partitioner.problem.sequences import all_sequences
+
+FEW = range(12)
+
+
+ALL = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 200)]
+
+
+seeds = pytest.mark.parametrize("seed", [*FEW, *ALL])
+
+
+ENUMERATION_LIMIT = 1 << 26
+"""Combinations of the tensors' choices that are enumerated; a graph has so many at most."""
+
+
+def training_graph(toy, texts, seed):
+    """One or two layers `activation(data * weight)`, the gradient of each weight, and its update."""
+    random = np.random.default_rng(seed)
+    builder = toy()
+    batch, width = (int(n) for n in random.choice([1, 2, 3, 4, 5, 6, 8], 2))
+    data = builder.tensor(batch, width, role="data")
+    layers = []
+    for _ in range(1 + seed % 2):
+        out = int(random.choice([2, 3, 4, 6]))
+        weight = builder.tensor(builder.tensors[data].shape[1], out)
+        product = builder.apply(texts["MATMUL"], data, weight)
+        layers.append((data, weight))
+        data = builder.apply(texts["RELU"], product) if random.random() < 0.5 else product
+    gradient = data
+    rate = builder.tensor(1, role="scalar")
+    for index, (value, weight) in enumerate(reversed(layers)):
+        of_weight = builder.apply(texts["MATMUL"], builder.apply(texts["TRANSPOSE"], value), gradient)
+        if index + 1 < len(layers):
+            gradient = builder.apply(texts["MATMUL"], gradient, builder.apply(texts["TRANSPOSE"], weight))
+        builder.apply(texts["UPDATE"], weight, of_weight, rate, aliases=(weight,))
+    return builder.graph()
+
+
+def joint_problem(problem, factors):
+    """Domains and factors over all sequences of all steps."""
+    operators = [
+        operator_choices(b, all_sequences(splittable(b), factors), factors) for b in problem.operators
+    ]
+    tensors = [tensor_choices(s, all_sequences(dict(enumerate(s)), factors), factors) for s in problem.shapes]
+    return factor_graph(problem, operators, tensors)
+
+
+def enumerated(problem, domains, factors):
+    """The least sum over all choices of all tensors, each operator at its best."""
+    count = len(problem.operators)
+    tensors = domains[count:]
+    assert np.prod(tensors, dtype=float) <= ENUMERATION_LIMIT
+    total = np.zeros(tensors, np.int64)
+    for operator in range(count):
+        own = np.zeros([domains[operator]] + [1] * len(tensors), np.int64)
+        for factor in factors:
+            if factor.scope[0] == operator:
+                shape = [domains[operator]] + [1] * len(tensors)
+                shape[1 + factor.scope[1] - count] = factor.table.shape[1]
+                own = own + factor.table.reshape(shape)
+        total += own.min(axis=0)
+    return int(total.min())
+
+
+def by_toulbar2(domains, factors):
+    """The optimum by an independent solver of cost function problems."""
+    pytoulbar2 = pytest.importorskip("pytoulbar2", reason="the extra `solver` is not installed")
+    ceiling = sum(int(f.table.max()) for f in factors) + 1
+    problem = pytoulbar2.CFN(ceiling)
+    names = [problem.AddVariable(f"v{v}", range(domain)) for v, domain in enumerate(domains)]
+    for factor in factors:
+        problem.AddFunction([names[v] for v in factor.scope], [int(c) for c in factor.table.flat])
+    found = problem.Solve()
+    assert found is not None
+    return int(found[1])
+
+
+def recursive_cost(problem, plan, steps):
+    """What the first steps of a plan move, from its own choices."""
+    used = plan.factors[:steps]
+    objective = MovedBytes()
+    return sum(
+        int(
+            objective.table(
+                operator_choices(
+                    problem.operators[link.operator], [plan.strategies[link.operator][:steps]], used
+                ),
+                tensor_choices(problem.shapes[link.tensor], [plan.dimensions[link.tensor][:steps]], used),
+                link.use,
+                link.weight,
+            ).item()
+        )
+        for link in problem.links
+    )

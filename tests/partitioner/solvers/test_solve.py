@@ -1,0 +1,208 @@
+"""Problems too wide for elimination: never better than the optimum, bounded, and the plan says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+
+import tofu
+from tofu.cli import main
+from tofu.errors import PlanError
+from tofu.partitioner import Plan, partition
+from tofu.partitioner.checking.check_plan import verify
+from tofu.partitioner.methods import baselines
+from tofu.partitioner.plans.unproven import UnprovenStep
+from tofu.partitioner.solvers import elimination, solve
+from tofu.partitioner.solvers.anytime import Effort
+from tofu.partitioner.solvers.elimination import Factor, eliminate
+from tofu.partitioner.solvers.pairwise import EXACT_LIMIT
+from tofu.partitioner.solvers.solve import least_cost
+
+from .problems import cost, pairwise_factors
+from .problems import optimum as enumerated
+
+LITTLE = Effort(sweep_entries=1, search_entries=0)
+
+
+def dense(variables, domain=3, seed=0):
+    """Every pair of variables has a table: elimination needs one over all of them."""
+    random = np.random.default_rng(seed)
+    pairs = itertools.combinations(range(variables), 2)
+    return [domain] * variables, [Factor(pair, random.integers(0, 1000, (domain, domain))) for pair in pairs]
+
+
+@pytest.mark.parametrize("effort", [solve.EFFORT, LITTLE], ids=["whole", "little"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_dense_graph_beyond_the_limit(monkeypatch, seed, effort):
+    domains, factors = dense(12, seed=seed)
+    best = eliminate(domains, factors).optimum
+    monkeypatch.setattr(elimination, "TABLE_LIMIT", 100)
+    monkeypatch.setattr(solve, "EFFORT", effort)
+    found = least_cost(domains, factors)
+    assert found.lower_bound <= best <= found.cost == cost(factors, found.assignment)
+    assert found == least_cost(domains, factors)
+    if effort is LITTLE:
+        assert found.lower_bound < best
+        assert found.too_wide == 3**12
+    else:
+        assert (found.lower_bound, found.too_wide) == (best, None)
+
+
+@settings(max_examples=100)
+@given(pairwise_factors())
+def test_any_width_ends_with_a_bound(problem):
+    domains, factors = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elimination, "TABLE_LIMIT", 10)
+        patch.setattr(solve, "EFFORT", LITTLE)
+        found = least_cost(domains, factors)
+    assert found.lower_bound <= enumerated(domains, factors) <= found.cost == cost(factors, found.assignment)
+    assert (found.too_wide is None) == (found.lower_bound == found.cost)
+
+
+def test_narrow_graphs_are_eliminated(monkeypatch):
+    monkeypatch.setattr(solve, "close_gap", None)
+    domains, factors = dense(6)
+    solved = eliminate(domains, factors)
+    found = least_cost(domains, factors)
+    assert (found.cost, found.assignment, found.too_wide) == (solved.optimum, solved.assignment, None)
+
+
+def test_costs_too_large_to_be_added_in_floats_are_bounded(monkeypatch):
+    """A unit added to every entry of a table is part of every cost."""
+    monkeypatch.setattr(elimination, "TABLE_LIMIT", 100)
+    domains, factors = dense(8)
+    best = eliminate(domains, factors).optimum
+    factors[0] = Factor(factors[0].scope, factors[0].table + EXACT_LIMIT)
+    found = least_cost(domains, factors)
+    assert best + EXACT_LIMIT <= found.cost == cost(factors, found.assignment)
+    assert EXACT_LIMIT - 100 <= found.lower_bound <= best + EXACT_LIMIT
+    assert found.too_wide == 3**8
+
+
+@pytest.fixture
+def graph():
+    return tofu.models.get("alexnet", batch=8).training_graph()
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """Every problem that is not a tree is too wide, and little is done about it."""
+    monkeypatch.setattr(elimination, "TABLE_LIMIT", 8)
+    monkeypatch.setattr(solve, "EFFORT", LITTLE)
+
+
+@pytest.fixture
+def unproven(graph, wide):
+    """A plan with steps that are not proven."""
+    plan = partition(graph, 8)
+    assert plan.unproven
+    return plan
+
+
+def test_steps_that_are_too_wide_are_recorded(graph, unproven, monkeypatch):
+    monkeypatch.undo()
+    exactly = partition(graph, 8)
+    assert not exactly.unproven
+    first = unproven.unproven[0]
+    assert first.step == 0
+    assert first.lower_bound_bytes <= exactly.step_cost_bytes[0] <= unproven.step_cost_bytes[0]
+    assert unproven.lower_bound_bytes <= exactly.lower_bound_bytes
+
+
+@pytest.mark.parametrize(
+    "method", ["recursive", "refine", "exact", "icml18", "all-row", "data-parallel", "equal-chop"]
+)
+def test_every_method_makes_a_plan_that_holds(graph, wide, method):
+    plan = partition(graph, 8, method=method)
+    plan.verify(graph)
+    verify(graph, plan)
+    assert plan == partition(graph, 8, method=method)
+
+
+def test_all_steps_as_one_may_be_too_wide(graph, monkeypatch, tmp_path):
+    exactly = partition(graph, 8, method="equal-chop")
+    assert not exactly.unproven
+
+    def nearly(domains, factors):
+        found = least_cost(domains, factors)
+        return dataclasses.replace(found, lower_bound=found.cost - 1, too_wide=99)
+
+    monkeypatch.setattr(baselines, "least_cost", nearly)
+    found = partition(graph, 8, method="equal-chop")
+    assert found.unproven == (UnprovenStep(None, 99, exactly.cost_bytes - 1),)
+    verify(graph, found)
+    found.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json") == found
+
+
+def test_refining_says_where_it_stops(graph, monkeypatch):
+    recursive = partition(graph, 8)
+    assert not partition(graph, 8, method="refine").unproven
+    monkeypatch.setattr(elimination, "TABLE_LIMIT", 700)
+    plan = partition(graph, 8, method="refine")
+    verify(graph, plan)
+    assert not recursive.unproven
+    assert plan.unproven[-1].step is None
+    assert plan.unproven[-1].table_entries > 700
+    assert plan.unproven[-1].lower_bound_bytes is None
+
+
+def test_plan_files_keep_them(graph, unproven, tmp_path):
+    unproven.save(tmp_path / "plan.json")
+    read = Plan.load(tmp_path / "plan.json")
+    assert read == unproven
+    verify(graph, read)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"step": 3}, r"unproven\[0\].step is 3"),
+        ({"step": -1}, r"unproven\[0\].step is -1"),
+        ({"table_entries": 0}, r"unproven\[0\].table_entries is 0"),
+        ({"lower_bound_bytes": "1"}, r"unproven\[0\].lower_bound_bytes is \"1\""),
+        ({"size": 1}, "unknown key 'size'"),
+    ],
+)
+def test_plan_files_are_distrusted(unproven, tmp_path, changed, message):
+    path = tmp_path / "plan.json"
+    unproven.save(path)
+    document = json.loads(path.read_text())
+    document["unproven"][0].update(changed)
+    path.write_text(json.dumps(document))
+    with pytest.raises(PlanError, match=message):
+        Plan.load(path)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([UnprovenStep(1, 9, 0), UnprovenStep(0, 9, 0)], r"steps \[1, 0\] as not proven"),
+        ([UnprovenStep(0, 9, 0), UnprovenStep(0, 9, 0)], r"steps \[0, 0\] as not proven"),
+        ([UnprovenStep(None, 9, 0), UnprovenStep(0, 9, 0)], r"steps \[None, 0\] as not proven"),
+        ([UnprovenStep(1, 9, 1 << 60)], "lower bound of 1152921504606846976 bytes for step 2"),
+        ([UnprovenStep(None, 9, 1 << 60)], "lower bound of 1152921504606846976 bytes for all steps"),
+    ],
+)
+def test_verify_refuses_what_cannot_be(graph, unproven, steps, message):
+    with pytest.raises(PlanError, match=message):
+        verify(graph, dataclasses.replace(unproven, unproven=tuple(steps)))
+
+
+def test_the_command_says_so(wide):
+    told = CliRunner().invoke(main, ["plan", "alexnet", "-b", "8"])
+    assert told.exit_code == 0
+    assert "step 1 is too wide to be solved exactly (table of " in told.output
+    assert "of the bound of" in told.output
+    told = CliRunner().invoke(main, ["plan", "alexnet", "-b", "8", "--method", "refine"])
+    assert "the search over all steps is too wide to be solved exactly (table of " in told.output
+    assert "'refine' ended before all its moves were tried" in told.output
+    facts = json.loads(CliRunner().invoke(main, ["plan", "alexnet", "-b", "8", "--json"]).output)
+    assert facts["unproven_steps"][0].keys() == {"step", "table_entries", "lower_bound_bytes"}

@@ -1,0 +1,82 @@
+import threading
+import time
+
+import pytest
+
+from tofu.runtime.step_threads import LONGEST_GROUP, StepFailed, StepsHang, Task, Team, group
+
+
+def nothing() -> None:
+    pass
+
+
+def test_groups_end_before_waits_and_after_awaited_steps() -> None:
+    long = [Task(nothing) for _ in range(LONGEST_GROUP + 6)]
+    long[3] = Task(nothing, ((1, 2),))
+    other = [Task(nothing), Task(nothing), Task(nothing, ((0, 6),))]
+    first, second = group([long, other])
+    assert [(g.first, g.last) for g in first] == [
+        (0, 3),
+        (3, 6),
+        (6, LONGEST_GROUP),
+        (LONGEST_GROUP, len(long)),
+    ]
+    assert [(g.first, g.last) for g in second] == [(0, 2), (2, 3)]
+    assert first[1].waits == ((1, 2),)
+    assert [len(g.steps) for g in first] == [3, 3, LONGEST_GROUP - 6, 6]
+
+
+def test_waits_are_kept_over_many_iterations() -> None:
+    """Two threads append in turns, whatever the interpreter's scheduling."""
+    log: list[int] = []
+
+    def put(number: int) -> Task:
+        waits = ((1 - number % 2, (number + 1) // 2),) if number else ()
+        return Task(lambda: log.append(number), waits)
+
+    tasks = [[put(n) for n in range(0, 100, 2)], [put(n) for n in range(1, 100, 2)]]
+    team = Team(tasks, watchdog_seconds=10)
+    for _ in range(30):
+        log.clear()
+        team.run()
+        assert log == list(range(100))
+    team.close()
+
+
+def test_the_first_failure_in_order_is_reported_when_several_fail() -> None:
+    barrier = threading.Barrier(2)
+
+    def fail() -> None:
+        barrier.wait()
+        raise ValueError
+
+    team = Team([[Task(nothing), Task(fail)], [Task(fail)]], watchdog_seconds=10)
+    with pytest.raises(StepFailed) as caught:
+        team.run()
+    assert (caught.value.thread, caught.value.step) in {(0, 1), (1, 0)}
+    assert isinstance(caught.value.__cause__, ValueError)
+    team.close()
+
+
+def test_a_long_step_is_no_hang_while_others_progress() -> None:
+    quick = [Task(lambda: time.sleep(0.03)) for _ in range(30)]
+    team = Team([[Task(lambda: time.sleep(0.8))], quick], watchdog_seconds=0.3)
+    team.run()
+    team.close()
+
+
+def test_only_unfinished_threads_hang() -> None:
+    release, before = threading.Event(), set(threading.enumerate())
+    team = Team([[Task(nothing)], [Task(nothing), Task(release.wait)]], watchdog_seconds=1.5)
+    with pytest.raises(StepsHang) as caught:
+        team.run()
+    assert caught.value.current == ((1, 1),)
+    release.set()
+    team.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_an_empty_thread_is_done_at_once() -> None:
+    team = Team([[], [Task(nothing)]], watchdog_seconds=10)
+    team.run()
+    team.close()

@@ -1,0 +1,39 @@
+"""The search for cyclic garbage is left out meanwhile, and goes on as before afterwards."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from tofu.support.gc_pause import gc_paused
+
+
+@pytest.fixture(autouse=True)
+def searching():
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_it_is_left_out_meanwhile():
+    with gc_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_it_goes_on_after_an_error():
+    with pytest.raises(ValueError, match="wrong"), gc_paused():
+        raise ValueError("wrong")
+    assert gc.isenabled()
+
+
+def test_within_another_and_where_it_was_off_it_stays_off():
+    with gc_paused():
+        with gc_paused():
+            pass
+        assert not gc.isenabled()
+    gc.disable()
+    with gc_paused():
+        pass
+    assert not gc.isenabled()
