@@ -99,9 +99,9 @@ def _output(run: Evaluation, output: Lambda) -> Array:
         if result is None:
             exact = run.exact and value.dtype == np.int64
             result = np.empty([upper - lower for lower, upper in box], np.int64 if exact else run.dtype)
-        here = tuple(
+        here: list[Any] = [
             slice(lower - first, upper - first) for (lower, upper), (first, _) in zip(block, box, strict=True)
-        )
+        ]
         result[(..., *here)] = value
     assert result is not None
     return result

@@ -45,10 +45,7 @@ def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Ar
         wrong: Mask = (index < lower) | (index >= upper)
         if wrong.any():
             if len(arguments) == count:
-                raise DataError(
-                    f"tensor {tensor!r}, dimension {dimension}: index {int(index[wrong][0])} is "
-                    f"outside [{lower}, {upper}); correct the data it is from or write pad(...)"
-                )
+                raise outside_error(tensor, dimension, int(index[wrong][0]), (lower, upper))
             outside = wrong if outside is None else outside | wrong
         indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
     if outside is None:
@@ -58,6 +55,14 @@ def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Ar
     else:
         np.copyto(out, array[tuple(indices)])
         np.copyto(out, arguments[count], where=outside, casting="same_kind")
+
+
+def outside_error(tensor: str, dimension: int, index: int, held: tuple[int, int]) -> DataError:
+    """Describe the error for an index from data that leaves its tensor."""
+    return DataError(
+        f"tensor {tensor!r}, dimension {dimension}: index {index} is outside [{held[0]}, {held[1]}); "
+        "correct the data it is from or write pad(...)"
+    )
 
 
 def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:

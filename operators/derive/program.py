@@ -26,6 +26,7 @@ from .index_values import BOOL, Integers, frozen, index_values, iota
 from .ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from .onehot import OneHot
 from .onehot_steps import write_onehot
+from .picking import picked
 from .scan import Scan
 from .scan_steps import write_scan
 from .select import select, spread_bits
@@ -189,6 +190,12 @@ class Program:
         access = self.access(node)
         if access.view is not None:
             return fixed(narrow(access.view, self.axes, ranges, self.box))
+        if (found := picked(node, access, self.axes, ranges, self.order)) is not None:
+            step, numbers, table, out = found
+            padding = [] if node.padding is None else [self.value(node.padding, ranges)]
+            return self.steps.add(
+                step, [fixed(table), self.value(numbers, ranges), *padding], out, inplace=False
+            )
         indices = [
             self.index(index, ranges) if isinstance(index, Affine) else self.value(index, ranges)
             for index in node.indices
