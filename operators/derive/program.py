@@ -192,10 +192,10 @@ class Program:
             return fixed(narrow(access.view, self.axes, ranges, self.box))
         if (found := picked(node, access, self.axes, ranges, self.order)) is not None:
             step, numbers, table, out = found
-            padding = [] if node.padding is None else [self.value(node.padding, ranges)]
-            return self.steps.add(
-                step, [fixed(table), self.value(numbers, ranges), *padding], out, inplace=False
-            )
+            read = [fixed(table), self.value(numbers, ranges)]
+            if node.padding is not None:
+                read.append(self.value(node.padding, ranges))
+            return self.steps.add(step, read, out, inplace=False)
         indices = [
             self.index(index, ranges) if isinstance(index, Affine) else self.value(index, ranges)
             for index in node.indices

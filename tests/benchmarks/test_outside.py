@@ -32,11 +32,7 @@ def test_is_refused_for_the_reason_that_is_listed(name: str) -> None:
     assert OUTSIDERS[name].unsayable in (refusal(OUTSIDERS[name]) or "")
 
 
-STRIDED = pytest.mark.xfail(reason="np.negative of NumPy 2.4.6 is wrong for some strides with AVX-512")
-KERNELS = [pytest.param(name, marks=STRIDED if name == "negated_rotate_half" else ()) for name in SAYABLE]
-
-
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", SAYABLE)
 def test_kernel_computes_what_the_description_says(name: str) -> None:
     outsider = OUTSIDERS[name]
     tensors = outsider.tensors(outsider.small, 3, "float64")
