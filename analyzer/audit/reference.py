@@ -44,6 +44,25 @@ def reference(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tup
     return found if _confirmed(subject, known, found) else subject.interpret(known)
 
 
+def single_precision(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tuple[Array, ...] | None:
+    """The outputs, rounded to 32 bits after every operation; None where whole arrays have no answer."""
+    known = dict(tensors)
+    made: tuple[Array, ...] = ()
+    try:
+        for bound, produced in zip(subject.stage_bounds, (*_produced(subject), ""), strict=True):
+            intervals = {name: (0, extent) for name, extent in bound.extents.items()}
+            taken = {name: known[name] for name in bound.shapes}
+            made = evaluate(bound.description, intervals, taken, bound.shapes, np.float32)
+            known[produced] = made[0]
+    except UnsuitedError:
+        return None
+    return made
+
+
+def _produced(subject: Bound | StagedBound) -> tuple[str, ...]:
+    return tuple(subject.stages) if isinstance(subject, StagedBound) else ()
+
+
 def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str, Array]:
     """What every stage but the last produces."""
     produced: dict[str, Array] = {}
