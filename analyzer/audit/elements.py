@@ -6,7 +6,8 @@ and shares nothing with the symbolic analysis.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -33,15 +34,18 @@ Site = tuple[ast.Element, tuple[str, ...], tuple[str, ...]]
 """A read, the output variables and the reduction variables around it."""
 
 
-def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) -> dict[str, Mask]:
+def elements_read(
+    subject: Subject, box: Boxes, tensors: Mapping[str, Array], only: Container[str] | None = None
+) -> dict[str, Mask]:
     """For every tensor a mask of the elements that a box `[variable, 2]` reads.
 
-    `tensors` say where indices go that depend on data. Raises ShapeError where there is too much to run
+    `tensors` say where indices go that depend on data. Of an operator without stages `only` some tensors may
+    be looked at. Raises ShapeError where there is too much to run
     through.
     """
     intervals = dict(zip(subject.variables, box.tolist(), strict=True))
     if isinstance(subject, Bound):
-        return _read(subject, intervals, None, tensors)
+        return _read(subject, intervals, None, tensors, only)
     known = dict(tensors) | (intermediate(subject, tensors) if indexed_by_data(subject) else {})
     needed = _read(subject.last, intervals, None, known)
     for name, stage in reversed(subject.stages.items()):
@@ -66,31 +70,40 @@ def indexed_by_data(subject: Subject) -> bool:
 
 
 def _read(
-    bound: Bound, intervals: Mapping[str, Any], only: Mask | None, tensors: Mapping[str, Array]
+    bound: Bound,
+    intervals: Mapping[str, Any],
+    needed: Mask | None,
+    tensors: Mapping[str, Array],
+    only: Container[str] | None = None,
 ) -> dict[str, Mask]:
-    """Elements that outputs in the box (and, if given, at places where `only` is true) depend on."""
+    """Elements that outputs in the box (and, if given, at `needed` places) depend on."""
     masks = {name: np.zeros(shape, np.bool_) for name, shape in bound.shapes.items()}
     run = Evaluation(tensors, bound.shapes, {})
     for element, outer, inner in sites(bound.description):
+        if only is not None and element.tensor not in only:
+            continue
         if all(lower < upper for lower, upper in (intervals[name] for name in (*outer, *inner))):
-            at = _grid(element, outer, inner, intervals, only, bound.description.name)
+            at = _grid(element, outer, inner, intervals, needed, bound.description.name)
             with np.errstate(all="ignore"):
                 _mark(masks[element.tensor], element.indices, at, run)
     return masks
 
 
-def sites(description: ast.Description) -> Iterator[Site]:
+@lru_cache(maxsize=1024)
+def sites(description: ast.Description) -> tuple[Site, ...]:
     """Every read of a description without stages, those inside other reads' indices included."""
+    found = []
     for output in description.outputs:
         outer = tuple(binder.name for binder in output.variables)
         pending: list[tuple[Any, tuple[str, ...]]] = [(output.body, ())]
         while pending:
             node, inner = pending.pop()
             if isinstance(node, ast.Element):
-                yield node, outer, inner
+                found.append((node, outer, inner))
             elif isinstance(node, ast.Reduce):
                 inner = (*inner, *(binder.name for binder in node.variables))
             pending.extend((child, inner) for child in children(node))
+    return tuple(found)
 
 
 def _grid(
@@ -98,15 +111,15 @@ def _grid(
     outer: tuple[str, ...],
     inner: tuple[str, ...],
     intervals: Mapping[str, Any],
-    only: Mask | None,
+    needed: Mask | None,
     operator: str,
 ) -> dict[str, Array]:
     """Values of the variables that an element's indices mention, broadcasting against each other."""
     mentioned = variable_names(element)
     free = [name for name in dict.fromkeys((*outer, *inner)) if name in mentioned]
     columns: dict[str, Array] = {}
-    if only is not None:
-        points = np.nonzero(only)
+    if needed is not None:
+        points = np.nonzero(needed)
         columns = {name: points[axis] for axis, name in enumerate(outer) if name in mentioned}
         free = [name for name in free if name not in columns]
     size = prod(intervals[name][1] - intervals[name][0] for name in free)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -118,7 +118,7 @@ def _regions(case: Case, strategy: Strategy) -> Finding:
     }
     if not why_not:
         return finding(Verdict.PROVEN, "isl, for all shapes and boxes", grades)
-    missed = _missed_nearby(case, strategy)
+    missed = _missed_nearby(case, strategy, case.subject.reads - proven.keys())
     if missed is not None:
         return finding(Verdict.REFUTED, "regions must hold every element read", grades, missed)
     counts = ", ".join(map(str, case.counts(strategy)))
@@ -131,9 +131,9 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
     return {tensor: worst(entry[tensor] for entry in seen) for tensor in sorted(case.subject.reads)}
 
 
-def _missed_nearby(case: Case, strategy: Strategy) -> Counterexample | None:
-    """A failure for shapes near the given ones, where nothing is proven."""
-    fails = case.failing(strategy, trial.missed_element, case.indices)
+def _missed_nearby(case: Case, strategy: Strategy, tensors: Container[str]) -> Counterexample | None:
+    """A failure for shapes near the given ones, for tensors of which nothing is proven."""
+    fails = case.failing(strategy, partial(trial.missed_element, only=tensors), case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)
 

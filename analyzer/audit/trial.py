@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,12 @@ def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
 
 
 def missed_element(
-    subject: Subject, strategy: Strategy, workers: int, given: Sample
+    subject: Subject, strategy: Strategy, workers: int, given: Sample, only: Container[str] | None = None
 ) -> Counterexample | None:
-    """An element that a worker reads outside of the region it is given."""
+    """An element, of any or of `only` some tensors, that a worker reads outside of the region it is given."""
     for worker, box in enumerate(parts(strategy, workers)):
         regions = strategy.input_regions(worker=worker, workers=workers)
-        for tensor, mask in elements_read(subject, box, given.tensors).items():
+        for tensor, mask in elements_read(subject, box, given.tensors, only).items():
             region = regions[tensor]
             missed = np.argwhere(mask & ~inside(region, mask.shape))
             if len(missed):
