@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 
 Select = Callable[[Subject], Sequence[Strategy]]
 Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
+Report = Callable[[str, Check, str | None], object]
+"""Told the description, the check that begins, and the variable of the strategy that is checked."""
 
 OPAQUE = "it calls functions whose inside is unknown"
 NO_ISL = "islpy is not installed (pip install islpy)"
+
+
+def unheard(description: str, check: Check, variable: str | None) -> None:
+    """The report of an audit that nobody watches."""
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:
@@ -37,7 +43,7 @@ def offered(subject: Subject) -> Sequence[Strategy]:
 class Case:
     """An operator to audit: how to bind it, where to start, how many workers to try, which strategies.
 
-    `domain` says on which data the operator is defined.
+    `domain` says on which data the operator is defined, `report` is told which check begins.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Case:
     workers: tuple[int, ...] = (2, 3)
     select: Select = field(default=offered)
     domain: Domain = ANYTHING
+    report: Report = unheard
 
     @cached_property
     def given(self) -> Sample:
@@ -93,8 +100,10 @@ class Case:
 def audit_strategies(case: Case) -> Iterator[Finding]:
     """Findings about every strategy of an operator."""
     for strategy in case.select(case.subject):
+        case.report(case.name, Check.REGIONS, strategy.variable)
         yield _regions(case, strategy)
         yield from _offset(case, strategy)
+        case.report(case.name, Check(strategy.kind), strategy.variable)
         yield _combination(case, strategy)
 
 

@@ -192,6 +192,7 @@ class KernelAudit:
         return Finding(self.case.name, check, Verdict.NOT_APPLICABLE, reason, variable)
 
     def _finding(self, check: Check, test: Test, reason: str) -> Finding:
+        self.case.report(self.case.name, check, None)
         found = test(self.case.subject, self.case.given)
         if found is None:
             return Finding(self.case.name, check, Verdict.TRIED, reason)
@@ -202,6 +203,7 @@ class KernelAudit:
 
     def _replay(self, strategy: Strategy) -> Finding:
         case, counts = self.case, self.case.counts(strategy)
+        case.report(case.name, Check.REPLAY, strategy.variable)
         failure = case.failure(strategy, self.replay)
         if failure is not None:
             reason = _CLAIMS[Check.REPLAY]
