@@ -69,6 +69,7 @@ def command(
     """
     from ..operators.audit import audit
     from ..operators.audit.catalogue import Catalogue
+    from ..reports.checks import Checks
 
     if everything == bool(operators):
         raise click.UsageError("name operators, or give --all")
@@ -78,7 +79,10 @@ def command(
     given = [given_or_example(operator, shapes, attributes) for operator in named]
     audits = []
     for operator, (given_shapes, given_attributes) in zip(named, given, strict=True):
-        report = audit(operator, shapes=given_shapes, attributes=given_attributes, workers=workers)
+        with Checks(quiet=as_json) as checks:
+            report = audit(
+                operator, shapes=given_shapes, attributes=given_attributes, workers=workers, report=checks
+            )
         audits.append(report)
         if not as_json:
             click.echo(repr(report)[1:-1] if everything and not report.refuted else str(report))

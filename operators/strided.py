@@ -14,7 +14,7 @@ makes a contiguous one; the tests try all functions of the language on such.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Protocol
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from ..analyzer.region import Shape
 from .kernel import Run
-from .loops import DType, Function, Kind, Number, Strides, is_right
+from .loops import DType, Function, Number, Strides, is_right
 from .workspace import Array, Workspace, aligned
 
 
@@ -40,6 +40,8 @@ class Strided(Protocol):
 
 
 Operand = Strided | Number
+Layout = tuple[Shape, Strides, DType] | tuple[type, Number]
+"""How an array lies, or a number and its type."""
 
 
 def trusted(function: Function, arguments: Sequence[Operand], out: Strided) -> bool:
@@ -48,9 +50,13 @@ def trusted(function: Function, arguments: Sequence[Operand], out: Strided) -> b
     A reduction by a ufunc of two arguments is asked for with `out` as its first argument, too, and a length
     of 1 wherever `out` has one element for all of an axis.
     """
-    operands = (*arguments, out)
-    kinds = tuple([_kind(operand) for operand in operands])
-    return all(is_right(function, kinds, strides) for strides in _inner_strides(operands))
+    return _trusted(function, tuple([_layout(operand) for operand in (*arguments, out)]))
+
+
+@lru_cache(maxsize=1 << 14)
+def _trusted(function: Function, layouts: tuple[Layout, ...]) -> bool:
+    kinds = tuple([layout[-1] if len(layout) == 3 else layout for layout in layouts])
+    return all(is_right(function, kinds, strides) for strides in _inner_strides(layouts))
 
 
 def bound(function: Function, arguments: Sequence[Array | Number], out: Array, workspace: Workspace) -> Run:
@@ -89,24 +95,26 @@ def _shape(operands: Sequence[Operand]) -> Shape:
     return np.broadcast_shapes(*[each.shape for each in operands if not isinstance(each, Number)])
 
 
-def _kind(operand: Operand) -> Kind:
-    return (type(operand), operand) if isinstance(operand, Number) else operand.dtype
+def _layout(operand: Operand) -> Layout:
+    if isinstance(operand, Number):
+        return type(operand), operand
+    return operand.shape, operand.strides, operand.dtype
 
 
-def _inner_strides(operands: Sequence[Operand]) -> Iterator[Strides]:
+def _inner_strides(layouts: Sequence[Layout]) -> Iterator[Strides]:
     """The strides of all operands along every axis that NumPy may choose for its inner loop.
 
     Loops over contiguous elements are left out.
     """
-    shape = _shape(operands)
+    shape = np.broadcast_shapes(*[layout[0] for layout in layouts if len(layout) == 3])
     if 0 in shape:
         return
     axes = [
-        tuple([_stride(operand, axis) for operand in operands])
+        tuple([_stride(layout, axis) for layout in layouts])
         for axis, length in enumerate(shape, -len(shape))
         if length > 1
     ]
-    sizes = [0 if isinstance(operand, Number) else operand.dtype.itemsize for operand in operands]
+    sizes = [layout[2].itemsize if len(layout) == 3 else 0 for layout in layouts]
     innermost = [axis for axis in axes if all(axis is other or _inside(axis, other) for other in axes)]
     for strides in innermost or axes:
         if any(stride not in (0, size) for stride, size in zip(strides, sizes, strict=True)):
@@ -122,7 +130,7 @@ def _inside(fast: Strides, slow: Strides) -> bool:
     return bool(pairs) and all(f < s for f, s in pairs)
 
 
-def _stride(operand: Operand, axis: int) -> int:
-    if isinstance(operand, Number) or -axis > len(operand.shape) or operand.shape[axis] == 1:
+def _stride(layout: Layout, axis: int) -> int:
+    if len(layout) == 2 or -axis > len(layout[0]) or layout[0][axis] == 1:
         return 0
-    return operand.strides[axis]
+    return layout[1][axis]

@@ -99,10 +99,10 @@ def _output(run: Evaluation, output: Lambda) -> Array:
         if result is None:
             exact = run.exact and value.dtype == np.int64
             result = np.empty([upper - lower for lower, upper in box], np.int64 if exact else run.dtype)
-        here: list[Any] = [
-            slice(lower - first, upper - first) for (lower, upper), (first, _) in zip(block, box, strict=True)
-        ]
-        result[(..., *here)] = value
+        here: list[Any] = [Ellipsis]
+        for (lower, upper), (first, _) in zip(block, box, strict=True):
+            here.append(slice(lower - first, upper - first))
+        result[tuple(here)] = value
     assert result is not None
     return result
 

@@ -6,9 +6,10 @@ and shares nothing with the symbolic analysis.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from ...errors import ShapeError
 from ...tdl import ast, children, walk
 from ...tdl.arrays import Evaluation
 from ...tdl.traverse import variable_names
+from ..analysis import Analysis
 from ..bound import Bound
 from ..region import Boxes
 from ..staged import StagedBound
@@ -29,19 +31,31 @@ Subject = Bound | StagedBound
 MAX_POINTS = 2**24
 """Index values that one access may run through; larger operators are audited at smaller shapes."""
 
-Site = tuple[ast.Element, tuple[str, ...], tuple[str, ...]]
-"""A read, the output variables and the reduction variables around it."""
+
+class Site(NamedTuple):
+    """A read of a description."""
+
+    element: ast.Element
+    outer: tuple[str, ...]
+    """The output variables around it."""
+    inner: tuple[str, ...]
+    """The reduction variables around it."""
+    mentioned: tuple[str, ...]
+    """Those of both that its indices mention."""
 
 
-def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) -> dict[str, Mask]:
+def elements_read(
+    subject: Subject, box: Boxes, tensors: Mapping[str, Array], only: Container[str] | None = None
+) -> dict[str, Mask]:
     """For every tensor a mask of the elements that a box `[variable, 2]` reads.
 
-    `tensors` say where indices go that depend on data. Raises ShapeError where there is too much to run
+    `tensors` say where indices go that depend on data. Of an operator without stages `only` some tensors may
+    be looked at. Raises ShapeError where there is too much to run
     through.
     """
     intervals = dict(zip(subject.variables, box.tolist(), strict=True))
     if isinstance(subject, Bound):
-        return _read(subject, intervals, None, tensors)
+        return _read(subject, intervals, None, tensors, only)
     known = dict(tensors) | (intermediate(subject, tensors) if indexed_by_data(subject) else {})
     needed = _read(subject.last, intervals, None, known)
     for name, stage in reversed(subject.stages.items()):
@@ -55,28 +69,39 @@ def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) ->
 
 def indexed_by_data(subject: Subject) -> bool:
     """Whether elements of tensors are used in indices."""
-    return any(
-        isinstance(inner, ast.Element)
-        for part in subject.stage_bounds
-        for element in walk(part.description)
-        if isinstance(element, ast.Element)
-        for index in element.indices
-        for inner in walk(index)
-    )
+    return any(_indexed_by_data(part.analysis) for part in subject.stage_bounds)
+
+
+@lru_cache(maxsize=1024)
+def _indexed_by_data(analysis: Analysis) -> bool:
+    reads = (read.element for read in _reads(analysis))
+    inner = (node for element in reads for index in element.indices for node in walk(index))
+    return any(isinstance(node, ast.Element) for node in inner)
 
 
 def _read(
-    bound: Bound, intervals: Mapping[str, Any], only: Mask | None, tensors: Mapping[str, Array]
+    bound: Bound,
+    intervals: Mapping[str, Any],
+    needed: Mask | None,
+    tensors: Mapping[str, Array],
+    only: Container[str] | None = None,
 ) -> dict[str, Mask]:
-    """Elements that outputs in the box (and, if given, at places where `only` is true) depend on."""
+    """Elements that outputs in the box (and, if given, at `needed` places) depend on."""
     masks = {name: np.zeros(shape, np.bool_) for name, shape in bound.shapes.items()}
     run = Evaluation(tensors, bound.shapes, {})
-    for element, outer, inner in sites(bound.description):
-        if all(lower < upper for lower, upper in (intervals[name] for name in (*outer, *inner))):
-            at = _grid(element, outer, inner, intervals, only, bound.description.name)
+    for read in _reads(bound.analysis):
+        if only is not None and read.element.tensor not in only:
+            continue
+        if all(lower < upper for lower, upper in (intervals[name] for name in (*read.outer, *read.inner))):
+            at = _grid(read, intervals, needed, bound.description.name)
             with np.errstate(all="ignore"):
-                _mark(masks[element.tensor], element.indices, at, run)
+                _mark(masks[read.element.tensor], read.element.indices, at, run)
     return masks
+
+
+@lru_cache(maxsize=1024)
+def _reads(analysis: Analysis) -> tuple[Site, ...]:
+    return tuple(sites(analysis.description))
 
 
 def sites(description: ast.Description) -> Iterator[Site]:
@@ -87,27 +112,20 @@ def sites(description: ast.Description) -> Iterator[Site]:
         while pending:
             node, inner = pending.pop()
             if isinstance(node, ast.Element):
-                yield node, outer, inner
+                mentioned = variable_names(node)
+                yield Site(node, outer, inner, tuple(n for n in (*outer, *inner) if n in mentioned))
             elif isinstance(node, ast.Reduce):
                 inner = (*inner, *(binder.name for binder in node.variables))
             pending.extend((child, inner) for child in children(node))
 
 
-def _grid(
-    element: ast.Element,
-    outer: tuple[str, ...],
-    inner: tuple[str, ...],
-    intervals: Mapping[str, Any],
-    only: Mask | None,
-    operator: str,
-) -> dict[str, Array]:
-    """Values of the variables that an element's indices mention, broadcasting against each other."""
-    mentioned = variable_names(element)
-    free = [name for name in dict.fromkeys((*outer, *inner)) if name in mentioned]
+def _grid(read: Site, intervals: Mapping[str, Any], needed: Mask | None, operator: str) -> dict[str, Array]:
+    """Values of the variables that a read's indices mention, broadcasting against each other."""
+    free = list(read.mentioned)
     columns: dict[str, Array] = {}
-    if only is not None:
-        points = np.nonzero(only)
-        columns = {name: points[axis] for axis, name in enumerate(outer) if name in mentioned}
+    if needed is not None:
+        points = np.nonzero(needed)
+        columns = {name: points[axis] for axis, name in enumerate(read.outer) if name in free}
         free = [name for name in free if name not in columns]
     size = prod(intervals[name][1] - intervals[name][0] for name in free)
     size *= max((len(column) for column in columns.values()), default=1)
@@ -122,16 +140,21 @@ def _grid(
 
 def _mark(mask: Mask, indices: tuple[ast.Index, ...], at: Mapping[str, Array], run: Evaluation) -> None:
     """Set the elements at these indices, those outside the tensor left aside."""
-    whole = [axis for axis, index in enumerate(indices) if isinstance(index, ast.FullSlice)]
-    places = [np.zeros(()) if axis in whole else run.value(index, at) for axis, index in enumerate(indices)]
-    grid = np.broadcast_arrays(*places) if places else []
-    inside = np.ones(grid[0].shape if grid else (), np.bool_)
-    for place, extent in zip(grid, mask.shape, strict=True):
-        inside &= (place >= 0) & (place < extent)
     if not mask.ndim:
         mask[...] = True
         return
-    chosen: list[Any] = [
-        slice(None) if a in whole else grid[a][inside].astype(np.int64) for a in range(mask.ndim)
-    ]
+    places: dict[int, Array] = {
+        axis: np.asarray(run.value(index, at))
+        for axis, index in enumerate(indices)
+        if not isinstance(index, ast.FullSlice)
+    }
+    inside = np.asarray(True)
+    for axis, place in places.items():
+        inside = inside & (place >= 0) & (place < mask.shape[axis])
+    chosen: list[Any] = [slice(None)] * mask.ndim
+    everywhere = bool(inside.all())
+    for axis, place in places.items():
+        chosen[axis] = (place if everywhere else np.broadcast_to(place, inside.shape)[inside]).astype(
+            np.int64
+        )
     mask[tuple(chosen)] = True

@@ -23,7 +23,10 @@ from ..inside import expression
 from ..intervals import bounds, lower_symbol, upper_symbol, value_symbol
 from ..strategies import Split
 from .finding import Grade, worst
-from .quasi_affine import InexpressibleError, Piecewise, Terms, Values
+from .quasi_affine import MAX_OPERATIONS, InexpressibleError, Piecewise, Terms, Values
+
+HULL_OPERATIONS = 1_000_000
+"""Steps isl may take to grade a hull, which is sound whatever its grade: half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,9 @@ def _prove(analysis: Analysis, tensor: str) -> Proof | Unproven:
 class _Boxes:
     """The symbols of a box of the iteration space, and what is known about them."""
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Analysis, operations: int = MAX_OPERATIONS) -> None:
         self.analysis = analysis
-        self.terms = Terms()
+        self.terms = Terms(operations)
         self.split = {split.variable for split in analysis.splits if isinstance(split, Split)}
         self.refined = analysis.refined
 
@@ -185,7 +188,7 @@ def _prove_access(analysis: Analysis, access: Access) -> Proof:
 
 def _grade_hull(analysis: Analysis, accesses: Sequence[Access], otherwise: Grade) -> Grade:
     """How well the hull around several accesses fits what they read together."""
-    boxes = _Boxes(analysis)
+    boxes = _Boxes(analysis, HULL_OPERATIONS)
     axes = range(len(accesses[0].indices))
     known = boxes.known(list(dict.fromkeys(name for access in accesses for name in access.enclosing)))
     read, region = boxes.terms.nothing(), boxes.terms.everything()

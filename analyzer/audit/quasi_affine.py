@@ -28,9 +28,9 @@ class InexpressibleError(Exception):
 class Terms:
     """Translates sympy expressions; every symbol becomes one parameter."""
 
-    def __init__(self) -> None:
+    def __init__(self, operations: int = MAX_OPERATIONS) -> None:
         self.context = isl.Context()
-        self.context.set_max_operations(MAX_OPERATIONS)
+        self.context.set_max_operations(operations)
         self._space = isl.Space.params_alloc(self.context, 0)
         self._names: dict[sympy.Symbol, str] = {}
         self._known: dict[sympy.Expr, Piecewise] = {}

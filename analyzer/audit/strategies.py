@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 
 Select = Callable[[Subject], Sequence[Strategy]]
 Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
+Report = Callable[[str, Check, str | None], object]
+"""Told the description, the check that begins, and the variable of the strategy that is checked."""
 
 OPAQUE = "it calls functions whose inside is unknown"
 NO_ISL = "islpy is not installed (pip install islpy)"
+
+
+def unheard(description: str, check: Check, variable: str | None) -> None:
+    """The report of an audit that nobody watches."""
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:
@@ -37,7 +43,7 @@ def offered(subject: Subject) -> Sequence[Strategy]:
 class Case:
     """An operator to audit: how to bind it, where to start, how many workers to try, which strategies.
 
-    `domain` says on which data the operator is defined.
+    `domain` says on which data the operator is defined, `report` is told which check begins.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Case:
     workers: tuple[int, ...] = (2, 3)
     select: Select = field(default=offered)
     domain: Domain = ANYTHING
+    report: Report = unheard
 
     @cached_property
     def given(self) -> Sample:
@@ -93,8 +100,10 @@ class Case:
 def audit_strategies(case: Case) -> Iterator[Finding]:
     """Findings about every strategy of an operator."""
     for strategy in case.select(case.subject):
+        case.report(case.name, Check.REGIONS, strategy.variable)
         yield _regions(case, strategy)
         yield from _offset(case, strategy)
+        case.report(case.name, Check(strategy.kind), strategy.variable)
         yield _combination(case, strategy)
 
 
@@ -118,7 +127,7 @@ def _regions(case: Case, strategy: Strategy) -> Finding:
     }
     if not why_not:
         return finding(Verdict.PROVEN, "isl, for all shapes and boxes", grades)
-    missed = _missed_nearby(case, strategy)
+    missed = _missed_nearby(case, strategy, case.subject.reads - proven.keys())
     if missed is not None:
         return finding(Verdict.REFUTED, "regions must hold every element read", grades, missed)
     counts = ", ".join(map(str, case.counts(strategy)))
@@ -131,9 +140,9 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
     return {tensor: worst(entry[tensor] for entry in seen) for tensor in sorted(case.subject.reads)}
 
 
-def _missed_nearby(case: Case, strategy: Strategy) -> Counterexample | None:
-    """A failure for shapes near the given ones, where nothing is proven."""
-    fails = case.failing(strategy, trial.missed_element, case.indices)
+def _missed_nearby(case: Case, strategy: Strategy, tensors: Container[str]) -> Counterexample | None:
+    """A failure for shapes near the given ones, for tensors of which nothing is proven."""
+    fails = case.failing(strategy, partial(trial.missed_element, only=tensors), case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import DataError, ShapeError
 from ...tdl.reducers import combiner
 from ..bound import Bound
-from ..region import Boxes, Region
+from ..region import Boxes, Region, to_region
 from ..strategy import Strategy
 from .elements import Array, Mask, Subject, elements_read
 from .finding import Counterexample, Grade, worst
@@ -26,13 +26,22 @@ def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
     yield from strategy.bound.split((strategy.variable,), (workers,))
 
 
+def regions_of(strategy: Strategy, workers: int) -> list[dict[str, Region]]:
+    """What each worker reads of each tensor, in one go where that is what the strategy itself does."""
+    if type(strategy) is not Strategy:
+        return [strategy.input_regions(worker=worker, workers=workers) for worker in range(workers)]
+    boxes = strategy.bound.split((strategy.variable,), (workers,))
+    found = strategy.bound.input_regions(boxes)
+    return [{name: to_region(each[worker]) for name, each in found.items()} for worker in range(workers)]
+
+
 def missed_element(
-    subject: Subject, strategy: Strategy, workers: int, given: Sample
+    subject: Subject, strategy: Strategy, workers: int, given: Sample, only: Container[str] | None = None
 ) -> Counterexample | None:
-    """An element that a worker reads outside of the region it is given."""
-    for worker, box in enumerate(parts(strategy, workers)):
-        regions = strategy.input_regions(worker=worker, workers=workers)
-        for tensor, mask in elements_read(subject, box, given.tensors).items():
+    """An element, of any or of `only` some tensors, that a worker reads outside of the region it is given."""
+    regions_by_worker = regions_of(strategy, workers)
+    for worker, (box, regions) in enumerate(zip(parts(strategy, workers), regions_by_worker, strict=True)):
+        for tensor, mask in elements_read(subject, box, given.tensors, only).items():
             region = regions[tensor]
             missed = np.argwhere(mask & ~inside(region, mask.shape))
             if len(missed):
@@ -52,8 +61,7 @@ def missed_element(
 def grades(subject: Subject, strategy: Strategy, workers: int, given: Sample) -> dict[str, Grade]:
     """How well each tensor's regions fit what the workers read."""
     found: dict[str, list[Grade]] = {tensor: [] for tensor in subject.reads}
-    for worker, box in enumerate(parts(strategy, workers)):
-        regions = strategy.input_regions(worker=worker, workers=workers)
+    for box, regions in zip(parts(strategy, workers), regions_of(strategy, workers), strict=True):
         masks = elements_read(subject, box, given.tensors)
         for tensor, seen in found.items():
             seen.append(_grade(regions[tensor], masks[tensor]))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from ...analyzer.audit.elements import Subject
 from ...analyzer.audit.finding import Check, Finding, Verdict
 from ...analyzer.audit.samples import Domain
-from ...analyzer.audit.strategies import Case, Select, audit_strategies, offered
+from ...analyzer.audit.shrink import Bind
+from ...analyzer.audit.strategies import Case, Report, Select, audit_strategies, offered, unheard
 from ...analyzer.region import Shape
 from ...analyzer.shapes import shapes_by_name
 from ...errors import OperatorError
@@ -24,6 +27,7 @@ from .subjects import Missing, complete_shapes, stages
 __all__ = ["Audit", "audit"]
 
 Shapes = Mapping[str, Sequence[int]]
+MakeCase = Callable[[str, Bind, Subject], Case]
 
 
 def audit(
@@ -35,6 +39,7 @@ def audit(
     workers: Sequence[int] = (2, 3),
     select: Select = offered,
     data: Mapping[str, Callable[[Array], Array]] | None = None,
+    report: Report | None = None,
     **named: object,
 ) -> Audit:
     """Prove, try or refute every claim about an operator: its regions, its strategies, its kernels.
@@ -46,8 +51,9 @@ def audit(
     `shapes` are small shapes to start with; a library operator has an example. Attributes follow by name,
     or in `attributes` (Convolution has one called `kernel`). `workers` are the counts that are tried.
     `select` replaces the strategies that are audited. `data` is for operators that are not defined for all
-    numbers: by tensor, a function from an array of numbers between 0 and 1 to one that will do. Raises
-    OperatorError, ShapeError, DataError.
+    numbers: by tensor, a function from an array of numbers between 0 and 1 to one that will do. `report` is
+    told the description, the check that begins, and the variable of the strategy that is checked or None.
+    Raises OperatorError, ShapeError, DataError.
     """
     if isinstance(operator, ast.Description):
         operator = operator_of(operator)
@@ -74,20 +80,16 @@ def audit(
     if unknown:
         raise OperatorError(f"{operator.name} takes no tensor {unknown[0]!r}, only {', '.join(known)}")
     domain = _domain(operator, data or {})
+    case = partial(Case, workers=counts, select=select, domain=domain, report=report or unheard)
     if kernel is None:
-        findings = _own(operator, known, values, counts, select, domain)
+        findings = _own(operator, known, values, case)
     else:
-        findings = _foreign(operator, kernel, known, values, counts, select, domain)
+        findings = _foreign(operator, kernel, known, values, case)
     return Audit(operator.name, tuple(findings))
 
 
 def _own(
-    operator: Operator,
-    shapes: Mapping[str, Shape],
-    attributes: Mapping[str, object],
-    workers: tuple[int, ...],
-    select: Select,
-    domain: Domain,
+    operator: Operator, shapes: Mapping[str, Shape], attributes: Mapping[str, object], make: MakeCase
 ) -> Iterator[Finding]:
     """Every stage with the kernel it has."""
     for part in stages(operator, shapes, attributes):
@@ -95,7 +97,7 @@ def _own(
             yield Finding(part.name, Check.GRADIENT, Verdict.NOT_APPLICABLE, part.reason)
             continue
         stage, known = part
-        case = Case(stage.name, stage.bind, stage.bind(known), workers, select, domain)
+        case = make(stage.name, stage.bind, stage.bind(known))
         yield from audit_strategies(case)
         yield from KernelAudit(case, ContractRunner()).findings()
 
@@ -111,9 +113,7 @@ def _foreign(
     kernel: Callable[..., Any],
     shapes: Mapping[str, Shape],
     attributes: Mapping[str, object],
-    workers: tuple[int, ...],
-    select: Select,
-    domain: Domain,
+    make: MakeCase,
 ) -> Iterator[Finding]:
     """The operator as a whole with a kernel of the user's."""
 
@@ -129,6 +129,6 @@ def _foreign(
                 f"audit a function of arrays, or an operator of one stage"
             )
         runner = ContractRunner(kernel)
-    case = Case(operator.name, bind, subject, workers, select, domain)
+    case = make(operator.name, bind, subject)
     yield from audit_strategies(case)
     yield from KernelAudit(case, runner).findings()

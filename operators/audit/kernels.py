@@ -10,14 +10,15 @@ Each finds what the others cannot. A kernel that passes all three may be run in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 import numpy as np
 
 from ...analyzer.audit.elements import Subject, elements_read
 from ...analyzer.audit.finding import Check, Counterexample, Finding, Verdict
+from ...analyzer.audit.reference import single_precision
 from ...analyzer.audit.samples import Sample, poisons
 from ...analyzer.audit.shrink import smallest
 from ...analyzer.audit.strategies import OPAQUE, Case
@@ -25,7 +26,8 @@ from ...analyzer.audit.trial import combine, difference, element
 from ...analyzer.region import Boxes, to_region
 from ...analyzer.strategy import Strategy
 from ..kernel import Array
-from .runner import KernelError, Poison, Result, Runner, Share
+from .memory import FRAMED, PART_SETTINGS, SINGLE, WHOLE_SETTINGS, Memory, Poison, Setting
+from .runner import KernelError, Result, Runner, Share
 
 FINE, COARSE = 1e-9, 1e-3
 """Relative tolerances for kernels that compute in 64 and in fewer bits."""
@@ -39,6 +41,7 @@ class KernelAudit:
 
     case: Case
     runner: Runner
+    _known: dict[Setting, Result] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def findings(self) -> Iterator[Finding]:
         """A, B, and C for every strategy; nothing else of a kernel that does not run as a whole."""
@@ -64,28 +67,54 @@ class KernelAudit:
             yield self._replay(strategy)
 
     def whole(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """Where the kernel on the whole operator differs from the interpreter."""
+        """Where the kernel on the whole operator differs from the interpreter, however its arrays lie."""
+        share = self.runner.everything(subject)
+        settings = (s for s in WHOLE_SETTINGS if self.runner.differs(subject, share, s))
+        found = (self._wrong(subject, given, setting) for setting in settings)
+        return next((counterexample for counterexample in found if counterexample is not None), None)
+
+    def _wrong(self, subject: Subject, given: Sample, setting: Setting) -> Counterexample | None:
         try:
-            result = self.runner.run(subject, self.runner.everything(subject), given.tensors)
+            result = self._clean(subject, given, setting)
         except KernelError as error:
             return Counterexample(f"the kernel {error}", subject.shapes)
         if given.reference is None:
-            found = tuple(output.shape for output in result.outputs)
-            if found == subject.output_shapes:
+            shapes = tuple(output.shape for output in result.outputs)
+            if shapes == subject.output_shapes:
                 return None
-            message = f"the kernel returns arrays of the shapes {found}, not {subject.output_shapes}"
+            message = f"the kernel returns arrays of the shapes {shapes}, not {subject.output_shapes}"
             return Counterexample(message, subject.shapes)
-        return difference(result.outputs, given.reference, subject, relative=_relative(result))
+        found = difference(result.outputs, given.reference, subject, relative=_relative(result, setting))
+        if found is None or (setting.dtype == SINGLE and self._rounded(subject, given, result)):
+            return None
+        return _placed_in(found, setting)
+
+    def _rounded(self, subject: Subject, given: Sample, result: Result) -> bool:
+        """Whether the description itself gives these results in the kernel's type: near a jump it may."""
+        reference = single_precision(subject, given.tensors)
+        if reference is None:
+            return False
+        return difference(result.outputs, reference, subject, relative=COARSE) is None
+
+    def _clean(self, subject: Subject, given: Sample, setting: Setting = FRAMED) -> Result:
+        """The kernel on the whole operator. Raises KernelError."""
+        share = self.runner.everything(subject)
+        if given is not self.case.given:
+            return self.runner.run(subject, share, given.tensors, setting=setting)
+        if setting not in self._known:
+            self._known[setting] = self.runner.run(subject, share, given.tensors, setting=setting)
+        return self._known[setting]
 
     def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
         """A result that depends on elements outside of its footprint, or a write beside the outputs."""
         everything = self.runner.everything(subject)
         try:
-            clean = self.runner.run(subject, everything, given.tensors)
+            clean = self._clean(subject, given)
+            trespass = self._trespass(subject, given)
         except KernelError:
             return None
-        if clean.trespass:
-            return Counterexample(f"the kernel {clean.trespass}", subject.shapes)
+        if trespass is not None:
+            return trespass
         for box in _points(subject):
             found = self._poisoned(subject, given, everything, box, clean)
             if found is not None:
@@ -100,23 +129,46 @@ class KernelAudit:
                         return found
         return None
 
+    def _trespass(self, subject: Subject, given: Sample) -> Counterexample | None:
+        """A write to an input or beside an output, however the arrays lie."""
+        share = self.runner.everything(subject)
+        for setting in WHOLE_SETTINGS:
+            if not self.runner.differs(subject, share, setting):
+                continue
+            result = self._clean(subject, given, setting)
+            if result.trespass:
+                return _placed_in(Counterexample(f"the kernel {result.trespass}", subject.shapes), setting)
+        return None
+
     def replay(
         self, subject: Subject, strategy: Strategy, workers: int, given: Sample
     ) -> Counterexample | None:
         """Where parts that workers compute differ from what the kernel computes as a whole."""
         if self.runner.unfit(subject, strategy, workers):
             return None
+        shares = [Share.of(strategy, worker, workers) for worker in range(workers)]
+        settings = (
+            s for s in PART_SETTINGS if any(self.runner.differs(subject, share, s) for share in shares)
+        )
+        found = (self._replayed(subject, strategy, shares, given, setting) for setting in settings)
+        return next((counterexample for counterexample in found if counterexample is not None), None)
+
+    def _replayed(
+        self, subject: Subject, strategy: Strategy, shares: Sequence[Share], given: Sample, setting: Setting
+    ) -> Counterexample | None:
+        workers = len(shares)
+        own = setting if setting == FRAMED else replace(setting, memory=Memory.OWN)
         try:
-            clean = self.runner.run(subject, self.runner.everything(subject), given.tensors)
+            clean = self._clean(subject, given, own)
         except KernelError:
             return None
         results: list[Array] = [np.full(shape, np.nan) for shape in subject.output_shapes]
         if [output.shape for output in clean.outputs] != [result.shape for result in results]:
             return None
-        for worker in range(workers):
-            share = Share.of(strategy, worker, workers)
+        for worker, share in enumerate(shares):
+            here = setting if self.runner.differs(subject, share, setting) else own
             try:
-                partial = self.runner.run(subject, share, given.tensors)
+                partial = self.runner.run(subject, share, given.tensors, setting=here)
             except KernelError as error:
                 return Counterexample(f"the kernel {error}", subject.shapes, workers, worker)
             for output, (part, place) in enumerate(zip(partial.outputs, share.places, strict=True)):
@@ -125,12 +177,13 @@ class KernelAudit:
                     message = f"the kernel returns output {output} of shape {part.shape}, not {shape}"
                     return Counterexample(message, subject.shapes, workers, worker)
         whole = tuple(np.asarray(output, np.float64) for output in clean.outputs)
-        return difference(results, whole, subject, workers, _relative(clean))
+        found = difference(results, whole, subject, workers, _relative(clean, setting))
+        return None if found is None else _placed_in(found, setting)
 
     def _runs(self) -> bool:
         subject = self.case.subject
         try:
-            result = self.runner.run(subject, self.runner.everything(subject), self.case.given.tensors)
+            result = self._clean(subject, self.case.given)
         except KernelError:
             return False
         return tuple(output.shape for output in result.outputs) == subject.output_shapes
@@ -139,6 +192,7 @@ class KernelAudit:
         return Finding(self.case.name, check, Verdict.NOT_APPLICABLE, reason, variable)
 
     def _finding(self, check: Check, test: Test, reason: str) -> Finding:
+        self.case.report(self.case.name, check, None)
         found = test(self.case.subject, self.case.given)
         if found is None:
             return Finding(self.case.name, check, Verdict.TRIED, reason)
@@ -149,6 +203,7 @@ class KernelAudit:
 
     def _replay(self, strategy: Strategy) -> Finding:
         case, counts = self.case, self.case.counts(strategy)
+        case.report(case.name, Check.REPLAY, strategy.variable)
         failure = case.failure(strategy, self.replay)
         if failure is not None:
             reason = _CLAIMS[Check.REPLAY]
@@ -263,6 +318,11 @@ def _same(before: Array, after: Array) -> bool:
     return before.shape == after.shape and bool(np.isclose(before, after, FINE, FINE, equal_nan=True).all())
 
 
-def _relative(result: Result) -> float:
-    small = any(output.dtype.kind == "f" and output.dtype.itemsize < 8 for output in result.outputs)
-    return COARSE if small else FINE
+def _placed_in(found: Counterexample, setting: Setting) -> Counterexample:
+    """A counterexample that says how the arrays lay, if frames do not show it."""
+    return found if setting == FRAMED else replace(found, message=f"{found.message} ({setting})")
+
+
+def _relative(result: Result, setting: Setting) -> float:
+    kinds = [setting.dtype, *(output.dtype for output in result.outputs)]
+    return COARSE if any(kind.kind == "f" and kind.itemsize < 8 for kind in kinds) else FINE

@@ -1,5 +1,6 @@
 """Running kernels of both kinds on whole operators and on workers' parts, watched.
 
+
 A kernel of Tofu's own contract takes a `KernelCall`, prepares, and returns what to run. Any other callable is
 a function of local arrays, in the description's order, and returns the local output: the same operator on
 smaller inputs, as in the paper's partition-n-reduce. It is told neither offsets nor whole extents.
@@ -10,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, assert_never
 
 import numpy as np
 
@@ -20,14 +21,11 @@ from ...analyzer.region import Boxes, Region, Shape, to_region
 from ...analyzer.strategy import Strategy
 from ...errors import TofuError
 from ..bound import BoundOperator
-from ..kernel import Array, Kernel, KernelCall, prepared, view_of
+from ..kernel import Array, Kernel, KernelCall, prepared
+from .memory import FRAMED, Memory, Poison, Setting, output, placed, trespass
 
-Poison = Callable[[Any], Any]
 Poisons = Mapping[str, Poison]
 Rebind = Callable[[Mapping[str, Shape]], Subject]
-
-MARGIN = 2
-GUARD = -987654.25
 
 
 class KernelError(Exception):
@@ -72,9 +70,17 @@ class Runner(Protocol):
     def foreign(self) -> bool: ...
 
     def run(
-        self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
+        self,
+        subject: Subject,
+        share: Share,
+        tensors: Mapping[str, Array],
+        around: Poisons | None = None,
+        setting: Setting = FRAMED,
     ) -> Result:
-        """Compute a share; `around` fills memory beside the inputs (zeros without). Raises KernelError."""
+        """Compute a share; `around` fills frames beside the inputs (zeros without). Raises KernelError."""
+
+    def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
+        """Whether a setting is another one than that of arrays in memory of their own."""
 
     def everything(self, subject: Subject) -> Share:
         """The whole operator, with the inputs that the kernel is given for it."""
@@ -95,33 +101,54 @@ class ContractRunner:
         return self.kernel is not None
 
     def run(
-        self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
+        self,
+        subject: Subject,
+        share: Share,
+        tensors: Mapping[str, Array],
+        around: Poisons | None = None,
+        setting: Setting = FRAMED,
     ) -> Result:
         """Prepared before the inputs are there, as in a plan, then run."""
         assert isinstance(subject, BoundOperator)
         regions = {name: share.regions[name] for name in subject.shapes if name in subject.reads}
-        frames = {name: _frame(tensors[name], region, around, name) for name, region in regions.items()}
-        outputs = [_guarded([upper - lower for lower, upper in place]) for place in share.places]
+        inputs = {
+            name: placed(tensors[name], region, setting, None if around is None else around[name])
+            for name, region in regions.items()
+        }
+        over = _overwritten(subject, share) if setting.memory is Memory.IN_PLACE else {}
+        outputs = [
+            inputs[over[number]] if number in over else output(_lengths(place), setting)
+            for number, place in enumerate(share.places)
+        ]
         box = dict(zip(subject.variables, to_region(share.box), strict=True))
-        call = KernelCall(
-            subject,
-            box,
-            {name: _inner(frame) for name, frame in frames.items()},
-            regions,
-            tuple(_inner(output) for output in outputs),
-        )
-        before = {name: frame.copy() for name, frame in frames.items()}
-        for frame in frames.values():
-            frame[...] = 0
+        views = {name: each.view for name, each in inputs.items()}
+        call = KernelCall(subject, box, views, regions, tuple(each.view for each in outputs))
+        before = {name: each.memory.copy() for name, each in inputs.items()}
+        for each in inputs.values():
+            each.memory[...] = 0
         try:
             run = subject.prepare(call) if self.kernel is None else prepared(self.kernel, call)
-            for name, frame in frames.items():
-                frame[...] = before[name]
+            for name, each in inputs.items():
+                each.memory[...] = before[name]
             with np.errstate(all="ignore"):
                 run()
         except Exception as error:
             raise KernelError(f"raises {type(error).__name__}: {error}") from error
-        return Result([_inner(output).copy() for output in outputs], _trespass(before, frames, outputs))
+        kept = {name: array for name, array in before.items() if name not in over.values()}
+        return Result([each.view.copy() for each in outputs], trespass(kept, inputs, outputs))
+
+    def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
+        """Views of whole tensors differ from regions that are smaller, places that are overwritten always."""
+        assert isinstance(subject, BoundOperator)
+        match setting.memory:
+            case Memory.SHARD:
+                return any(_lengths(share.regions[name]) != subject.shapes[name] for name in subject.reads)
+            case Memory.IN_PLACE:
+                return bool(_overwritten(subject, share))
+            case Memory.FRAMED | Memory.OWN:
+                return True
+            case _:
+                assert_never(setting.memory)
 
     def everything(self, subject: Subject) -> Share:
         """The analysis says which regions a kernel is given for the full box."""
@@ -144,14 +171,24 @@ class FunctionRunner:
     foreign: ClassVar[bool] = True
 
     def run(
-        self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
+        self,
+        subject: Subject,
+        share: Share,
+        tensors: Mapping[str, Array],
+        around: Poisons | None = None,
+        setting: Setting = FRAMED,
     ) -> Result:
         """Called with views of local arrays."""
-        frames = {name: _frame(tensors[name], share.regions[name], around, name) for name in subject.shapes}
-        before = {name: frame.copy() for name, frame in frames.items()}
+        inputs = {
+            name: placed(
+                tensors[name], share.regions[name], setting, None if around is None else around[name]
+            )
+            for name in subject.shapes
+        }
+        before = {name: each.memory.copy() for name, each in inputs.items()}
         try:
             with np.errstate(all="ignore"):
-                returned = self.function(*(_inner(frame) for frame in frames.values()))
+                returned = self.function(*(each.view for each in inputs.values()))
         except Exception as error:
             raise KernelError(f"raises {type(error).__name__}: {error}") from error
         outputs = list(returned) if isinstance(returned, tuple | list) else [returned]
@@ -160,7 +197,11 @@ class FunctionRunner:
         arrays = [np.array(output) for output in outputs]
         if any(array.dtype.kind not in "biuf" for array in arrays):
             raise KernelError(f"returns arrays of {', '.join(str(array.dtype) for array in arrays)}")
-        return Result(arrays, _trespass(before, frames, []))
+        return Result(arrays, trespass(before, inputs, []))
+
+    def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
+        """Local arrays are in memory of their own, or in frames."""
+        return setting.memory in (Memory.FRAMED, Memory.OWN)
 
     def everything(self, subject: Subject) -> Share:
         """A function is given whole tensors."""
@@ -197,39 +238,16 @@ def takes_call(kernel: Callable[..., Any]) -> bool:
     return parameters[0].name == "call" or annotation in (KernelCall, "KernelCall")
 
 
-def _frame(tensor: Array, region: Region, around: Poisons | None, name: str) -> Array:
-    """A tensor's region inside a larger array."""
-    part = view_of(tensor, [slice(*interval) for interval in region])
-    frame = np.pad(part, MARGIN) if part.ndim else part.copy()
-    if around is None or not part.ndim:
-        return frame
-    poisoned = cast(Array, around[name](frame))
-    _inner(poisoned)[...] = part
-    return poisoned
-
-
-def _guarded(shape: list[int]) -> Array:
-    """An output full of NaN inside a larger array of guard values."""
-    frame = np.full([length + 2 * MARGIN for length in shape], GUARD)
-    _inner(frame)[...] = np.nan
-    return cast(Array, frame)
-
-
-def _inner(frame: Array) -> Array:
-    """The view without margins, of arrays without dimensions too."""
-    return view_of(frame, [slice(MARGIN, -MARGIN)] * frame.ndim)
-
-
-def _trespass(before: Mapping[str, Array], after: Mapping[str, Array], outputs: list[Array]) -> str:
-    for name, frame in after.items():
-        if not np.array_equal(before[name], frame, equal_nan=True):
-            return f"changes its input {name}"
-    for position, output in enumerate(outputs):
-        margins = np.ones(output.shape, np.bool_)
-        _inner(margins)[...] = False
-        if not bool(np.asarray(output[margins] == GUARD).all()):
-            return f"writes beside its output {position}"
-    return ""
+def _overwritten(subject: BoundOperator, share: Share) -> dict[int, str]:
+    """Outputs, and the inputs that they may take the memory of: those of one region, read in place alone."""
+    free = sorted(subject.in_place)
+    found = {}
+    for number, place in enumerate(share.places):
+        name = next((name for name in free if share.regions[name] == place), None)
+        if name is not None:
+            found[number] = name
+            free.remove(name)
+    return found
 
 
 def _lengths(region: Region) -> Shape:

@@ -56,7 +56,7 @@ def test_terms_are_reduced_on_copies_where_numpy_gets_them_wrong(trusted: bool, 
     from tofu.operators.workspace import Workspace
     from tofu.runtime.collectives import Traffic, Transfer, fixed_order_reduce
 
-    monkeypatch.setattr(strided, "is_right", lambda *_: trusted)
+    monkeypatch.setattr(strided, "_trusted", lambda *_: trusted)
     target, traffic, workspace = np.zeros((ROWS, 6)), Traffic(), Workspace()
     sources = [array((ROWS, 4), seed).astype(np.float64)[:, ::2] for seed in range(3)]
     terms = [[Transfer(source, target[:, 1:5:3], True)] for source in sources]

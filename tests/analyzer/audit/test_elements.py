@@ -76,7 +76,7 @@ def test_what_is_no_index_is_refused() -> None:
 def test_every_read_is_found_with_the_variables_around_it() -> None:
     text = "def op(x, at):\n"
     text += "    return lambda i, j=2: Sum(lambda k: pad(x[i, at[k]], 0)) * Max(lambda l=2: at[l] + j)"
-    found = {(site[0].tensor, *site[1:]) for site in sites(tdl.parse(text))}
+    found = {(site.element.tensor, site.outer, site.inner) for site in sites(tdl.parse(text))}
     assert found == {("x", ("i", "j"), ("k",)), ("at", ("i", "j"), ("k",)), ("at", ("i", "j"), ("l",))}
     assert all(isinstance(site[0], Element) for site in sites(tdl.parse(text)))
 

@@ -14,6 +14,7 @@ from tofu.analyzer.audit.trial import (
     difference,
     inside,
     missed_element,
+    regions_of,
     whole_numbers,
     wrong_cover,
     wrong_result,
@@ -153,3 +154,10 @@ def test_what_is_missed_is_shown_whole(bind: Bind) -> None:
     assert str(uncovered) == "output 0[0] is produced by 2 workers; 2 workers; with x (7,)"
     assert uncovered is not None
     assert uncovered.place == (0,)
+
+
+def test_regions_of_all_workers_at_once_are_those_of_each(bind: Bind) -> None:
+    bound = bind("def op(x, w):\n    return lambda i: Sum(lambda k: x[i + k] * w[k])", {"x": (9,), "w": (3,)})
+    for strategy in bound.strategies:
+        each = [strategy.input_regions(worker=worker, workers=3) for worker in range(3)]
+        assert regions_of(strategy, 3) == each
