@@ -112,7 +112,7 @@ def test_functions_that_make_no_model(tofu: Tofu, tmp_path: Path, body: str, say
         (["plan", "mlp", "--pin", "fc1_weight"], "NAME=CHOICE"),
         (["plan", "mlp", "--pin", "fc1_weigth=0"], "did you mean 'fc1_weight'"),
         (["plan", "mlp", "--pin", "data=0", "--forbid", "data:0"], "pin data=0; forbid data:0"),
-        (["plan", "mlp", "--forbid", "data:7"], "it has 0, 1, 2, 3"),
+        (["plan", "mlp", "--forbid", "data:7"], "choose one of 0, 1, 2, 3"),
         (["plan", "mlp", "--method", "spartan", "--forbid", "data:0"], "cannot take constraints"),
         (["plan", "mlp", "--method", "manual"], "a file of them (--layouts)"),
         (["plan", "mlp", "--layouts", "missing.yaml"], "No such file"),

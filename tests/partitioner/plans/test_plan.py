@@ -205,9 +205,9 @@ def test_a_plan_is_for_one_graph(plan, matmul, toy, texts):
     other.apply(texts["RELU"], other.apply(texts["MATMUL"], a, b))
     plan.verify(other.graph())
     other.apply(texts["RELU"], a)
-    with pytest.raises(PlanError, match=r"says nothing about tensor 't4' \(1 in all\); .* another model"):
+    with pytest.raises(PlanError, match=r"does not contain tensor 't4' \(1 in all\); .* another model"):
         plan.verify(other.graph())
-    with pytest.raises(PlanError, match=r"names tensor 't4', not in the graph"):
+    with pytest.raises(PlanError, match=r"names tensor 't4', which is not in the graph"):
         partition(other.graph(), 4).verify(matmul)
 
     wider = toy()
@@ -237,7 +237,7 @@ def test_illegal_choices_are_found(plan, matmul):
     with pytest.raises(PlanError, match="1 choices for 2 steps"):
         with_strategy("i").verify(matmul)
     layout = SplitLayout((8, 6), (5, 0), (2, 2))
-    with pytest.raises(PlanError, match=r"tensor 'a', step 1: dimension 5 of a tensor of shape \(8, 6\)"):
+    with pytest.raises(PlanError, match=r"tensor 'a', step 1: a tensor of shape \(8, 6\) has no dimension 5"):
         changed(plan, layouts={**plan.layouts, "a": layout}).verify(matmul)
     layout = SplitLayout((8, 8), (0, 0), (2, 2))
     with pytest.raises(PlanError, match=r"tensor 'a': the plan splits shape \(8, 8\)"):
