@@ -144,11 +144,11 @@ def __dir__() -> list[str]:
 
 
 def _let_symbols_bind() -> None:
-    """Give `Symbol.simple_bind` and `bind` the search and the runtime, which lie to the right of symbols."""
+    """Give `Symbol.simple_bind` and `bind` the search and the runtime, which symbols must not import."""
     from .dataflow.symbol import Symbol
 
     class Face:
-        """The functions of `tofu.api`, which is imported when one is called."""
+        """The functions of `tofu.api`, which is imported when one of them is called."""
 
         def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any:
             from .api import simple_bind
@@ -164,11 +164,11 @@ def _let_symbols_bind() -> None:
 
 
 def _let_values_show() -> None:
-    """Give notebooks the pages of plans, operators and memory plans, which are made when one is shown."""
+    """Let notebooks show plans, operators and memory plans; the code for it is imported when one is shown."""
     from .support.notebook_display import NotebookDisplay
 
     def page(value: object) -> str:
-        """The value as HTML."""
+        """Render the value as HTML."""
         from .reports.notebook import html
 
         return html(value)
@@ -176,5 +176,5 @@ def _let_values_show() -> None:
     NotebookDisplay.page = page
 
 
-if __package__:  # pytest imports this file alone where the project's folder has no name of a module
+if __package__:  # pytest imports this file alone if the name of the project's folder is not a module name
     _let_values_show()

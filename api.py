@@ -1,4 +1,4 @@
-"""`Module` with the search behind it: the one place where search and runtime meet."""
+"""`partition` and `Module`: the one place where search and runtime meet."""
 
 from __future__ import annotations
 
@@ -43,17 +43,21 @@ def partition(
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
 
     `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
-    of workers that returns a `Solution`; what a user's own method returns is verified. `constraints` are
-    pins and prohibitions: the plan keeps to them, and its lower bound is one for plans that do. The method
-    `manual` takes `layouts`. With the objective `time` the method minimises the time that the traffic takes
-    over the links of `machine` (a preset's name, a file or a Machine), and splits the workers by its levels.
+    of workers that returns a `Solution`. The solution of a user's own method is verified.
+    `constraints` are pins and prohibitions. The plan obeys them, and its lower bound holds for plans that do.
+    `layouts` is for the method `manual`.
+    `machine` is a preset's name, a file or a Machine.
+    `objective` is `bytes` or `time`: the time that the traffic takes over the links of `machine`. For `time`,
+    the workers are split by the levels of the machine.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
-    improves one.
+    improves one of them.
 
-    `memory` is a number of bytes or text such as `12GB`. Kernels' scratch is known once they are prepared:
-    `Module` counts that too. Raises PlanError for an unknown method, constraints that clash or that the
-    method cannot take, or if the tensors of the fullest worker take more than `memory`; MachineError if that
-    is not an amount of memory, or for a bad machine; GraphError for a malformed graph.
+    `memory` is a number of bytes or text such as `12GB`. `Module` also counts the scratch memory of kernels,
+    which is known only after they are prepared.
+
+    Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
+    the tensors of the fullest worker take more than `memory`. Raises MachineError for a bad machine or if
+    `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
     settings = SearchSettings(method, constraints, layouts, machine, objective, report)
@@ -71,11 +75,11 @@ class Module(module.Module):
         module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])    # or tofu.gpu(i)
         module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
-    `method` names the search. `memory` is the most that a worker may hold, bytes or text such as `12GB`.
-    On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in it, gradients
-    times `loss_scale`.
-    With `plan` it trains as that plan says, which was made for this symbol, batch size, optimizer and number
-    of workers; else PlanError. `plans` holds the plan of every graph made so far by the graph's fingerprint.
+    `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
+    `12GB`. On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in that
+    type, and gradients are multiplied by `loss_scale`. With `plan` it trains as that plan says, which was
+    made for this symbol, batch size, optimizer and number of workers; else PlanError. `plans` holds the plan
+    of every graph made so far by the graph's fingerprint.
     """
 
     def __init__(
@@ -115,10 +119,13 @@ class Module(module.Module):
         )
         if plan is not None and not isinstance(plan, Plan):
             raise PlanError(
-                f"plan is a {type(plan).__name__}, expected a tofu.Plan; a file is read by tofu.Plan.load"
+                f"plan is a {type(plan).__name__}, expected a tofu.Plan; use tofu.Plan.load to read a file"
             )
         if plan is not None and plan.workers != self.workers:
-            raise PlanError(f"the plan is for {plan.workers} workers, the context lists {self.workers}")
+            raise PlanError(
+                f"the plan is for {plan.workers} workers, but the context lists {self.workers}; "
+                "use as many as the plan has"
+            )
         self.plans: dict[str, Plan] = {}
         self._method = method
         self._plan = plan
@@ -131,12 +138,12 @@ class Module(module.Module):
 
 
 def simple_bind(symbol: Symbol, context: Any = None, **arguments: Any) -> bound_symbol.BoundSymbol:
-    """Arrays for a symbol's arguments and gradients, partitioned over the context; see `bound_symbol`."""
+    """Bind a symbol to new arrays, partitioned over the context; see `bound_symbol.simple_bind`."""
     return bound_symbol.simple_bind(symbol, context, lower=_partitioned, **arguments)
 
 
 def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> bound_symbol.BoundSymbol:
-    """A symbol bound to the user's arrays, partitioned over the context; see `bound_symbol.bind`."""
+    """Bind a symbol to the user's arrays, partitioned over the context; see `bound_symbol.bind`."""
     return bound_symbol.bind(symbol, context, args, *others, lower=_partitioned, **options)
 
 

@@ -1,7 +1,7 @@
-"""The one tree of errors.
+"""All errors of Tofu, in one tree.
 
-Everything that a user's input can cause ends in a subclass of `TofuError`. A message names the place,
-both values that disagree and what to do about it; commands print it and leave with exit status 2.
+Bad input always raises a subclass of `TofuError`. A message names the place, both values that disagree, and
+what to do. Commands print it and exit with status 2.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ class TofuError(Exception):
     """Base of every error that Tofu raises on purpose."""
 
     def saying(self, text: str) -> TofuError:
-        """An error of the same kind with another message, which says more of the place."""
+        """Return an error of the same kind with another message, which says more about the place."""
         return type(self)(text)
 
 
 class DescriptionError(TofuError):
-    """A description's text or meaning is wrong; the message shows each place with a caret."""
+    """The text or the meaning of a description is wrong; the message shows each place with a caret."""
 
 
 class ShapeError(TofuError):
@@ -36,7 +36,7 @@ class PlanError(TofuError):
 
 
 class ProgramError(PlanError):
-    """A lowered program, its memory plan or its waits are not what a graph and a plan ask for."""
+    """A lowered program, its memory plan or its waits do not match the graph and the plan."""
 
 
 class MachineError(TofuError):

@@ -1,7 +1,7 @@
 """For those who write search methods: the problem, its choices and tables, the solvers, and the registry.
 
-A method is a function of a `Problem` and a number of workers that returns a `Solution`. The functions here
-are the parts that Tofu's own methods are made of; `docs/tutorials/search.md` puts them together.
+A method is a function of a `Problem` and a number of workers that returns a `Solution`. Tofu's own
+methods are made of the functions here; `docs/tutorials/search.md` puts them together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Machine files: YAML (or JSON), read with distrust, and the presets that come with Tofu.
+"""Read machine files (YAML or JSON) with distrust, and the presets that come with Tofu.
 
 machine: pcie-4
 memory: 16 GB                              # of each device; may be left out
@@ -38,16 +38,18 @@ _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]?B|[KMG]iB)")
 
 
 def load_machine(name: str) -> Machine:
-    """A preset by its name, else a machine file by its path.
+    """Load a preset by its name, or else a machine file by its path.
 
-    Raises MachineError for a file that there is not or that is malformed, naming the place in it.
+    Raises MachineError if the file does not exist or is malformed; the message names the place in it.
     """
     if name in PRESETS:
         text = resources.files(__package__).joinpath("presets", f"{name}.yaml").read_bytes()
         return decode_machine(parse_yaml(text))
     path = Path(name)
     if not path.suffix and not path.exists():
-        raise MachineError(f"there is no machine and no file {name!r}{alternatives(name, PRESETS)}")
+        raise MachineError(
+            f"there is neither a preset nor a machine file named {name!r}{alternatives(name, PRESETS)}"
+        )
     value = read_document(path, "machine file", MachineError)
     try:
         return decode_machine(value)
@@ -64,7 +66,7 @@ def decode_machine(value: object) -> Machine:
     names = [level.name for level in levels]
     for name in names:
         if names.count(name) > 1:
-            raise MachineError(f"two levels are named {name!r}")
+            raise MachineError(f"two levels are named {name!r}; give each its own name")
     tree = _Tree(names)
     tree.add(entry["devices"], 0, "devices")
     memory = quantity(entry["memory"], "memory") if "memory" in entry else None
@@ -78,7 +80,7 @@ def decode_machine(value: object) -> Machine:
 
 
 def quantity(value: object, place: str, per_second: bool = False) -> float:
-    """A positive number of bytes, written as a number or as text such as `12 GB` (or `21 GB/s`).
+    """Read a positive number of bytes, written as a number or as text such as `12 GB` (or `21 GB/s`).
 
     Raises MachineError.
     """
@@ -95,14 +97,16 @@ def quantity(value: object, place: str, per_second: bool = False) -> float:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = float(min(value, 10**30))
     else:
-        raise MachineError(f"{place} is {str(value)[:60]}; write a number of bytes, or such as {example}")
+        raise MachineError(
+            f"{place} is {str(value)[:60]}; write a number of bytes, or text such as {example}"
+        )
     if not (0 < number <= 1e18 and math.isfinite(number)):
         raise MachineError(f"{place} is {str(value)[:60]}; it must be positive and at most 10**18")
     return number
 
 
 class _Tree:
-    """The nested lists of devices, flattened: for every level the group of each device."""
+    """The nested lists of devices, flattened to the group of each device at every level."""
 
     def __init__(self, levels: list[str]) -> None:
         self.devices: list[str] = []
@@ -112,10 +116,12 @@ class _Tree:
         self._counts = [0] * len(levels)
 
     def add(self, value: object, depth: int, place: str) -> None:
-        """One more group of the level above `depth`, with all that is in it."""
+        """Add one group of the level above `depth`, with everything in it."""
         level = self._levels[depth]
         if not isinstance(value, list):
-            raise MachineError(f"{place} is {str(value)[:60]}; expected a list of what is in it by {level}")
+            raise MachineError(
+                f"{place} is {str(value)[:60]}; expected a list with an entry for each {level}"
+            )
         if not value:
             raise MachineError(f"{place} has no {level}; a machine needs at least one device")
         for number, member in enumerate(value):
@@ -130,9 +136,11 @@ class _Tree:
     def _device(self, value: object, place: str) -> None:
         name = _name(value, place)
         if name in self.devices:
-            raise MachineError(f"{place}: device {name!r} is named twice")
+            raise MachineError(f"{place}: two devices are named {name!r}; give each its own name")
         if len(self.devices) == WORKER_LIMIT:
-            raise MachineError(f"there are more than {WORKER_LIMIT} devices")
+            raise MachineError(
+                f"there are more than {WORKER_LIMIT} devices, the most that a machine may have"
+            )
         self.devices.append(name)
         for numbers, number in zip(self.groups, self._path, strict=True):
             numbers.append(number)

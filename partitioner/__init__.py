@@ -1,4 +1,4 @@
-"""From a graph and a machine to a plan, and from a graph and its plan to programs."""
+"""Find a plan for a graph and a machine, and lower a graph and its plan to programs."""
 
 from .costs.plan_bytes import Contribution
 from .costs.traffic import traffic

@@ -1,4 +1,4 @@
-"""What a lowered plan is: instruction lists, their clock, memory and waits, and their verification."""
+"""Lowered plans: instruction lists, their clock, their memory and waits, and their verification."""
 
 from .memory import MemoryPlan, plan_memory
 from .program import PartitionedGraph

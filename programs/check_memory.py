@@ -1,16 +1,16 @@
-"""The checker's walk through memory: no value is overwritten while it is needed, and nothing can race.
+"""Check memory: no value is overwritten while it is needed, and nothing can race.
 
-It is given where each buffer lies and what each instruction waits for, and knows nothing of how that was
-found. An instruction is after those before it in its worker's list, after those that it waits for, and after
-what these are after; anything else may run at the same time. Instructions are taken in an order that
-contains this one, and for every byte of every arena the checker keeps which buffer it belongs to, who wrote
-it and who has read it since. Then it holds that
+The checker takes the offset of each buffer and the waits of each instruction. It knows nothing of how they
+were found. An instruction comes after those before it in its worker's list, after those that it waits for,
+and after everything that these come after. Any two other instructions may run at the same time. The checker
+visits instructions in an order that respects this one. For every byte of every arena it keeps the buffer
+that the byte belongs to, who wrote it, and who has read it since. It verifies that
 
-* buffers lie inside their arenas, and what lives across iterations lies apart, at the start and the end;
+* buffers lie inside their arenas, and buffers that live across iterations are disjoint, at start and end;
 * every read finds all bytes of its buffer still there, and the write of each is before the read;
-* every write is after all reads of what lay there;
-* an operation writes over its own input only where it reads that element by element, place by place;
-* waits lead back in the order of the graph's operations, so that no two instructions wait for each other.
+* every write is after all reads of the previous value;
+* an operation overwrites its own input only if it reads each element at the place that it writes;
+* waits point backwards in the order of the graph's operations, so no two instructions wait for each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .program import Compute, Instruction, MultiFetch, PartitionedGraph, Program
 Offsets = Sequence[Sequence[int]]
 Waits = Sequence[Sequence[Sequence[tuple[int, int]]]]
 Clock = npt.NDArray[np.int64]
-"""Per worker the last of its instructions that is known to be done."""
+"""For each worker, the last of its instructions that is known to have finished."""
 
 _NEVER = -1
 
@@ -34,13 +34,15 @@ _NEVER = -1
 def check_memory(
     program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[int], waits: Waits
 ) -> None:
-    """Raise ProgramError naming the first instruction that finds or leaves memory as it must not.
+    """Raise ProgramError naming the first instruction that uses memory wrongly.
 
     `offsets[worker][buffer]` are bytes in the worker's arena; `waits[worker][index]` are (other worker, index
     of its instruction that has finished before).
     """
     if not len(offsets) == len(arena_bytes) == len(waits) == program.workers == len(program.programs):
-        raise ProgramError(f"the memory plan or the schedule is not for {program.workers} workers")
+        raise ProgramError(
+            f"the program has {program.workers} workers, but the memory plan or the schedule does not"
+        )
     walk = _Walk(program, offsets, arena_bytes, waits)
     for _, worker, index in sorted(
         (place, worker, index)
@@ -52,7 +54,7 @@ def check_memory(
 
 
 class _Arena:
-    """One worker's memory in ranges between the bounds of its buffers."""
+    """One worker's memory, cut into ranges at the bounds of its buffers."""
 
     def __init__(self, spans: Sequence[tuple[int, int]], workers: int) -> None:
         edges = np.unique(np.array(spans, np.int64).reshape(-1))
@@ -79,7 +81,9 @@ class _Walk:
         ]
         for worker, listed in enumerate(waits):
             if len(listed) != len(program.programs[worker].instructions):
-                raise ProgramError(f"worker {worker}: waits of {len(listed)} instructions, not of all")
+                raise ProgramError(
+                    f"worker {worker}: waits are listed for {len(listed)} instructions, not for all of them"
+                )
         produced = {tensor for operation in self._graph.operations for tensor in operation.outputs}
         for tensor in self._graph.tensors:
             if tensor.index not in produced:
@@ -87,7 +91,7 @@ class _Walk:
                     self._place(worker, shard)
 
     def run(self, worker: int, index: int) -> None:
-        """Check one instruction, all before it being done."""
+        """Check one instruction; all instructions before it have been checked."""
         instruction = self._program.programs[worker].instructions[index]
         here = f"{self._named(instruction)}, worker {worker}"
         known = self._known[worker][index]
@@ -96,9 +100,14 @@ class _Walk:
             known[worker] = index - 1
         for other, last in self._waits[worker][index]:
             if not (0 <= other < len(self.places) and 0 <= last < len(self.places[other])):
-                raise ProgramError(f"{here}: waits for instruction {last} of worker {other}; there is none")
+                raise ProgramError(
+                    f"{here}: waits for instruction {last} of worker {other}, which does not exist"
+                )
             if self.places[other][last] >= self.places[worker][index]:
-                raise ProgramError(f"{here}: waits for worker {other}, which is no further by then")
+                raise ProgramError(
+                    f"{here}: waits for instruction {last} of worker {other}, which is not earlier on the "
+                    f"clock: the workers could deadlock"
+                )
             np.maximum(known, self._known[other][last], out=known)
             known[other] = max(int(known[other]), last)
         reads = list(_reads(worker, instruction))
@@ -115,13 +124,13 @@ class _Walk:
             arena.written[arena.spans[buffer]] = index
 
     def finish(self) -> None:
-        """What lives across iterations, and what a user reads, is still there."""
+        """Check that tensors that live across iterations, and those that a user reads, are still there."""
         kept = {tensor.index for tensor in self._graph.tensors if tensor.role.persistent}
         for tensor in sorted(kept | set(self._graph.outputs)):
             for worker, shard in enumerate(self._program.shards[tensor]):
                 if shard >= 0 and not self._holds(worker, shard):
                     raise ProgramError(
-                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} has written over its "
+                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} has overwritten its "
                         f"shard by the end of the iteration"
                     )
 
@@ -139,7 +148,7 @@ class _Walk:
         return _Arena(spans, self._program.workers)
 
     def _place(self, worker: int, shard: int) -> None:
-        """What is there before the iteration starts."""
+        """Put a shard into memory before the iteration starts."""
         if shard < 0:
             return
         arena = self._arenas[worker]
@@ -157,12 +166,12 @@ class _Walk:
         if not self._holds(owner, buffer):
             raise ProgramError(
                 f"{here}: reads {self._tensor(owner, buffer)!r} from buffer {buffer} of worker {owner}, "
-                f"whose memory holds something else by then"
+                f"but another buffer has overwritten that memory"
             )
         if owner != worker and (arena.written[span] > known[owner]).any():
             raise ProgramError(
                 f"{here}: may read {self._tensor(owner, buffer)!r} from worker {owner} before it is written; "
-                f"nothing makes it wait"
+                f"a wait is missing"
             )
 
     def _check_write(self, worker: int, buffer: int, known: Clock, here: str) -> None:
@@ -172,13 +181,13 @@ class _Walk:
         if (last > known).any():
             raise ProgramError(
                 f"{here}: may write buffer {buffer} while worker {int((last > known).argmax())} still reads "
-                f"what lies there; nothing makes it wait"
+                f"that memory; a wait is missing"
             )
 
     def _check_overlaps(
         self, worker: int, instruction: Instruction, reads: Sequence[tuple[int, int]], here: str
     ) -> None:
-        """What an instruction writes lies apart from all else that it touches, updates in place aside."""
+        """Check that an instruction's outputs overlap nothing that it touches, updates in place excepted."""
         written = _writes(instruction)
         for number, buffer in enumerate(written):
             for other in written[:number]:
@@ -191,11 +200,11 @@ class _Walk:
                     worker, instruction, buffer, source
                 ):
                     raise ProgramError(
-                        f"{here}: writes over {self._tensor(worker, source)!r}, which it still reads"
+                        f"{here}: overwrites {self._tensor(worker, source)!r}, which it still reads"
                     )
 
     def _in_place(self, worker: int, compute: Compute, output: int, source: int) -> bool:
-        """Whether an output may replace this input: read only at the place that is written."""
+        """Tell whether an output may overwrite this input: each element is read only at the place written."""
         buffers = self._program.programs[worker].buffers
         bound = self._graph.operations[compute.operation].bound
         names = bound.description.tensor_names
@@ -225,7 +234,7 @@ class _Walk:
 
 
 def _places(program: Program) -> list[int]:
-    """The place of each instruction in the graph's order: three per operation, fetch, compute, collect."""
+    """Number each instruction's place in the graph's order: fetch, compute and collect of each operation."""
     places: list[int] = []
     computed = -1
     for instruction in program.instructions:

@@ -1,8 +1,8 @@
-"""The checker's walk through lowered programs: what is in every buffer, instruction by instruction.
+"""Check lowered programs: follow the contents of every buffer, instruction by instruction.
 
-The three positions of an operation (fetch, compute, collect) are taken one after the other for all workers,
-which is all the order that a `PartitionedGraph` promises. A buffer holds a value: a tensor, or one term of a
-reduction of it. What reads a buffer must find there the value that the graph says, and all of the region.
+For each operation, all workers fetch, then compute, then collect. A `PartitionedGraph` promises no other
+order. A buffer holds a value: a tensor, or one term of a reduction of it. An instruction that reads a buffer
+must find there the value that the graph asks for, and the whole region.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ from .program import Buffer, Compute, Instruction, MultiFetch, PartitionedGraph,
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A tensor, or the term of it that comes from this part of the reduction."""
+    """A tensor, or one term of its reduction."""
 
     tensor: int
+    """The tensor's number in the graph."""
+
     term: Region = ()
+    """The part of the reduction that the term covers; empty if the value is the whole tensor."""
 
 
 def check_program(graph: Graph, workers: int, cost_bytes: int, program: PartitionedGraph) -> None:
-    """Raise ProgramError naming the first instruction that does not do what the graph says.
+    """Raise ProgramError naming the first instruction that contradicts the graph.
 
-    `cost_bytes` is what the plan states; the pieces that cross between workers must come to the same.
+    `cost_bytes` is the cost that the plan states; the pieces that cross between workers must add up to it.
     """
     if program.workers != workers or len(program.programs) != workers:
         raise ProgramError(f"there are {len(program.programs)} programs for {workers} workers")
     if len(program.shards) != len(graph.tensors):
         raise ProgramError(
-            f"there are shards of {len(program.shards)} tensors; the graph has {len(graph.tensors)}"
+            f"the program lists shards of {len(program.shards)} tensors; the graph has {len(graph.tensors)}"
         )
     walk = _Walk(graph, program)
     for operation in graph.operations:
@@ -44,8 +47,8 @@ def check_program(graph: Graph, workers: int, cost_bytes: int, program: Partitio
     walk.finish()
     if not walk.fetched_bytes == program.planned_bytes == cost_bytes:
         raise ProgramError(
-            f"the programs fetch {walk.fetched_bytes} bytes and say {program.planned_bytes}; the plan states "
-            f"{cost_bytes}"
+            f"the programs fetch {walk.fetched_bytes} bytes and state {program.planned_bytes}; "
+            f"the plan states {cost_bytes}"
         )
 
 
@@ -68,7 +71,7 @@ class _Walk:
             owned = [self._buffer(w, shard).region for w, shard in enumerate(shards) if shard >= 0]
             check_tiling(tuple((0, extent) for extent in tensor.shape), owned, place)
             if tensor.alias is not None and shards != program.shards[tensor.alias]:
-                raise ProgramError(f"{place} are not those of the tensor that it overwrites")
+                raise ProgramError(f"{place} differ from those of the tensor that it overwrites")
             if tensor.index not in produced:
                 self._holds |= {(w, b): _Value(tensor.index) for w, b in enumerate(shards) if b >= 0}
 
@@ -79,7 +82,9 @@ class _Walk:
         for worker, instructions in enumerate(taken):
             positions = [i for i, instruction in enumerate(instructions) if isinstance(instruction, Compute)]
             if len(positions) != 1:
-                raise ProgramError(f"{place}, worker {worker}: computed {len(positions)} times")
+                raise ProgramError(
+                    f"{place}, worker {worker}: computed {len(positions)} times instead of once"
+                )
             for instruction in instructions[: positions[0]]:
                 self._fetch(operation, worker, instruction, f"{place}, worker {worker}")
             compute = instructions[positions[0]]
@@ -93,7 +98,9 @@ class _Walk:
     def finish(self) -> None:
         for worker, program in enumerate(self._program.programs):
             if self._next[worker] != len(program.instructions):
-                raise ProgramError(f"worker {worker} has instructions that are in no operation's turn")
+                raise ProgramError(
+                    f"worker {worker} has instructions outside the order of the graph's operations"
+                )
         updated = {tensor.alias for tensor in self._graph.tensors}
         for tensor in self._graph.tensors:
             for worker, shard in enumerate(self._program.shards[tensor.index]):
@@ -114,7 +121,7 @@ class _Walk:
     def _buffer(self, worker: int, number: int) -> Buffer:
         programs = self._program.programs
         if not (0 <= worker < len(programs) and 0 <= number < len(programs[worker].buffers)):
-            raise ProgramError(f"there is no buffer {number} on a worker {worker}")
+            raise ProgramError(f"worker {worker} has no buffer {number}")
         return programs[worker].buffers[number]
 
     def _check_buffer(self, worker: int, number: int, buffer: Buffer) -> None:
@@ -123,8 +130,8 @@ class _Walk:
         needed = size(buffer.region) * self._itemsize[buffer.tensor]
         if buffer.index != number or not inside(buffer.region, whole) or buffer.nbytes != needed:
             raise ProgramError(
-                f"worker {worker}: buffer {number} of tensor {tensor.name!r} is not a region of it with its "
-                f"number of bytes"
+                f"worker {worker}: buffer {number} does not hold a region of tensor "
+                f"{tensor.name!r} with that region's number of bytes"
             )
 
     def _fetch(self, operation: Operation, worker: int, instruction: Instruction, place: str) -> None:
@@ -132,14 +139,14 @@ class _Walk:
             raise ProgramError(f"{place}: something other than a fetch comes before the computation")
         target = self._buffer(worker, instruction.target)
         if target.tensor not in operation.inputs or (worker, instruction.target) in self._shards:
-            raise ProgramError(f"{place}: fetches what is not its input, or over a shard")
+            raise ProgramError(f"{place}: fetches a tensor that is not its input, or overwrites a shard")
         self._assemble(worker, target, instruction.pieces, _Value(target.tensor), place)
         self._holds[worker, instruction.target] = _Value(target.tensor)
 
     def _assemble(
         self, worker: int, target: Buffer, pieces: Iterable[Piece], value: _Value | None, place: str
     ) -> _Value | None:
-        """Check that pieces tile a target and all hold one value, and count what crosses; that value."""
+        """Check that pieces tile a target and hold one value; count what crosses; return the value."""
         regions = []
         for piece in pieces:
             source = self._buffer(piece.worker, piece.buffer)
@@ -148,7 +155,7 @@ class _Walk:
             if held is None or held != value or not inside(piece.region, source.region):
                 raise ProgramError(
                     f"{place}: reads {piece.region} from buffer {piece.buffer} of worker {piece.worker}, "
-                    f"which does not hold that"
+                    f"which does not hold that region or value"
                 )
             regions.append(piece.region)
             if piece.worker != worker:
@@ -159,7 +166,7 @@ class _Walk:
         return value
 
     def _compute(self, operation: Operation, computes: Sequence[Compute], place: str) -> set[Region]:
-        """Check what every worker reads and writes; the terms of the reduction that they compute."""
+        """Check every worker's reads and writes; return the terms of the reduction that they compute."""
         bound, names = operation.bound, operation.bound.description.tensor_names
         whole = tuple((0, extent) for extent in bound.extents.values())
         check_tiling(whole, [compute.box for compute in computes], f"{place}, its iterations")
@@ -179,7 +186,7 @@ class _Walk:
                     continue
                 region, buffer = to_region(inputs[name][worker]), compute.inputs[position]
                 if buffer is None or compute.input_regions[position] != region:
-                    raise ProgramError(f"{here}: reads {name!r} elsewhere than at {region}")
+                    raise ProgramError(f"{here}: does not read {name!r} at {region}")
                 holds = self._holds.get((worker, buffer))
                 if holds != _Value(tensor) or not inside(region, self._buffer(worker, buffer).region):
                     raise ProgramError(f"{here}: {name!r} at {region} is neither owned nor fetched")
@@ -190,7 +197,7 @@ class _Walk:
             term = tuple(compute.box[axis] for axis in reductions) if len(terms) > 1 else ()
             for produced, tensor, number in zip(outputs, operation.outputs, compute.outputs, strict=True):
                 if self._buffer(worker, number).region != to_region(produced[worker]):
-                    raise ProgramError(f"{here}: writes an output into a buffer of another region")
+                    raise ProgramError(f"{here}: writes an output into a buffer that holds another region")
                 written[worker, number] = _Value(tensor, term)
         self._holds |= written
         return terms
@@ -207,11 +214,11 @@ class _Walk:
         collected: dict[int, int] = {}
         for instruction in instructions:
             if isinstance(instruction, Compute) or instruction.target not in shards:
-                raise ProgramError(f"{place}: collects into what is no shard of an output")
+                raise ProgramError(f"{place}: collects into a buffer that is not a shard of an output")
             tensor, target = shards[instruction.target], self._buffer(worker, instruction.target)
             if isinstance(instruction, MultiFetch):
                 if len(terms) != 1:
-                    raise ProgramError(f"{place}: {len(terms)} partial results are fetched, but not reduced")
+                    raise ProgramError(f"{place}: fetches {len(terms)} partial results without reducing them")
                 self._assemble(worker, target, instruction.pieces, _Value(tensor), place)
             else:
                 self._reduce(operation, worker, instruction, tensor, terms, place)
@@ -223,7 +230,7 @@ class _Walk:
                 self._holds[worker, shard] = _Value(tensor)
             elif shard >= 0 and self._holds.get((worker, shard)) != _Value(tensor):
                 raise ProgramError(
-                    f"{place}: nothing puts {self._graph.tensors[tensor].name!r} into its shard"
+                    f"{place}: no instruction puts {self._graph.tensors[tensor].name!r} into its shard"
                 )
 
     def _reduce(
@@ -231,10 +238,10 @@ class _Walk:
     ) -> None:
         bound, target = operation.bound, self._buffer(worker, reduce.target)
         if reduce.reducer not in {bound.reducer(v) for v in bound.variables if bound.kind(v) == "reduce"}:
-            raise ProgramError(f"{place}: reduces by {reduce.reducer}, which the description does not")
+            raise ProgramError(f"{place}: reduces by {reduce.reducer}, unlike the description")
         values = [self._assemble(worker, target, part, None, place) for part in reduce.parts]
         found = {value.term for value in values if value is not None and value.tensor == tensor}
         if found != terms or len(reduce.parts) != len(terms):
             raise ProgramError(
-                f"{place}: reduces {len(reduce.parts)} parts where there are {len(terms)} terms"
+                f"{place}: reduces {len(reduce.parts)} parts, but there are {len(terms)} terms"
             )

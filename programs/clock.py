@@ -1,4 +1,4 @@
-"""When instructions run and which buffers they touch: common ground of memory planner and schedule.
+"""When instructions run and which buffers they touch: shared by the memory planner and the schedule.
 
 Time is a logical clock, three ticks for every operation of the graph: all workers' fetches for it, its
 computations, the collection of its outputs. These are the control dependencies of Tofu, section 6.
@@ -34,7 +34,7 @@ TICKS_PER_OPERATION = len(Position)
 
 
 def tick(program: Program, instruction: Instruction) -> int:
-    """The clock's value when `instruction` runs."""
+    """Return the clock's value when `instruction` runs."""
     match instruction:
         case Compute():
             position = Position.COMPUTE
@@ -49,7 +49,7 @@ def tick(program: Program, instruction: Instruction) -> int:
 
 
 def ticks(program: Program) -> list[int]:
-    """Return every instruction's tick. ProgramError if a worker's list leaves the graph's order."""
+    """Return every instruction's tick. Raises ProgramError if a worker's list leaves the graph's order."""
     values = [tick(program, instruction) for instruction in program.instructions]
     for number, (before, after) in enumerate(pairwise(values)):
         if after < before:
@@ -63,7 +63,7 @@ def ticks(program: Program) -> list[int]:
 
 
 def reads(worker: int, instruction: Instruction) -> list[tuple[int, int]]:
-    """The buffers that an instruction of `worker` reads, as (worker, buffer)."""
+    """List the buffers that an instruction of `worker` reads, as (worker, buffer)."""
     match instruction:
         case Compute(inputs=inputs):
             return [(worker, buffer) for buffer in inputs if buffer is not None]
@@ -74,7 +74,7 @@ def reads(worker: int, instruction: Instruction) -> list[tuple[int, int]]:
 
 
 def transferred(instruction: Instruction) -> Sequence[Piece]:
-    """The pieces that an instruction fetches or combines; none where it computes."""
+    """Return the pieces that an instruction fetches or combines; none if it computes."""
     match instruction:
         case Compute():
             return ()
@@ -87,7 +87,7 @@ def transferred(instruction: Instruction) -> Sequence[Piece]:
 
 
 def writes(instruction: Instruction) -> tuple[int, ...]:
-    """The buffers that an instruction writes, all of its own worker."""
+    """Return the buffers that an instruction writes; all belong to its worker."""
     match instruction:
         case Compute():
             return instruction.outputs
@@ -98,7 +98,7 @@ def writes(instruction: Instruction) -> tuple[int, ...]:
 
 
 def lasting_buffers(partitioned: PartitionedGraph) -> list[set[int]]:
-    """Per worker the shards of tensors that live across iterations."""
+    """Collect, for each worker, the shards of tensors that live across iterations."""
     lasting: list[set[int]] = [set() for _ in range(partitioned.workers)]
     for tensor, shards in zip(partitioned.graph.tensors, partitioned.shards, strict=True):
         if tensor.role.persistent:

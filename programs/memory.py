@@ -1,8 +1,9 @@
-"""The memory planner: an offset for every buffer in one arena per worker (Tofu, section 6).
+"""Plan memory: an offset for every buffer in one arena per worker (Tofu, section 6).
 
-A shard of a tensor that persists lives always, any other buffer from the first write to the last read
-by any worker. Buffers whose lifetimes meet get disjoint memory; an operation writes over an input that
-dies there where it reads that element by element. Arena sizes are known before anything runs.
+A shard of a tensor that persists is always live. Any other buffer is live from its first write to the last
+read by any worker. Buffers whose lifetimes overlap get disjoint memory. There is one exception: an operation
+overwrites an input that it is the last to use, if it reads that input element by element. Arena sizes are
+known before anything runs.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ LARGEST_COUNT = 10
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """`births[worker][buffer]` and `deaths[worker][buffer]`: the first and last tick of each buffer.
-
-    Both are inclusive. A buffer that nothing touches has a death before its birth.
-    """
+    """The first and last tick of each buffer, both inclusive."""
 
     births: tuple[Ticks, ...]
+    """`births[worker][buffer]`: the tick of the first write."""
+
     deaths: tuple[Ticks, ...]
+    """`deaths[worker][buffer]`: the tick of the last use; before the birth if nothing touches the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +42,33 @@ class LiveTensor:
     """A buffer that is live when its worker needs the most memory."""
 
     name: str
+    """The name of the tensor that it holds."""
+
     kind: BufferKind
+    """The purpose of the buffer."""
+
     nbytes: int
+    """The size of the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan(NotebookDisplay):
-    """Where every buffer lies.
-
-    `offsets[worker][buffer]` and `arena_bytes[worker]` are bytes. `live_bytes[worker]` is the sum of live
-    bytes at every tick. `largest[worker]` are the largest buffers live where that sum is largest,
-    `peak_kinds[worker]` the bytes there by kind of buffer.
-    """
+    """The place of every buffer in its worker's arena."""
 
     offsets: tuple[tuple[int, ...], ...]
+    """`offsets[worker][buffer]`: the buffer's first byte in the worker's arena."""
+
     arena_bytes: tuple[int, ...]
+    """The size of each worker's arena."""
+
     live_bytes: tuple[Ticks, ...]
+    """`live_bytes[worker][tick]`: the total size of the buffers that are live."""
+
     largest: tuple[tuple[LiveTensor, ...], ...]
+    """For each worker, the largest buffers that are live at the tick with the most live bytes."""
+
     peak_kinds: tuple[Mapping[BufferKind, int], ...]
+    """For each worker, the live bytes at that tick by kind of buffer."""
 
     def __repr__(self) -> str:
         largest = max(self.arena_bytes, default=0)
@@ -66,19 +76,19 @@ class MemoryPlan(NotebookDisplay):
 
     @property
     def fullest(self) -> int:
-        """The worker with the largest arena."""
+        """Return the worker with the largest arena."""
         return int(np.argmax(self.arena_bytes))
 
     @property
     def lower_bound_bytes(self) -> tuple[int, ...]:
-        """By worker the largest sum of live bytes: no plan with these lifetimes needs less."""
+        """Return each worker's largest sum of live bytes: no plan with these lifetimes needs less."""
         return tuple(int(live.max(initial=0)) for live in self.live_bytes)
 
 
 def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     """Plan every worker's arena; workers with equal lifetimes and sizes share the work.
 
-    Raises ProgramError where a buffer is read before anything was written to it.
+    Raises ProgramError if a buffer is read before anything was written to it.
     """
     lifetimes = buffer_lifetimes(partitioned)
     hosts = in_place_hosts(partitioned, lifetimes)
@@ -112,14 +122,14 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
 
 
 def _held_at(now: int, births: Ticks, deaths: Ticks, hosts: Sequence[int]) -> list[int]:
-    """The buffers that memory holds at a tick: of those that share it the one born last."""
+    """List the buffers that memory holds at a tick: of those that share memory, the one born last."""
     live = np.flatnonzero((births <= now) & (now <= deaths))
     by_birth = live[np.argsort(births[live], kind="stable")].tolist()
     return list({hosts[index]: index for index in by_birth}.values())
 
 
 def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
-    """First write and last use of every buffer, uses by other workers included."""
+    """Find the first write and the last use of every buffer, including uses by other workers."""
     last = len(partitioned.graph.operations) * TICKS_PER_OPERATION
     unborn = last + 1
     births = [[unborn] * len(program.buffers) for program in partitioned.programs]
@@ -164,10 +174,10 @@ def _check_written_first(
 
 
 def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[list[int]]:
-    """`hosts[worker][buffer]`: the buffer whose memory a buffer takes over, or the buffer itself.
+    """Return `hosts[worker][buffer]`: the buffer whose memory a buffer takes over, or the buffer itself.
 
-    An output of a computation takes over an input of the same form that is read element by element, at the
-    index that is written, and that nobody, on any worker, uses after that computation.
+    An output takes over an input of the same form if each element of the input is read only at the index that
+    is written, and no worker uses the input after that computation.
     """
     hosts = [list(range(len(program.buffers))) for program in partitioned.programs]
     places = _places_in_place(partitioned.graph)
@@ -198,7 +208,7 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
 
 
 def _places_in_place(graph: Graph) -> list[tuple[int, ...]]:
-    """By operation the places of the inputs that are read at the index that is written alone."""
+    """Return, for each operation, the places of the inputs that are read only at the index written."""
     known: dict[BoundOperator, tuple[int, ...]] = {}
     for operation in graph.operations:
         bound = operation.bound
@@ -209,7 +219,7 @@ def _places_in_place(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: int) -> bool:
-    """Whether two buffers hold the same region with elements of one type."""
+    """Tell whether two buffers hold the same region with elements of the same type."""
     buffers, tensors = partitioned.programs[worker].buffers, partitioned.graph.tensors
     a, b = buffers[first], buffers[second]
     return a.region == b.region and tensors[a.tensor].dtype == tensors[b.tensor].dtype
@@ -217,11 +227,16 @@ def _same_form(partitioned: PartitionedGraph, worker: int, first: int, second: i
 
 @dataclass(frozen=True, slots=True)
 class _Arena:
-    """By buffer its offset, the bytes of one worker's arena, and those live at every tick."""
+    """The plan of one worker's arena."""
 
     offsets: tuple[int, ...]
+    """The offset of each buffer."""
+
     nbytes: int
+    """The size of the arena."""
+
     live_bytes: Ticks
+    """The bytes that are live at every tick."""
 
 
 def _plan_arena(sizes: Ticks, births: Ticks, deaths: Ticks, hosts: Ticks) -> _Arena:

@@ -1,4 +1,4 @@
-"""Offsets for buffers with known lifetimes in one arena: two heuristics, the dearer only where it may pay."""
+"""Place buffers with known lifetimes in one arena by two heuristics, the slower one only if it may pay."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _UNLIMITED = int(np.iinfo(np.int64).max // 2)
 
 
 def place(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
-    """Offsets of buffers and the size of the arena that holds them, in the unit of `sizes`.
+    """Return the buffers' offsets and the size of the arena that holds them, in the unit of `sizes`.
 
-    Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a
-    common tick get disjoint memory. Takes time linear in the number of buffers, times that of buffers live
-    at once where the quick heuristic wastes more than `ACCEPTED_WASTE` over the lower bound.
+    Buffer `i` is live from tick `births[i]` to `deaths[i]`, both included. Buffers that are live at a common
+    tick get disjoint memory. The time is linear in the number of buffers. If the quick heuristic wastes more
+    than `ACCEPTED_WASTE` over the lower bound, it is multiplied by the number of buffers live at once.
     """
     if not len(sizes):
         return np.zeros(0, np.int64), 0
@@ -32,7 +32,7 @@ def place(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers
 
 
 def live_sizes(sizes: Integers, births: Integers, deaths: Integers) -> Integers:
-    """The sum of the sizes live at each tick: the largest is a lower bound for any arena."""
+    """Sum the sizes live at each tick: the largest sum is a lower bound for any arena."""
     change = np.zeros(int(deaths.max(initial=0)) + 2, np.int64)
     np.add.at(change, births, sizes)
     np.subtract.at(change, deaths + 1, sizes)
@@ -40,7 +40,7 @@ def live_sizes(sizes: Integers, births: Integers, deaths: Integers) -> Integers:
 
 
 def in_order_of_time(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
-    """Allocate at birth in the smallest gap that is large enough, free after death."""
+    """Allocate each buffer at its birth in the smallest sufficient gap, and free it after its death."""
     offsets = [0] * len(sizes)
     arena = 0
     order = np.lexsort((-sizes, births - deaths, births)).tolist()
@@ -79,7 +79,7 @@ def _free(gaps: list[tuple[int, int]], start: int, end: int) -> None:
 
 
 def largest_first(sizes: Integers, births: Integers, deaths: Integers) -> tuple[Integers, int]:
-    """Put each buffer into the smallest sufficient gap left by those before it whose lifetimes meet its own.
+    """Put each buffer into the smallest sufficient gap left by earlier buffers with overlapping lifetimes.
 
     Buffers that are live throughout come first, at the bottom.
     """

@@ -10,24 +10,24 @@ from ..errors import ProgramError
 
 
 def size(region: Region) -> int:
-    """Elements of a region; one for a region without dimensions."""
+    """Count the elements of a region; one for a region without dimensions."""
     return prod(max(upper - lower, 0) for lower, upper in region)
 
 
 def common(a: Region, b: Region) -> Region:
-    """What two regions share; empty where they share nothing."""
+    """Intersect two regions; the result is empty if they share nothing."""
     return tuple(
         (max(a_low, b_low), min(a_up, b_up)) for (a_low, a_up), (b_low, b_up) in zip(a, b, strict=True)
     )
 
 
 def inside(inner: Region, outer: Region) -> bool:
-    """Whether every element of `inner` is in `outer`; not where they are of different ranks."""
+    """Tell whether every element of `inner` is in `outer`; False if their ranks differ."""
     return len(inner) == len(outer) and size(common(inner, outer)) == size(inner)
 
 
 def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[int]) -> tuple[Region, ...]:
-    """The part of every worker, the first step the most significant digit of its number."""
+    """Return every worker's part; the first step is the most significant digit of a worker's number."""
     if not axes:
         return (region,)
     axis, factor = axes[0], factors[0]
@@ -45,7 +45,7 @@ def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[i
 def check_tiling(whole: Region, parts: Sequence[Region], place: str) -> None:
     """Raise ProgramError unless the distinct `parts` are disjoint, non-empty and together exactly `whole`.
 
-    Of what is empty as a whole every part may be empty.
+    If `whole` is empty, every part may be empty.
     """
     distinct = sorted(set(parts))
     for number, part in enumerate(distinct):

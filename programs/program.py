@@ -1,9 +1,9 @@
-"""What lowering makes and engines run: one instruction list per worker.
+"""Programs, which lowering makes and engines run: one instruction list per worker.
 
 All regions are in the coordinates of the whole tensor. Every worker's list follows the graph's operation
 order; inside one operation each worker first fetches, then computes, then collects the parts of the
 outputs that it owns. These three positions and the operation order are the control dependencies of
-Tofu, section 6: an instruction only ever waits for instructions at an earlier (operation, position).
+Tofu, section 6: an instruction waits only for instructions at an earlier (operation, position).
 """
 
 from __future__ import annotations
@@ -32,61 +32,87 @@ class BufferKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A piece of a worker's memory holding `region` of graph tensor `tensor`, row-major."""
+    """A piece of a worker's memory that holds a region of a tensor, row-major."""
 
     index: int
+    """The buffer's number on its worker."""
+
     tensor: int
+    """The tensor's number in the graph."""
+
     region: Region
+    """The part of the tensor that the buffer holds."""
+
     kind: BufferKind
+    """The purpose of the buffer."""
+
     nbytes: int
+    """The size of the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """`region` of a tensor, read from `buffer` of `worker`."""
+    """A region of a tensor, read from a buffer."""
 
     worker: int
+    """The worker that holds the buffer."""
+
     buffer: int
+    """The buffer's number on that worker."""
+
     region: Region
+    """The region to read, in the tensor's coordinates."""
 
 
 @dataclass(frozen=True, slots=True)
 class MultiFetch:
-    """Assemble `target`'s region from disjoint pieces (Tofu, section 6)."""
+    """Assemble a buffer's region from disjoint pieces (Tofu, section 6)."""
 
     operation: int
+    """The operation that needs the region."""
+
     target: int
+    """The buffer to fill."""
+
     pieces: tuple[Piece, ...]
+    """Where to read each part of the region."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Run an operation on a box of its iteration space.
-
-    `box` has one interval per variable of the bound operator. `inputs` are buffers in the order of the
-    description's tensors, None where a tensor is not read; `input_regions` are the parts of them that are
-    read. `outputs` are buffers whose regions are exactly the output regions of the box.
-    """
+    """Run an operation on a box of its iteration space."""
 
     operation: int
+    """The operation's number in the graph."""
+
     box: Region
+    """One interval for each variable of the bound operator."""
+
     inputs: tuple[int | None, ...]
+    """The buffers, in the order of the description's tensors; None for a tensor that is not read."""
+
     input_regions: tuple[Region | None, ...]
+    """The regions that are read, likewise."""
+
     outputs: tuple[int, ...]
+    """Buffers whose regions are exactly the output regions of the box."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """Combine partial results into `target`, in the order given, which is the same on every run.
-
-    Each part is a set of disjoint pieces from the workers that hold one term of the reduction; together
-    the pieces of one part cover the target.
-    """
+    """Combine partial results into a buffer, in a fixed order that is the same on every run."""
 
     operation: int
+    """The operation that computed the partial results."""
+
     target: int
+    """The buffer to fill."""
+
     reducer: AnyReducer
+    """How to combine two terms."""
+
     parts: tuple[tuple[Piece, ...], ...]
+    """For each term of the reduction, disjoint pieces that cover the target."""
 
 
 Instruction = MultiFetch | Compute | Reduce
@@ -97,22 +123,36 @@ class Program:
     """One worker's buffers and instructions."""
 
     worker: int
+    """The worker's number."""
+
     buffers: tuple[Buffer, ...]
+    """The worker's buffers, by number."""
+
     instructions: tuple[Instruction, ...]
+    """The instructions, in the order in which they run."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedGraph:
-    """`shards[tensor][worker]` is the buffer that holds the worker's part; -1 where it owns nothing.
-
-    Aliases share their tensor's shard. Bytes count what crosses between workers in one iteration.
-    """
+    """One program for each worker of a graph."""
 
     graph: Graph
+    """The graph that the programs compute."""
+
     workers: int
+    """The number of workers."""
+
     programs: tuple[Program, ...]
+    """Each worker's program."""
+
     shards: tuple[tuple[int, ...], ...]
+    """`shards[tensor][worker]` is the buffer that holds the worker's part of the tensor.
+
+    It is -1 if the worker owns nothing. Aliases share their tensor's shard.
+    """
+
     planned_bytes: int
+    """The bytes that cross between workers in one iteration."""
 
     def __repr__(self) -> str:
         return f"<{self.graph!r} on {self.workers} workers: {self.planned_bytes:,} bytes planned>"
@@ -121,9 +161,9 @@ class PartitionedGraph:
         return self.text()
 
     def text(self, worker: int | None = None, operation: str | None = None) -> str:
-        """Write the programs in words, an instruction a line: of all workers and operations, or of one.
+        """Write the programs in words, one instruction per line, of one worker and operation or of all.
 
-        Raises ProgramError for a worker or an operation that there is not.
+        Raises ProgramError if the worker or the operation does not exist.
         """
         names = [each.name for each in self.graph.operations]
         if worker is not None and not 0 <= worker < self.workers:
@@ -139,7 +179,7 @@ class PartitionedGraph:
         return "\n".join(lines)
 
     def _in_words(self, program: Program, instruction: Instruction) -> str:
-        """Write one instruction: what it does, for which operation, which regions, and bytes that cross."""
+        """Write one instruction: its verb, its operation, the regions, and the bytes that cross."""
         name = self.graph.operations[instruction.operation].name
         match instruction:
             case Compute(box=box, inputs=inputs, input_regions=regions, outputs=outputs):
@@ -167,7 +207,7 @@ class PartitionedGraph:
         return f"{self.graph.tensors[tensor].name}{region_text(region)}"
 
     def _held(self, program: Program, buffer: int) -> str:
-        """Name a buffer's contents, and that it is a partial result if so."""
+        """Name a buffer's contents, and say if they are a partial result."""
         found = program.buffers[buffer]
         partial = " (partial)" if found.kind is BufferKind.PARTIAL else ""
         return self._named(found.tensor, found.region) + partial

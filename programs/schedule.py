@@ -1,10 +1,10 @@
-"""What every instruction must wait for: happens-before edges between workers (Tofu, section 6).
+"""Waits between workers: happens-before edges of instructions (Tofu, section 6).
 
-A worker runs its own list in order. Between workers an instruction that reads remote memory waits for the
-instruction that wrote it, and one that writes memory waits for the remote instructions that read what lay
-there before: an older value of a shard, or another buffer whose place in the arena is used again. All waits
-go to earlier ticks of the clock (see `clock`), so there is no cycle and no deadlock. Iterations do not
-overlap: the engine finishes one before the next.
+A worker runs its own list in order. An instruction that reads remote memory waits for the instruction that
+wrote it. An instruction that writes memory waits for the remote instructions that read the previous contents:
+an older value of a shard, or another buffer that used the same place in the arena. All waits point to earlier
+ticks of the clock (see `clock`), so there is no cycle and no deadlock. Iterations do not overlap: the engine
+finishes one before the next.
 """
 
 from __future__ import annotations
@@ -25,23 +25,25 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`waits[worker][index]` are (other worker, index of its instruction that must have finished).
-
-    At most one for each other worker, none that follows from earlier waits. `ticks[worker][index]` is the
-    clock's value of each instruction.
-    """
+    """The waits and the clock's ticks of all instructions."""
 
     waits: tuple[tuple[Waits, ...], ...]
+    """`waits[worker][index]` are (other worker, index of its instruction that must have finished).
+
+    There is at most one for each other worker, and none that follows from earlier waits.
+    """
+
     ticks: tuple[tuple[int, ...], ...]
+    """`ticks[worker][index]`: the clock's value when the instruction runs."""
 
     def in_order(self, workers: Iterable[int]) -> list[tuple[int, int]]:
-        """The (worker, index) of all instructions of these workers in the order of the clock."""
+        """List the (worker, index) of all instructions of these workers in the order of the clock."""
         places = [(worker, index) for worker in workers for index in range(len(self.ticks[worker]))]
         return sorted(places, key=lambda place: (self.ticks[place[0]][place[1]], place))
 
 
 class _Shadow:
-    """Who last wrote and read each byte of one worker's arena, at the grain of its buffers' bounds."""
+    """Who last wrote and read each byte of one worker's arena, in ranges between its buffers' bounds."""
 
     def __init__(self, bounds: list[tuple[int, int]], workers: int) -> None:
         edges = np.unique(np.array(bounds, np.int64))
@@ -55,7 +57,7 @@ class _Shadow:
 
 
 def schedule(partitioned: PartitionedGraph, memory: MemoryPlan) -> Schedule:
-    """Return every instruction's waits. ProgramError if two workers touch the same memory at one tick."""
+    """Return every instruction's waits. Raises ProgramError if two workers race for memory in one tick."""
     return _Scheduler(partitioned, memory).run()
 
 
@@ -145,5 +147,5 @@ class _Scheduler:
         tensor = self._partitioned.graph.tensors[self._partitioned.programs[owner].buffers[buffer].tensor]
         raise ProgramError(
             f"operation '{operation.name}': worker {reader} reads '{tensor.name}' from worker {owner}, "
-            "which writes that memory meanwhile; collect from a partial buffer instead of the shard"
+            "which writes that memory in the same tick; collect from a partial buffer instead of the shard"
         )

@@ -1,1 +1,1 @@
-"""Running partitioned graphs: memory plans, schedules, the NumPy engine, and training on top of it."""
+"""Run partitioned graphs: engines, executors, and training on top of them."""

@@ -1,4 +1,4 @@
-"""What a user gives for a symbol's arguments: arrays, and what is wanted of gradients."""
+"""Check what a user gives for a symbol's arguments: arrays, and requests for gradients."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ def assign(arrays: Mapping[str, Floats], name: str, value: npt.ArrayLike) -> Non
     """Overwrite the elements of an array. Raises DataError for a value of another shape."""
     array = np.asarray(value)
     if array.shape != arrays[name].shape:
-        raise DataError(f"'{name}' has shape {arrays[name].shape}, not {array.shape}")
+        raise DataError(f"'{name}' has shape {arrays[name].shape}, but its new value has shape {array.shape}")
     arrays[name][...] = array
 
 
 def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, Floats]:
-    """Arrays of float32 by name; those that are such already are shared.
+    """Return arrays of float32 by name; arrays that already have this type are shared.
 
-    Raises DataError for one that is unknown, and for one that is missing unless they may be.
+    Raises DataError for an unknown array and, unless `partial`, for a missing one.
     """
     if not isinstance(given, Mapping):
         if len(given) != len(names):
-            raise DataError(f"{what} has {len(given)} arrays for {len(names)} names: {', '.join(names)}")
+            raise DataError(f"{what} has {len(given)} arrays, but needs {len(names)}: {', '.join(names)}")
         given = {name: array for name, array in zip(names, given, strict=True) if array is not None}
     for name in given:
         if name not in names:
             raise DataError(
-                f"{what} has an array for '{name}', which is not there{alternatives(name, names)}"
+                f"{what} has an array for '{name}', which the symbol does not have{alternatives(name, names)}"
             )
     missing = [name for name in names if name not in given]
     if missing and not partial:
-        raise DataError(f"{what} lacks {', '.join(missing)}")
+        raise DataError(f"{what} lacks {', '.join(missing)}; give an array for each")
     return {name: np.asarray(given[name], np.float32) for name in names if name in given}
 
 
 def requests_of(names: Sequence[str], grad_req: GradientRequest) -> dict[str, str]:
-    """What is wanted of each argument's gradient; arguments that a mapping leaves out want none.
+    """Return the request for each argument's gradient; arguments that a mapping leaves out request none.
 
     Raises DataError for an unknown argument or request.
     """
@@ -54,11 +54,15 @@ def requests_of(names: Sequence[str], grad_req: GradientRequest) -> dict[str, st
             requests = dict.fromkeys(names, grad_req)
         case Mapping():
             if unknown := [name for name in grad_req if name not in names]:
-                raise DataError(f"grad_req names '{unknown[0]}'{alternatives(unknown[0], names)}")
+                raise DataError(
+                    f"grad_req names '{unknown[0]}', not an argument{alternatives(unknown[0], names)}"
+                )
             requests = {name: grad_req.get(name, "null") for name in names}
         case _:
             if len(grad_req) != len(names):
-                raise DataError(f"grad_req has {len(grad_req)} entries for {len(names)} arguments")
+                raise DataError(
+                    f"grad_req has {len(grad_req)} entries; give one for each of {len(names)} arguments"
+                )
             requests = dict(zip(names, grad_req, strict=True))
     for name, request in requests.items():
         if request not in REQUESTS:

@@ -1,4 +1,4 @@
-"""A symbol on workers: the executors that train and evaluate it, and the parameters that they share."""
+"""Bind a symbol to workers: the executors that train and evaluate it, and the parameters that they share."""
 
 from __future__ import annotations
 
@@ -30,32 +30,44 @@ from .training_step import Stepped, train_step
 
 @dataclass(frozen=True, slots=True)
 class _Purpose:
-    """What an executor was made for. `shapes` are those of a whole batch."""
+    """The purpose of an executor."""
 
     shapes: Mapping[str, Shape]
+    """The shapes of the arrays of a whole batch."""
+
     optimizer: Optimizer | None = None
+    """The optimizer; None if the executor does not train."""
+
     fixed: frozenset[str] = frozenset()
+    """The parameters that are not trained."""
+
     micro_batches: int = 1
+    """The number of micro-batches of a batch."""
 
     def learns_like(self, other: _Purpose) -> bool:
-        """Whether the same is learned in the same manner, from other batches at most."""
+        """Tell whether both train the same parameters in the same way, apart from the shapes of batches."""
         return (self.optimizer, self.fixed) == (other.optimizer, other.fixed)
 
 
 @dataclass(slots=True)
 class _Bound:
-    """An executor, what it was made for, and the training step whose parameters it holds."""
+    """An executor and its state."""
 
     purpose: _Purpose
+    """The purpose of the executor."""
+
     executor: Executor
+    """The executor."""
+
     step: int
+    """The training step whose parameters it holds."""
 
 
 class Binding(Closeable):
     """A symbol bound to workers, one for each entry of `context`.
 
-    `lower` makes the partitioned graph of a graph for a number of workers; the package's face supplies
-    search and lowering. Threads and memory are held until `close`; a module is a context manager.
+    `lower` partitions a graph for a number of workers; `tofu.api` supplies search and lowering. Threads and
+    memory are held until `close`; a binding is a context manager.
     """
 
     def __init__(
@@ -90,12 +102,12 @@ class Binding(Closeable):
         heads: bool = False,
         accumulate: int = 1,
     ) -> Executor:
-        """The executor of the training graph: partitioned, in memory, with start values.
+        """Return the executor of the training graph: partitioned, in memory, with start values.
 
-        `shapes` are those of one batch, data and labels; parameters named in `fixed` are not trained;
-        `heads` is `training_graph`'s. A batch is worked off in `accumulate` micro-batches, whose gradients
-        are summed up. Made anew where any of these differs from the last call's; then what was learned is
-        kept. So are the optimizer's state and step where only batches differ; else they start again.
+        `shapes` are those of one batch, data and labels. Parameters named in `fixed` are not trained. `heads`
+        is that of `training_graph`. A batch is processed in `accumulate` micro-batches, whose gradients are
+        summed. If any of these differs from the last call, a new executor is made, which keeps the learned
+        parameters. It also keeps the optimizer's state and step if only the shapes of batches differ.
         """
         settings = get_optimizer(optimizer)
         purpose = _Purpose(dict(shapes), settings, frozenset(fixed), accumulate)
@@ -127,7 +139,7 @@ class Binding(Closeable):
     def step(
         self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
     ) -> Stepped:
-        """One training step on what `bind` gave; see `train_step`."""
+        """Run one training step on the executor that `bind` returned; see `train_step`."""
         assert self._training is not None, "step needs bind"
         self._step += 1
         done = train_step(executor, batch, self._training.purpose.micro_batches, rate, tallies)
@@ -135,10 +147,10 @@ class Binding(Closeable):
         return done
 
     def evaluator(self, shapes: Mapping[str, Shape], gradients: Sequence[str] | None = None) -> Executor:
-        """The executor of a graph that trains nothing, for data of these shapes, with the newest parameters.
+        """Return an executor that does not train, for data of these shapes, with the newest parameters.
 
-        It computes as after training, or, with a list of names as `gradients`, as in training and the
-        gradients for those.
+        It computes the outputs as after training. If `gradients` is a list of names, it computes the outputs
+        as in training, and the gradients for these names.
         """
         made_for = None if gradients is None else tuple(gradients)
         bound = self._evaluators.get(made_for)
@@ -162,14 +174,14 @@ class Binding(Closeable):
         return bound.executor
 
     def parameters(self) -> dict[str, Array]:
-        """Parameters and moving statistics by name, whole tensors; empty before anything is bound."""
+        """Return parameters and moving statistics by name, whole tensors; empty before anything is bound."""
         self._load()
         return dict(self._parameters.values)
 
     def set_parameters(self, values: Mapping[str, npt.ArrayLike]) -> None:
         """Overwrite parameters and moving statistics, whole tensors by name; the others stay.
 
-        Raises DataError for a name that is no variable of the symbol, ShapeError for another shape.
+        Raises DataError for a name that is not a variable of the symbol, ShapeError for another shape.
         """
         self._load()
         self._parameters.assign(values)
@@ -178,7 +190,7 @@ class Binding(Closeable):
             self._parameters.store(self._training.executor)
 
     def close(self) -> None:
-        """End all threads and give the memory back; what was learned is kept."""
+        """End all threads and release the memory; learned values are kept."""
         self._unbind_training()
         for bound in self._evaluators.values():
             bound.executor.close()
@@ -194,7 +206,7 @@ class Binding(Closeable):
         )
 
     def _memory_limit(self) -> MemoryLimit | None:
-        """What another executor may take beside those that are bound."""
+        """Return the memory that another executor may take besides those that are bound."""
         if self._memory_bytes is None:
             return None
         bound = [*self._evaluators.values(), *([] if self._training is None else [self._training])]
@@ -208,6 +220,6 @@ class Binding(Closeable):
             self._training = None
 
     def _load(self) -> None:
-        """Take what was learned out of the training executor, unless an iteration failed half way."""
+        """Read learned values from the training executor, unless an iteration failed halfway."""
         if self._training is not None and not self._training.executor.failed:
             self._parameters.load(self._training.executor)

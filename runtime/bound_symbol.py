@@ -1,4 +1,4 @@
-"""A symbol bound to memory with forward and backward as separate calls, in the manner of MXNet's executor."""
+"""Bind a symbol to memory, with forward and backward as separate calls, like MXNet's executor."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ def simple_bind(
     seed: int = 0,
     **shapes: Shape,
 ) -> BoundSymbol:
-    """Bind a symbol to zeros; shapes follow from those given by argument name.
+    """Bind a symbol to zeros; all shapes are inferred from those given by argument name.
 
-    `grad_req` says for all arguments, for each in order, or by name what `backward` does with a gradient:
-    "write" it, "add" it to what is there, or "null", nothing. Raises ShapeError where shapes cannot be
-    inferred.
+    `grad_req` says, for all arguments, for each in order, or by name, what `backward` does with a gradient:
+    "write" it, "add" it to the array, or "null" to skip it. Raises ShapeError if shapes cannot be inferred.
     """
     arguments, _, states = symbol.infer_shape(**shapes)
     names = symbol.list_arguments()
@@ -66,9 +65,9 @@ def bind(
 ) -> BoundSymbol:
     """Bind a symbol to the user's arrays, by name or in the order of `list_arguments`.
 
-    Arrays of float32 are shared: the user sees gradients in those given. An argument without an array for
-    its gradient has none. Raises DataError for an array that is missing or unknown, ShapeError for shapes
-    that do not fit.
+    Arrays of float32 are shared, so gradients appear in the user's arrays. No gradient is computed for an
+    argument without an array for it. Raises DataError for an array that is missing or unknown, ShapeError for
+    shapes that do not fit.
     """
     names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
     arguments = named("args", names, args)
@@ -78,7 +77,8 @@ def bind(
     for name, gradient in gradients.items():
         if gradient.shape != arguments[name].shape:
             raise ShapeError(
-                f"argument '{name}' has shape {arguments[name].shape}, but args_grad {gradient.shape}"
+                f"argument '{name}' has shape {arguments[name].shape}, but its array in args_grad has shape "
+                f"{gradient.shape}"
             )
     requests = requests_of(names, grad_req)
     requests = {name: request if name in gradients else "null" for name, request in requests.items()}
@@ -90,8 +90,8 @@ class BoundSymbol(Closeable):
     """Arrays for all arguments, auxiliary states and gradients, and calls that compute with them.
 
     `arg_dict`, `aux_dict` and `grad_dict` hold whole arrays by name; assign to their elements,
-    `arg_dict["fc1_weight"][:] = ...`. A gradient that is zero everywhere stays zero. `seed` decides the
-    random numbers of operators such as Dropout.
+    `arg_dict["fc1_weight"][:] = ...`. A gradient that is zero everywhere stays zero. `seed`
+    determines the random numbers of operators such as Dropout.
     """
 
     def __init__(
@@ -120,12 +120,12 @@ class BoundSymbol(Closeable):
 
     @property
     def arg_arrays(self) -> list[Floats]:
-        """The arguments in the order of `list_arguments`."""
+        """Return the arguments in the order of `list_arguments`."""
         return [self.arg_dict[name] for name in self.symbol.list_arguments()]
 
     @property
     def grad_arrays(self) -> list[Floats | None]:
-        """The gradients in the order of `list_arguments`; None where none is computed."""
+        """Return the gradients in the order of `list_arguments`; None if none is computed."""
         return [self.grad_dict.get(name) for name in self.symbol.list_arguments()]
 
     @property
@@ -134,7 +134,7 @@ class BoundSymbol(Closeable):
         return [self.aux_dict[name] for name in self.symbol.list_auxiliary_states()]
 
     def reshape(self, **shapes: Shape) -> BoundSymbol:
-        """The symbol bound to other shapes of some arguments; arrays whose shape stays are shared."""
+        """Bind the symbol to other shapes of some arguments; arrays whose shape stays the same are shared."""
         made = simple_bind(
             self.symbol,
             self._devices,
@@ -159,14 +159,14 @@ class BoundSymbol(Closeable):
     ) -> None:
         """Assign values to arguments and auxiliary states by name.
 
-        Raises DataError for a name that is not there, unless those are allowed, and for another shape.
+        Raises DataError for an unknown name, unless extra names are allowed, and for another shape.
         """
         for mine, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
             for name, value in given.items():
                 if name in mine:
                     assign(mine, name, value)
                 elif not allow_extra_params:
-                    raise DataError(f"there is no '{name}'{alternatives(name, mine)}")
+                    raise DataError(f"the symbol has no '{name}'{alternatives(name, mine)}")
 
     @property
     def output_dict(self) -> dict[str, Array]:
@@ -176,7 +176,7 @@ class BoundSymbol(Closeable):
     def forward(self, is_train: bool = False, **data: npt.ArrayLike) -> list[Array]:
         """Compute the outputs; `data` is assigned to arguments first.
 
-        With `is_train` auxiliary states such as moving means are updated too.
+        If `is_train`, auxiliary states such as moving means are updated too.
         """
         for name, value in data.items():
             if name not in self.arg_dict:
@@ -190,9 +190,9 @@ class BoundSymbol(Closeable):
     def backward(self, out_grads: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None) -> None:
         """Compute the gradients of the last `forward(is_train=True)` into `grad_dict`.
 
-        `out_grads` are the gradients of the outputs that are no losses, in order; each of them is needed. One
-        for every output is accepted too; those of losses do not matter.
-        Raises ExecutionError where there was no such forward pass.
+        `out_grads` are the gradients of the outputs that are not losses, in order; each of them is required.
+        A list with one for every output is accepted too; the entries of losses are ignored. Raises
+        ExecutionError if there was no such forward pass.
         """
         if not self._ran_training or not self.grad_dict:
             raise ExecutionError(
@@ -209,7 +209,7 @@ class BoundSymbol(Closeable):
                 gradient[...] = np.add(gradient, executor.read(f"grad({name})"))
 
     def close(self) -> None:
-        """End all threads and give the workers' memory back."""
+        """End all threads and release the workers' memory."""
         for executor in self._executors.values():
             executor.close()
         self._executors.clear()
@@ -250,12 +250,12 @@ class BoundSymbol(Closeable):
         return [executor.read(graph.tensors[index].name) for index in graph.outputs[: len(self.symbol)]]
 
     def _heads(self, executor: Executor) -> list[str]:
-        """What is fed beside the arguments: the gradients of the outputs that are no losses."""
+        """List the tensors that are fed besides the arguments: gradients of outputs that are not losses."""
         fed = [t.name for t in executor.partitioned.graph.tensors if t.role is Role.DATA]
         return [name for name in fed if name not in self.arg_dict]
 
     def _listed(self, out_grads: Any, heads: Sequence[str]) -> list[npt.ArrayLike]:
-        """The gradient for each of `heads` out of what the user gave."""
+        """Select the gradient for each of `heads` from the user's `out_grads`."""
         listed = list(out_grads) if isinstance(out_grads, list | tuple) else [out_grads]
         names = [f"head({name})" for name in self.symbol.list_outputs()]
         if out_grads is not None and len(listed) == len(names):

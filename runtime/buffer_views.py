@@ -1,4 +1,4 @@
-"""Buffers in a memory of any kind, as instructions name them."""
+"""Views of buffers, in any kind of memory, as instructions name them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[View]):
-    """`views[worker][buffer]` are arrays, or what stands for one; slices select parts of them."""
+    """`views[worker][buffer]` are arrays or similar values; slices select parts of them."""
 
     partitioned: PartitionedGraph
     views: Sequence[Sequence[View]]
@@ -27,14 +27,14 @@ class Placed(Generic[View]):
         whole: Any = self.views[worker][buffer]
         if region == held:
             return whole  # type: ignore[no-any-return]
-        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions gives a view too
+        place: list[Any] = [Ellipsis]  # so that a tensor without dimensions also gives a view
         for (lower, upper), (start, _) in zip(region, held, strict=True):
             place.append(slice(lower - start, upper - start))
         part: View = whole[tuple(place)]
         return part
 
     def call(self, worker: int, instruction: Compute, workspace: Workspace | None = None) -> KernelCall:
-        """What an instruction computes, on its worker's buffers; scratch is its own if none is given."""
+        """Return an instruction's call on its worker's buffers, with new scratch unless some is given."""
         bound = self.partitioned.graph.operations[instruction.operation].bound
         inputs: dict[str, Any] = {}
         regions: dict[str, Region] = {}

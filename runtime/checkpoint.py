@@ -1,8 +1,8 @@
-"""Checkpoints: whole tensors and where training stands, in files that are complete or not there.
+"""Checkpoints: whole tensors and the state of training, in files that are either complete or absent.
 
 A file is in the safetensors format, which holds numbers and text and executes nothing. Tensors are in the
-coordinates of the whole tensor, so any number of workers can go on. A checkpoint counts as saved after its
-temporary file was written and synced, renamed, and the folder synced; the one before it stays.
+coordinates of the whole tensor, so any number of workers can continue. A checkpoint counts as saved after its
+temporary file was written and synced, renamed, and the folder synced. The previous checkpoint stays.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ _NAME = re.compile(r"checkpoint-(\d{1,12})\.safetensors")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """`tensors` by name; `state` is whatever else there is to know, as JSON has it."""
+    """The contents of a checkpoint."""
 
     tensors: Mapping[str, Array]
+    """Whole tensors by name."""
+
     state: Mapping[str, Any]
+    """Everything else, as JSON values."""
 
 
 class CheckpointFolder:
     """A folder of checkpoints, numbered; the newest two that are known to be good are kept.
 
-    Files are checked when read: one that is truncated or changed is left out with a warning, and the one
-    before it is taken.
+    Files are checked when they are read. One that is truncated or changed is skipped with a warning, and the
+    previous one is used.
     """
 
     def __init__(self, folder: Path, files: Files | None = None) -> None:
@@ -50,14 +53,14 @@ class CheckpointFolder:
 
     @contextmanager
     def exclusive(self, create: bool) -> Iterator[None]:
-        """Keep other runs out of the folder, which is made if it may be.
+        """Keep other runs out of the folder; if `create`, make it.
 
-        Raises DataError where another run writes there, or there is no such folder and none can be made.
+        Raises DataError if another run writes there, or if the folder does not exist and is not made.
         """
         import fcntl
 
         if not create and not self.folder.is_dir():
-            raise DataError(f"there is no checkpoint in {self.folder}: there is no such folder")
+            raise DataError(f"there is no checkpoint in {self.folder}: the folder does not exist")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder, os.O_RDONLY)
@@ -83,7 +86,7 @@ class CheckpointFolder:
     def save(self, checkpoint: Checkpoint) -> Path:
         """Write the next checkpoint; when this returns, it is safe.
 
-        Raises DataError where it cannot be written; those saved before are as they were.
+        Raises DataError if it cannot be written; earlier checkpoints stay unchanged.
         """
         path = self._next()
         temporary = path.with_name(path.name + TEMPORARY)
@@ -100,7 +103,7 @@ class CheckpointFolder:
         return path
 
     def load(self) -> Checkpoint:
-        """The newest good checkpoint. Raises DataError where there is none."""
+        """Return the newest good checkpoint. Raises DataError if there is none."""
         refused: list[str] = []
         for path in reversed(self.paths()):
             try:
@@ -109,7 +112,7 @@ class CheckpointFolder:
                 refused.append(str(error))
                 continue
             if refused:
-                warnings.warn(f"{'; '.join(refused)}; going on from {path}", stacklevel=2)
+                warnings.warn(f"{'; '.join(refused)}; continuing from {path}", stacklevel=2)
             self._good = [path]
             return checkpoint
         raise DataError("; ".join(refused) or f"there is no checkpoint in {self.folder}")
@@ -122,7 +125,7 @@ class CheckpointFolder:
         return self.folder / f"checkpoint-{last + 1:06d}.safetensors"
 
     def _remove_others(self) -> None:
-        """Remove all but the kept ones. What cannot be removed now is removed after the next one."""
+        """Remove all but the kept ones. Files that cannot be removed are tried again after the next save."""
         for path in self.paths():
             if path not in self._good:
                 try:
@@ -132,7 +135,7 @@ class CheckpointFolder:
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    """A checkpoint as the bytes of a safetensors file."""
+    """Encode a checkpoint as the bytes of a safetensors file."""
     from safetensors.numpy import save
 
     state = json.dumps(checkpoint.state, sort_keys=True)
@@ -142,13 +145,13 @@ def encode(checkpoint: Checkpoint) -> bytes:
 
 
 def read(path: Path) -> Checkpoint:
-    """The checkpoint in a file. Raises DataError where it is damaged or none of this format."""
+    """Read the checkpoint in a file. Raises DataError if it is damaged or not of this format."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, no mapping
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a mapping
         if (found := metadata.get("tofu_format")) != str(FORMAT):
             raise DataError(f"checkpoint {path} has format {found}, expected {FORMAT}")
         state = metadata["state"]
@@ -164,7 +167,7 @@ def _contiguous(array: Array) -> Array:
 
 
 def _digest(tensors: Mapping[str, Array], state: str) -> str:
-    """SHA-256 of everything that a checkpoint says."""
+    """Compute the SHA-256 of everything in a checkpoint."""
     total = hashlib.sha256(state.encode())
     for name in sorted(tensors):
         array = _contiguous(tensors[name])

@@ -1,4 +1,4 @@
-"""Which engine runs on which devices; an engine is imported only when it is chosen."""
+"""Choose the engine for a list of devices; an engine is imported only when it is chosen."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def engine_on(
     eager: bool = False,
     tf32: bool = False,
 ) -> MakeEngine:
-    """The engine for workers on these devices: NumPy on the processor, CuPy on GPUs.
+    """Return the engine for workers on these devices: NumPy on the processor, CuPy on GPUs.
 
-    `threads` are those of the processor. GPUs run an iteration as one graph unless `eager`; with `tf32` they
-    may round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds, and for
-    fewer threads than one.
+    `threads` is for the processor. GPUs run an iteration as one graph unless `eager`. If `tf32`, they may
+    round the factors of float32 products to TF32. Raises ExecutionError for a mixture of kinds of devices,
+    and if `threads` is below one.
     """
     if threads is not None and threads < 1:
-        raise ExecutionError(f"threads is {threads}; workers need one or more to run on")
+        raise ExecutionError(f"threads is {threads}; workers need at least one thread")
     kinds = {device.device_type for device in devices}
     match sorted(kinds):
         case [] | ["cpu"]:
@@ -36,7 +36,7 @@ def engine_on(
         case _:
             listed = ", ".join(map(str, devices))
             raise ExecutionError(
-                f"workers on {listed}: the processor and GPUs do not run one graph together; give a context "
+                f"workers on {listed}: the processor and GPUs cannot run one graph together; give a context "
                 "of one kind"
             )
 
@@ -59,7 +59,7 @@ def _on_processor(threads: int | None) -> MakeEngine:
 
 
 def _require_wide(partitioned: PartitionedGraph) -> None:
-    """Raise ExecutionError for a graph with tensors in 16 bits, which NumPy would compute in 16 bits too."""
+    """Raise ExecutionError for a graph with 16-bit tensors, for which NumPy would also compute in 16 bits."""
     graph = partitioned.graph
     narrow = next((tensor for tensor in graph.tensors if tensor.dtype in MIXED), None)
     if narrow is not None:

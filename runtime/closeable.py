@@ -1,4 +1,4 @@
-"""What holds threads and memory until it is closed."""
+"""Objects that hold threads and memory until they are closed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Closeable(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Release all threads and memory."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,7 @@
-"""Moving tensors between workers: multi-fetch and reduction in a fixed order (Tofu, section 6).
+"""Move tensors between workers: multi-fetch and reduction in a fixed order (Tofu, section 6).
 
-Both are prepared once, as views of source and target, and count the bytes that they copy from other
-workers while they copy them: what is counted is what was moved.
+Both are prepared once, as views of source and target. They count the bytes that they copy from other workers
+while they copy them, so the count is of bytes that really moved.
 """
 
 from __future__ import annotations
@@ -21,11 +21,16 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """`source`, a view of the memory of a worker, goes to `target`, a view of the same shape."""
+    """A copy between two views of the same shape."""
 
     source: Array
+    """The view to read."""
+
     target: Array
+    """The view to write."""
+
     remote: bool
+    """Whether the source is in the memory of another worker."""
 
 
 class Traffic:
@@ -59,7 +64,7 @@ def fixed_order_reduce(
 ) -> Step:
     """Combine terms, each made of pieces that together cover the target, in the order given.
 
-    The order never depends on which worker finishes first, so every run rounds alike.
+    The order never depends on which worker finishes first, so every run rounds in the same way.
     """
     first = [(t.source, t.target) for t in terms[0]]
     rest = [_combination(reducer, t, workspace) for term in terms[1:] for t in term]
@@ -76,7 +81,7 @@ def fixed_order_reduce(
 
 
 def _combination(reducer: AnyReducer, transfer: Transfer, workspace: Workspace) -> Step:
-    """The step that combines a piece with its target, in the target."""
+    """Return the step that combines a piece with its target, in the target."""
     source, target = transfer.source, transfer.target
     if isinstance(reducer, Reducer):
         return bound(UFUNCS[reducer], (target, source), target, workspace)

@@ -1,4 +1,4 @@
-"""Devices, in the manner of MXNet's contexts; each entry of a context list is one worker."""
+"""Devices, like MXNet's contexts; each entry of a context list is one worker."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..errors import ExecutionError
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A worker's device. Several workers may share the processor: `cpu(0)`, `cpu(1)`, ... are all of it.
+    """A worker's device. Several workers may share the processor: `cpu(0)`, `cpu(1)`, ... all mean it.
 
-    `gpu(i)` is card `i`; it may be listed several times, and its memory is then shared by as many workers.
+    `gpu(i)` is card `i`. If it is listed several times, that number of workers share its memory.
     """
 
     device_type: str
@@ -23,19 +23,19 @@ class Context:
 
 
 def cpu(device_id: int = 0) -> Context:
-    """A worker on the processor."""
+    """Return a worker's device on the processor."""
     return Context("cpu", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """A worker on the card of this number, as CUDA counts them."""
+    """Return the card of this number, as CUDA counts them."""
     return Context("gpu", device_id)
 
 
 def devices_of(context: Context | Sequence[Context] | None) -> tuple[Context, ...]:
-    """The device of each worker; one on the processor where none is given.
+    """Return the device of each worker; one worker on the processor if no context is given.
 
-    Raises ExecutionError for an empty list and for what is no list of devices.
+    Raises ExecutionError for an empty list, and for a value that is not a list of devices.
     """
     if context is None:
         return (cpu(),)

@@ -20,24 +20,29 @@ from .initializer import generator
 Arrays = Mapping[str, npt.ArrayLike]
 
 CHECKED_SAMPLES = 256
-"""Samples, spread evenly, by which other data are told from the same."""
+"""The number of samples, spread evenly, whose checksum identifies the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Arrays `[batch, ...]` by name. Rows from `valid` on repeat others to fill the batch."""
+    """Samples for one training step."""
 
     data: Mapping[str, Array]
+    """Arrays `[batch, ...]` by name."""
+
     label: Mapping[str, Array]
+    """Labels `[batch, ...]` by name."""
+
     valid: int
+    """The number of real samples; later rows repeat others to fill the batch."""
 
     @property
     def size(self) -> int:
-        """Samples, those that fill the batch included."""
+        """Count the samples, including those that fill the batch."""
         return len(next(iter(self.data.values())))
 
     def parts(self, count: int) -> Iterator[Batch]:
-        """The batch in `count` equal parts, in order; the rows that fill it may be all of the last ones."""
+        """Split the batch into `count` equal parts, in order; the last may have only filling rows."""
         size = self.size // count
         for start in range(0, size * count, size):
             yield Batch(
@@ -48,15 +53,16 @@ class Batch:
 
 
 class Batches(ABC):
-    """Batches of one size, epoch after epoch: what `Module` trains on, scores and predicts.
+    """Batches of one size, epoch after epoch, on which `Module` trains, scores and predicts.
 
-    Derive from it for data that are made or read while training, so that they need not be in memory.
+    Derive from this class for data that are generated or read during training, so that they need not be in
+    memory.
     """
 
     @property
     @abstractmethod
     def shapes(self) -> dict[str, Shape]:
-        """The shape of every array of a batch, by name."""
+        """Return the shape of every array of a batch, by name."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -68,19 +74,19 @@ class Batches(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a run that goes on from a checkpoint must have too, in what JSON can say."""
+        """Return the settings that a resumed run must share, as JSON values."""
         return {"shapes": self.shapes, "batches": len(self)}
 
 
 def checked(data: Batches, number: int = 0) -> Iterator[Batch]:
-    """The batches of one epoch. Raises DataError where they are not what the data say they are."""
+    """Yield the batches of one epoch. Raises DataError if they do not match the data's description."""
     count = 0
     for batch in data.epoch(number):
         count += 1
         if not isinstance(batch, Batch):
             raise DataError(f"epoch {number} gave a {type(batch).__name__}, expected a tofu.Batch")
         if not 0 < batch.valid <= batch.size:
-            raise DataError(f"a batch of {batch.size} samples says that {batch.valid} of them are valid")
+            raise DataError(f"a batch of {batch.size} samples states that {batch.valid} of them are valid")
         yield batch
     if count != len(data):
         raise DataError(f"epoch {number} gave {count} batches, but the length of the data is {len(data)}")
@@ -89,9 +95,9 @@ def checked(data: Batches, number: int = 0) -> Iterator[Batch]:
 class ArrayIterator(Batches):
     """Cuts arrays `[sample, ...]` into batches of one size.
 
-    `data` and `label` are arrays, or several by name. With `shuffle` every epoch has an order of its own,
-    given by `seed` and the epoch's number. The last batch is filled with the epoch's first samples, or left
-    out with `drop_last`. Raises DataError where lengths differ or there is nothing to iterate over.
+    `data` and `label` are arrays, or several by name. If `shuffle`, every epoch has a different order, given
+    by `seed` and the epoch's number. The last batch is filled with the epoch's first samples, or left out if
+    `drop_last`. Raises DataError if lengths differ or there are no batches.
     """
 
     def __init__(
@@ -119,7 +125,9 @@ class ArrayIterator(Batches):
             raise DataError(f"arrays have different numbers of samples: {lengths}")
         self.samples = next(iter(lengths.values()))
         if batch_size < 1 or not len(self):
-            raise DataError(f"{self.samples} samples make no batch of {batch_size}")
+            raise DataError(
+                f"{self.samples} samples do not fill a batch of {batch_size}; use a smaller batch_size"
+            )
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -134,7 +142,7 @@ class ArrayIterator(Batches):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What decides which samples are in which batch; the checksum is of some samples of each array."""
+        """Return the settings that determine the batches; the checksum covers some samples of each array."""
         return {
             "samples": self.samples,
             "checksum": self._checksum(),

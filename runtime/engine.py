@@ -1,4 +1,4 @@
-"""What every engine can do."""
+"""The interface of engines."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Engine(Protocol):
 
     @property
     def fetched_bytes(self) -> int:
-        """Bytes copied from one worker to another in the last iteration."""
+        """Count the bytes copied from one worker to another in the last iteration."""
         ...
 
     @property
     def workspace_bytes(self) -> tuple[int, ...]:
-        """Bytes beside each worker's arena."""
+        """Count the bytes besides each worker's arena."""
         ...
 
     @property
     def failed(self) -> bool:
-        """Whether an iteration stopped half way."""
+        """Tell whether an iteration stopped halfway."""
         ...
 
     def run(self, updates: bool = True) -> None:
-        """Run one iteration; without `updates` what a graph with micro-batches learns waits for another one.
+        """Run one iteration. If `updates` is False, skip the parameter updates (for micro-batches).
 
         Raises ExecutionError; the engine then refuses to run again.
         """
@@ -44,25 +44,26 @@ class Engine(Protocol):
         ...
 
     def read(self, worker: int, buffer: int) -> Array:
-        """What a buffer holds, for looking at before the next iteration."""
+        """Return a buffer's contents, valid until the next iteration."""
         ...
 
     def close(self) -> None:
-        """Give threads and memory back. The engine cannot run again."""
+        """Release threads and memory. The engine cannot run again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What an engine does beside running, at a cost.
-
-    `seconds` receives what every instruction takes. With `detect_nan` an instruction fails whose result
-    holds something that is not a number. No worker may go without progress for `watchdog_seconds`.
-    """
+    """The checks and measurements that an engine makes besides running, which take time."""
 
     watchdog_seconds: float
+    """The longest time that a worker may be without progress."""
+
     seconds: StepSeconds | None = None
+    """Receives the time of every instruction."""
+
     detect_nan: bool = False
+    """Whether an instruction fails if its result holds NaN."""
 
 
 MakeEngine = Callable[[PartitionedGraph, MemoryPlan, Watch], Engine]

@@ -1,4 +1,4 @@
-"""Loading, running and reading a partitioned graph in the coordinates of whole tensors."""
+"""Load, run and read a partitioned graph in the coordinates of whole tensors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from .timing import StepSeconds
 WATCHDOG_SECONDS = 600.0
 
 Lower = Callable[[Graph, int], PartitionedGraph]
-"""Partitions a graph over so many workers."""
+"""Partitions a graph over a number of workers."""
 
 
 class Executor(Closeable):
     """A partitioned graph in memory, ready to run.
 
-    `memory` is the memory plan. The engine is the processor's with so many `threads`, or what `make_engine`
-    makes. No worker may go without progress for `watchdog_seconds`. `timed` makes it measure every
-    instruction, `detect_nan` makes a result that is not a number an error of the operation that made it.
-    What does not keep to `memory_limit` is an ExecutionError before anything runs. Use it as a context
-    manager, or call `close`.
+    `memory` is the memory plan. `make_engine` makes the engine; without it, the processor's engine runs with
+    `threads` threads. No worker may be without progress for `watchdog_seconds`. If `timed`, every instruction
+    is measured. If `detect_nan`, NaN in a result is an error of the operation that made it. If the workers
+    need more than `memory_limit`, ExecutionError is raised before anything runs. Use the executor as a
+    context manager, or call `close`.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Executor(Closeable):
 
     @property
     def held_bytes(self) -> tuple[int, ...]:
-        """The memory of each worker: its arena and the workspace of its kernels."""
+        """Return the memory of each worker: its arena and the workspace of its kernels."""
         return tuple(map(sum, zip(self.memory.arena_bytes, self._engine.workspace_bytes, strict=True)))
 
     @property
     def fetched_bytes(self) -> int:
-        """Bytes that crossed between workers in the last iteration."""
+        """Count the bytes that crossed between workers in the last iteration."""
         return self._engine.fetched_bytes
 
     @property
     def workspace_bytes_per_worker(self) -> int:
-        """The most that kernels of one worker need beside its arena: shared scratch and kept values."""
+        """Return the most that one worker's kernels need besides its arena: scratch and kept values."""
         return max(self._engine.workspace_bytes, default=0)
 
     @property
@@ -85,7 +85,7 @@ class Executor(Closeable):
 
     @property
     def operator_seconds(self) -> dict[str, float]:
-        """Processor seconds of the last iteration by operator, all workers together, largest first.
+        """Return the processor seconds of the last iteration by operator, of all workers, largest first.
 
         Raises ExecutionError unless the executor was made with `timed=True`.
         """
@@ -95,38 +95,40 @@ class Executor(Closeable):
 
     @property
     def failed(self) -> bool:
-        """Whether an iteration stopped half way; what tensors hold is then undefined."""
+        """Tell whether an iteration stopped halfway; the contents of tensors are then undefined."""
         return self._engine.failed
 
     def has(self, name: str) -> bool:
-        """Whether the graph has a tensor of this name; what nothing needs is not in it."""
+        """Tell whether the graph has a tensor of this name; unneeded tensors are not in it."""
         return name in self._tensors
 
     def run(self, updates: bool = True) -> None:
         """Run one iteration. Raises ExecutionError that names worker, operation and iteration.
 
-        Without `updates` a graph that sums gradients over micro-batches learns nothing yet.
+        If `updates` is False, skip the parameter updates (all but the last micro-batch).
         """
         self._engine.run(updates)
 
     def write(self, name: str, value: npt.ArrayLike) -> None:
         """Scatter a whole tensor to the workers that own parts of it.
 
-        ShapeError where the shape differs, DataError where values cannot be stored as the tensor's type.
+        Raises ShapeError if the shape differs, DataError if values cannot be stored as the tensor's type.
         """
         tensor = self._find(name)
         array = np.asarray(value)
         if array.shape != tensor.shape:
-            raise ShapeError(f"tensor '{name}' has shape {tensor.shape}, but its array {array.shape}")
+            raise ShapeError(
+                f"tensor '{name}' has shape {tensor.shape}, but its array has shape {array.shape}"
+            )
         if not np.can_cast(array.dtype, host_type(tensor.dtype), "same_kind"):
-            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array {array.dtype}")
+            raise DataError(f"tensor '{name}' holds {tensor.dtype}, but its array holds {array.dtype}")
         for worker, buffer, region in self._parts(tensor):
             self._engine.write(worker, buffer, array[_slices(region)])
 
     def read(self, name: str) -> Array:
         """Gather a whole tensor from the workers that own parts of it, as a new array.
 
-        One of float16 or bfloat16 comes as float32.
+        A tensor of float16 or bfloat16 is returned as float32.
         """
         tensor = self._find(name)
         array: Array = np.empty(tensor.shape, host_type(tensor.dtype))
@@ -135,7 +137,7 @@ class Executor(Closeable):
         return array
 
     def require_numbers(self, name: str) -> None:
-        """Raise ExecutionError where a tensor holds something that is not a number, naming its worker."""
+        """Raise ExecutionError naming the worker if a tensor holds NaN."""
         tensor = self._find(name)
         if host_type(tensor.dtype).kind != "f":
             return
@@ -148,11 +150,11 @@ class Executor(Closeable):
                 )
 
     def close(self) -> None:
-        """Give the engine's threads and memory back."""
+        """Release the engine's threads and memory."""
         self._engine.close()
 
     def _check(self, limit: MemoryLimit) -> None:
-        """Now that kernels are prepared, and nothing has touched the memory yet."""
+        """Check the memory limit after kernels are prepared and before the memory is touched."""
         try:
             limit.check(self.memory, self._engine.workspace_bytes)
         except ExecutionError:
@@ -175,7 +177,7 @@ class Executor(Closeable):
         return tensor
 
     def _parts(self, tensor: Tensor) -> Iterator[tuple[int, int, Region]]:
-        """By worker its shard's buffer, and the region of the whole tensor that lies there."""
+        """Yield each owner, its shard's buffer, and the region of the whole tensor that the shard holds."""
         for worker, buffer in enumerate(self.partitioned.shards[tensor.index]):
             if buffer >= 0:
                 yield worker, buffer, self.partitioned.programs[worker].buffers[buffer].region

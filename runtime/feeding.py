@@ -1,4 +1,4 @@
-"""Batches into an executor, outputs and metrics out of it."""
+"""Feed batches to an executor, and read outputs and metrics from it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def feed(executor: Executor, batch: Batch) -> None:
 
 
 def outputs(executor: Executor) -> list[Array]:
-    """The graph's outputs, whole, in order."""
+    """Read the graph's outputs as whole tensors, in order."""
     graph = executor.partitioned.graph
     return [executor.read(graph.tensors[index].name) for index in graph.outputs]
 
 
 def valid_rows(array: Array, size: int, valid: int) -> Array:
-    """The rows of an output or label that belong to the first `valid` of a batch's `size` samples.
+    """Return the rows of an output or label that belong to the first `valid` of a batch's `size` samples.
 
-    A sample may have several rows, one after the other. DataError where rows do not divide by samples.
+    A sample may have several consecutive rows. Raises DataError if the samples do not divide the rows evenly.
     """
     if not array.ndim or len(array) % size:
         raise DataError(
-            f"an array of shape {array.shape} has no equal number of rows for each of {size} samples"
+            f"an array of shape {array.shape} does not divide into equal numbers of rows for {size} samples"
         )
     return array[: len(array) // size * valid]
 
@@ -41,7 +41,7 @@ def valid_rows(array: Array, size: int, valid: int) -> Array:
 def tally(executor: Executor, batch: Batch, tallies: Sequence[Tally]) -> dict[str, float]:
     """Count the batch in every metric, output by output with its label; the metrics of this batch alone.
 
-    Raises ExecutionError where an output holds something that is not a number.
+    Raises ExecutionError if an output holds NaN.
     """
     for index in executor.partitioned.graph.outputs:
         executor.require_numbers(executor.partitioned.graph.tensors[index].name)

@@ -1,4 +1,4 @@
-"""What a partitioned graph takes in memory, without running it."""
+"""Compute the memory that a partitioned graph takes, without running it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from .preparation import allocate, prepare
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes by worker: arenas, and the workspaces of the kernels beside them."""
+    """The memory of each worker."""
 
     arena_bytes: tuple[int, ...]
+    """The arena of each worker."""
+
     workspace_bytes: tuple[int, ...]
+    """The workspace of each worker's kernels, besides the arena."""
 
     @property
     def peak_bytes(self) -> int:
-        """The most that any worker holds."""
+        """Return the most that any worker holds."""
         return max(map(sum, zip(self.arena_bytes, self.workspace_bytes, strict=True)), default=0)
 
 

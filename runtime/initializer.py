@@ -1,7 +1,7 @@
-"""Start values of parameters: by name as in MXNet, random ones from a generator of the tensor's own.
+"""Initial values of parameters: chosen by name as in MXNet; every tensor has a random generator.
 
-A tensor's random numbers depend on the seed and its name alone, not on the order of tensors, the partition
-or the number of workers.
+A tensor's random numbers depend only on the seed and its name, not on the order of tensors, the partition or
+the number of workers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEED = re.compile(r"\.(\w+_)?seed$")
 
 
 class WeightRule(Protocol):
-    """How weights start: whole tensors of a shape `[out, in, ...]`, from a generator."""
+    """Makes the initial values of weights: whole tensors of a shape `[out, in, ...]`, from a generator."""
 
     def __call__(self, shape: Shape, generator: np.random.Generator, /) -> Floats: ...
 
@@ -55,8 +55,9 @@ class Normal:
 class Xavier:
     """Uniform in `[-scale, scale)`, or Gaussian of deviation `scale = sqrt(magnitude / fan)`, as in MXNet.
 
-    For weights `[out, in, *window]` fan_in is `in` and fan_out `out`, times the window's size; `factor` is
-    "in", "out", or "avg" for their mean. magnitude 2, gaussian, "in" is He's rule for rectifiers.
+    For weights `[out, in, *window]`, fan_in is `in` and fan_out is `out`, both times the window's size.
+    `factor` is "in", "out", or "avg" for their mean. With magnitude 2, gaussian and "in", this is He's rule
+    for rectifiers.
     """
 
     magnitude: float = 3.0
@@ -78,11 +79,11 @@ class Xavier:
 
 
 def initial_value(name: str, shape: Shape, rule: WeightRule, seed: int) -> Floats:
-    """The start value of a parameter or moving statistic.
+    """Return the initial value of a parameter or moving statistic.
 
-    Biases and means start at 0, scales and variances at 1, by the ends of their names; weights, which are
-    all others with two dimensions or more, by `rule`; seeds of random operators at a whole number. Raises
-    DataError for any other tensor.
+    The end of its name decides: biases and means are 0, scales and variances are 1, and seeds of random
+    operators are whole numbers. All other tensors with at least two dimensions are weights, made by `rule`.
+    Raises DataError for any other tensor.
     """
     if SEED.search(name):
         return generator(name, seed).integers(0, 1 << 23, shape).astype(np.float32)
@@ -94,12 +95,12 @@ def initial_value(name: str, shape: Shape, rule: WeightRule, seed: int) -> Float
         return rule(shape, generator(name, seed))
     known = ", ".join((*ZERO_SUFFIXES, *ONE_SUFFIXES, "_weight"))
     raise DataError(
-        f"how '{name}' of shape {shape} starts is unknown: its name ends in none of {known}, and it is no "
-        "matrix; give its value in `parameters`"
+        f"no initial value for '{name}' of shape {shape}: its name does not end in one of {known}, and it is "
+        "not a matrix; give its value in `parameters`"
     )
 
 
 def generator(name: str, seed: int) -> np.random.Generator:
-    """A counter-based generator for one name."""
+    """Make a counter-based generator for one name."""
     digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
     return np.random.Generator(np.random.Philox(key=np.frombuffer(digest[:16], "<u8")))

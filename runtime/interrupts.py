@@ -1,4 +1,4 @@
-"""Ctrl-C once asks to stop after the current iteration; twice stops at once."""
+"""Handle Ctrl-C: the first asks to stop after the current iteration, the second stops at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 class Interrupts:
     """While entered and `deferred`, the first interrupt from the keyboard only sets `requested`.
 
-    Outside the main thread, where Python handles no signals, interrupts are left as they are.
+    Outside the main thread, Python cannot handle signals, so interrupts are left unchanged.
     """
 
     def __init__(self, deferred: bool) -> None:
@@ -20,7 +20,7 @@ class Interrupts:
         self._before: Any = None
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if one was asked for."""
+        """Raise KeyboardInterrupt if an interrupt was requested."""
         if self.requested:
             raise KeyboardInterrupt
 

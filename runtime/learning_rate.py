@@ -1,4 +1,4 @@
-"""Learning rates as functions of the step, and what an optimizer is fed for them."""
+"""Learning rates as functions of the step, and the values that are fed to the graph for them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Cosine:
 
 
 def fed_rate(optimizer: Optimizer, rate: float, step: int) -> float:
-    """The value for the graph's learning rate tensor at `step`.
+    """Return the value for the graph's learning rate tensor at `step`.
 
-    Moment estimates that start at zero are too small at first; where the update operator has such
+    Moment estimates that start at zero are too small at first. If the update operator has such estimates
     (`beta1` and `beta2`), the correction is part of the rate, as in MXNet and in Adam's paper, section 2.
     """
     beta1, beta2 = optimizer.attributes.get("beta1"), optimizer.attributes.get("beta2")

@@ -1,4 +1,4 @@
-"""What a worker may hold at most: checked before anything runs."""
+"""The limit on a worker's memory, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from ..errors import ExecutionError
 from ..programs.memory import MemoryPlan
 
 NAMED = 3
-"""How many of the largest tensors a refusal names."""
+"""The number of the largest tensors that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """`limit_bytes` is for each worker; `held_bytes[worker]` of it are taken already, none where empty."""
+    """A limit on the memory of each worker."""
 
     limit_bytes: int
+    """The most that a worker may hold."""
+
     held_bytes: tuple[int, ...] = ()
+    """The bytes that each worker holds already; empty if none."""
 
     def check(self, memory: MemoryPlan, workspace_bytes: Sequence[int] = ()) -> None:
-        """Raise ExecutionError where the fullest worker needs more than the limit.
+        """Raise ExecutionError if the fullest worker needs more than the limit.
 
-        `workspace_bytes` are those of the workers' kernels, left out where they are not known yet.
+        `workspace_bytes` are those of the workers' kernels, left out if they are not known yet.
         """
         refused = shortfall(memory, self.limit_bytes, workspace_bytes, self.held_bytes)
         if refused is not None:
@@ -35,7 +38,7 @@ def shortfall(
     workspace_bytes: Sequence[int] = (),
     held_bytes: Sequence[int] = (),
 ) -> str | None:
-    """What to tell a user whose limit is too low; None where all workers keep to it."""
+    """Return the message for a limit that is too low; None if all workers fit."""
     none = (0,) * len(memory.arena_bytes)
     workspaces, held = workspace_bytes or none, held_bytes or none
     needs = [sum(parts) for parts in zip(memory.arena_bytes, workspaces, held, strict=True)]

@@ -1,4 +1,4 @@
-"""Measures of a model's outputs against labels, as means over rows."""
+"""Metrics: compare a model's outputs with labels, as means over rows."""
 
 from __future__ import annotations
 
@@ -19,11 +19,16 @@ Values = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`rows(label, output)` gives a value per row of the output, `finish` makes the metric of their mean."""
+    """A measure of outputs against labels."""
 
     name: str
+    """The name by which users choose it."""
+
     rows: Callable[[Array, Array], Values]
+    """`rows(label, output)` returns a value for each row of the output."""
+
     finish: Callable[[float], float] = float
+    """Turns the mean of these values into the metric."""
 
 
 @dataclass(slots=True)
@@ -43,18 +48,18 @@ class Tally:
         return self.metric.finish(batch / values.size)
 
     def merge(self, other: Tally) -> None:
-        """Count what another tally of the metric has counted."""
+        """Add the counts of another tally of the same metric."""
         self.total += other.total
         self.rows += other.rows
 
     @property
     def value(self) -> float:
-        """The metric over everything counted; NaN before anything is."""
+        """Return the metric over everything counted; NaN before that."""
         return self.metric.finish(self.total / self.rows) if self.rows else math.nan
 
 
 def _classes(label: Array, output: Array) -> npt.NDArray[np.int64]:
-    """Labels as class numbers, one per row of the output `[rows, classes]`."""
+    """Return labels as class numbers, one per row of the output `[rows, classes]`."""
     rows, classes = output.shape[0], math.prod(output.shape[1:])
     if output.ndim != 2 or label.size != rows:
         raise DataError(
@@ -100,7 +105,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
 
 
 def get_metric(metric: Metric | str) -> Metric:
-    """The metric, or the one of this name. Raises DataError for an unknown name."""
+    """Return the metric, or look it up by name. Raises DataError for an unknown name."""
     if isinstance(metric, Metric):
         return metric
     if metric not in METRICS:

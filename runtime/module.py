@@ -1,4 +1,4 @@
-"""Training, scoring and predicting with a symbol over several workers, in the manner of MXNet's Module."""
+"""Train, score and predict with a symbol over several workers, like MXNet's Module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Metrics = str | Metric | Sequence[str | Metric]
 
 
 class Module(Binding):
-    """A symbol bound to workers, trained on batches, scored and asked for predictions."""
+    """A symbol bound to workers, which can be trained, scored and used for predictions."""
 
     def fit(
         self,
@@ -49,14 +49,19 @@ class Module(Binding):
     ) -> list[Epoch]:
         """Train for `num_epoch` epochs and report each. Runs with the same seeds are bit-identical.
 
-        The rows that fill up an epoch's last batch are trained on, but do not count in metrics. With
-        `accumulate` a batch is worked off in that many equal parts, in the memory of one: their gradients are
-        summed up before the update, so that this is the training on whole batches, but for rounding, where
-        samples do not see each other (as in BatchNorm) and no loss divides by the batch. With a folder
-        as `checkpoint` the run is saved there after every epoch, and when it is interrupted from the keyboard
-        (a second interrupt stops at once); with `resume` it goes on from there, over any number of workers,
-        and epochs trained before count and are reported too. Raises ExecutionError naming worker, operation
-        and iteration where a worker fails, DataError for checkpoints that cannot be written or do not fit.
+        The rows that fill up an epoch's last batch are trained on, but do not count in metrics.
+
+        `accumulate` is the number of equal parts in which a batch is processed, in the memory of one part.
+        Their gradients are summed before the update. Apart from rounding, this equals training on whole
+        batches if samples do not influence each other (as they do in BatchNorm) and no loss divides by the
+        batch.
+
+        `checkpoint` is a folder in which the run is saved after every epoch, and when it is interrupted from
+        the keyboard (a second interrupt stops at once). If `resume`, the run continues from there, over any
+        number of workers; earlier epochs count and are reported too.
+
+        Raises ExecutionError naming worker, operation and iteration if a worker fails. Raises DataError for
+        checkpoints that cannot be written or do not fit.
         """
         if resume and checkpoint is None:
             raise DataError("resume needs the folder of the checkpoints; name it as checkpoint")
@@ -88,7 +93,7 @@ class Module(Binding):
             return run.train(keeper)
 
     def _begin(self, keeper: Keeper, standing: Standing, resume: bool) -> None:
-        """Start a run that is kept, or take up the one that was."""
+        """Start a run with checkpoints, or resume one."""
         if not resume:
             keeper.require_empty()
             return
@@ -97,7 +102,7 @@ class Module(Binding):
         self._step += 1
 
     def score(self, data: Batches, metric: Metrics = "accuracy") -> dict[str, float]:
-        """Metrics over one pass of the data; rows that fill up the last batch do not count."""
+        """Compute metrics over one pass of the data; rows that fill up the last batch do not count."""
         executor = self._bind_inference(data)
         tallies = [Tally(m) for m in _metrics(metric)]
         for batch in checked(data):
@@ -107,7 +112,7 @@ class Module(Binding):
         return {t.metric.name: t.value for t in tallies}
 
     def predict(self, data: Batches) -> Array:
-        """The symbol's first output for all samples of the data, in its order."""
+        """Return the symbol's first output for all samples of the data, in their order."""
         executor = self._bind_inference(data)
         parts = []
         for batch in checked(data):
@@ -123,18 +128,18 @@ class Module(Binding):
         return self.evaluator({**self._label_shapes(batch_size), **shapes})
 
     def _label_shapes(self, batch_size: int) -> dict[str, Shape]:
-        """Shapes of everything that was fed in training, for data that comes without labels."""
+        """Return the shapes of everything that was fed in training, for data without labels."""
         if self._training is None:
             return {}
         return {name: (batch_size, *shape[1:]) for name, shape in self._training.purpose.shapes.items()}
 
 
 def _require_batches(data: object) -> None:
-    """Raise DataError where somebody gave arrays for an iterator over batches of them."""
+    """Raise DataError if the value is not an iterator over batches, for example an array."""
     if not isinstance(data, Batches):
         raise DataError(
             f"expected batches such as tofu.ArrayIterator(data, label, batch_size=64), "
-            f"not {type(data).__name__}"
+            f"not a {type(data).__name__}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Stopping at the instruction whose result is the first that is not a number."""
+"""Stop at the first instruction whose result holds NaN."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .collectives import Step
 def watched(
     partitioned: PartitionedGraph, buffers: Sequence[Sequence[Array]], worker: int, steps: Sequence[Step]
 ) -> tuple[Step, ...]:
-    """A worker's steps, each followed by a look at what it wrote.
+    """Return a worker's steps, each followed by a check of its results.
 
     A step raises FloatingPointError naming the tensor and the element, in the whole tensor's indices.
     """
@@ -43,12 +43,12 @@ def _watched(step: Step, targets: Sequence[tuple[str, Array, Region]]) -> Step:
 
 
 def first_nan(name: str, array: Array, region: Region) -> str | None:
-    """The first element of a tensor's region that is not a number, as `name[2, 0]`; None for none."""
+    """Find the first NaN in a tensor's region, as `name[2, 0]`; None if there is none."""
     with np.errstate(all="ignore"):
         total = array.sum()
     if total == total:
         return None
-    # infinities of both signs give no number either
+    # the sum of infinities of both signs is NaN too
     places = np.argwhere(np.isnan(array))
     if not len(places):
         return None

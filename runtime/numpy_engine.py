@@ -1,9 +1,9 @@
 """The NumPy engine: one arena per worker, instructions prepared once, threads that run them.
 
-A worker is an instruction list and an arena. One thread may serve several workers: it runs their
-instructions in the order of the clock, in which no instruction waits for a later one, so results, waits and
-bytes do not depend on the number of threads. NumPy leaves the interpreter lock only inside large array
-operations, hence more threads than processors would only stand in each other's way.
+A worker is an instruction list and an arena. One thread may serve several workers. It runs their instructions
+in the order of the clock, in which no instruction waits for a later one, so results, waits and bytes do not
+depend on the number of threads. NumPy releases the interpreter lock only inside large array operations, so
+more threads than processors would only hinder each other.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ class NumpyEngine:
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
     zeros. `threads` is at most the number of workers; by default also at most the number of processors.
-    Measuring instructions costs two looks at the clock for each, watching for what is not a number reads all
-    results again.
+    Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
     """
 
     def __init__(
@@ -65,24 +64,24 @@ class NumpyEngine:
 
     @property
     def fetched_bytes(self) -> int:
-        """Bytes copied from one worker to another in the last iteration, counted while copying."""
+        """Count the bytes copied from one worker to another in the last iteration."""
         return sum(traffic.nbytes for traffic in self._traffic)
 
     @property
     def workspace_bytes(self) -> tuple[int, ...]:
-        """Bytes beside each worker's arena: scratch that its kernels share, and values that they keep."""
+        """Count the bytes besides each worker's arena: shared scratch and the values that kernels keep."""
         return tuple(prepared.workspace_bytes for prepared in self._prepared)
 
     @property
     def failed(self) -> bool:
-        """Whether an iteration stopped half way: a worker failed or hung, or the user interrupted."""
+        """Tell whether an iteration stopped halfway: a worker failed or hung, or the user interrupted."""
         return self._failure is not None
 
     def run(self, updates: bool = True) -> None:
-        """Run one iteration; without `updates` what a graph with micro-batches learns waits for another one.
+        """Run one iteration. If `updates` is False, skip the parameter updates (for micro-batches).
 
-        Raises ExecutionError that names the worker, the operation and the iteration; afterwards, and after an
-        interrupt, tensors may be half updated and the engine refuses to run.
+        Raises ExecutionError that names the worker, the operation and the iteration. Afterwards, and after an
+        interrupt, tensors may be half updated, and the engine refuses to run.
         """
         if self._failure is not None:
             raise ExecutionError(f"this executor stopped earlier ({self._failure}); make a new one")
@@ -113,7 +112,7 @@ class NumpyEngine:
         self.buffers[worker][buffer][...] = values
 
     def read(self, worker: int, buffer: int) -> Array:
-        """A buffer itself, good until the next iteration."""
+        """Return the buffer itself, valid until the next iteration."""
         return self.buffers[worker][buffer]
 
     def close(self) -> None:
@@ -121,7 +120,7 @@ class NumpyEngine:
         self._finalizer()
 
     def _steps_of(self, worker: int, watch: Watch) -> Sequence[Step]:
-        """A worker's instructions, with all that is done beside them."""
+        """Return a worker's instructions, with the watch and the update gate around them."""
         steps: Sequence[Step] = self._prepared[worker].steps
         if watch.detect_nan:
             steps = watched(self._partitioned, self.buffers, worker, steps)
@@ -132,7 +131,7 @@ class NumpyEngine:
         return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
 
     def _tasks(self, schedule: Schedule) -> list[list[Task]]:
-        """Every thread's steps, with the waits of its workers turned into waits between threads."""
+        """Return every thread's steps; the waits of workers become waits between threads."""
         position = {
             place: (thread, number)
             for thread, places in enumerate(self._places)
@@ -156,7 +155,7 @@ class NumpyEngine:
 
 
 def _assign(workers: int, threads: int, schedule: Schedule) -> list[list[tuple[int, int]]]:
-    """For every thread its (worker, instruction index) pairs in the order of the clock.
+    """Assign (worker, instruction index) pairs to every thread, in the order of the clock.
 
     Neighbouring workers share a thread: they are the ones that the last steps of the partition split.
     """

@@ -1,4 +1,4 @@
-"""The values a model learns, as whole tensors, and their way into and out of executors."""
+"""The values that a model learns, as whole tensors, and their transfer to and from executors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .initializer import WeightRule, initial_value
 class Parameters:
     """Parameters and moving statistics by name, in the coordinates of whole tensors.
 
-    One that no executor has held yet starts as given, or else as the initializer says. Raises DataError
-    where a value is given for a name that is no variable of the symbol.
+    A value that no executor has held yet is the given one, or else the initializer's. Raises DataError if a
+    value is given for a name that is not a variable of the symbol.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class Parameters:
         self.assign(given)
 
     def assign(self, given: Mapping[str, npt.ArrayLike]) -> None:
-        """Take other values. Raises DataError for a name that is no variable of the symbol."""
+        """Assign new values. Raises DataError for a name that is not a variable of the symbol."""
         for name, value in given.items():
             if name not in self._variables:
                 raise DataError(
-                    f"the symbol has no variable '{name}', for which a value is given"
+                    f"a value was given for '{name}', which is not a variable of the symbol"
                     f"{alternatives(name, self._variables)}"
                 )
             self.values[name] = np.array(value)
@@ -56,12 +56,12 @@ class Parameters:
 
 
 def optimizer_state(executor: Executor) -> dict[str, Array]:
-    """What the optimizer keeps for each parameter, whole tensors by name."""
+    """Read the optimizer's state of each parameter, whole tensors by name."""
     return {tensor.name: executor.read(tensor.name) for tensor in tensors_of(executor, Role.STATE)}
 
 
 def tensors_of(executor: Executor, *roles: Role) -> list[Tensor]:
-    """The tensors of these roles that have memory of their own, in the order of the graph."""
+    """List the tensors of these roles that are not aliases, in the order of the graph."""
     return [t for t in executor.partitioned.graph.tensors if t.alias is None and t.role in roles]
 
 

@@ -1,7 +1,8 @@
-"""Before anything runs: a worker's memory, and its instructions as functions bound to that memory.
+"""Prepare a worker: allocate its memory, and bind its instructions to that memory as functions.
 
-A worker's kernels share one workspace, since they run one after the other. Its size is measured first: every
-kernel is prepared on scratch of its own, and those that took any are prepared again in the shared one.
+A worker's kernels share one workspace, because they run one after the other. Its size is measured first:
+every kernel is prepared on separate scratch, and those that took any are prepared again in the shared
+workspace.
 """
 
 from __future__ import annotations
@@ -28,29 +29,34 @@ Buffers = Sequence[Sequence[Array]]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One worker's steps, by instruction, and the bytes that they count and need."""
+    """One worker's prepared instructions."""
 
     steps: tuple[Step, ...]
+    """The step of each instruction."""
+
     traffic: Traffic
+    """Counts the bytes that the steps fetch."""
+
     workspace: Workspace
+    """The workspace that the kernels share."""
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch that the worker's kernels share, and values that they keep between runs."""
+        """Count the scratch that the worker's kernels share, and the values that they keep between runs."""
         return self.workspace.block.nbytes + self.workspace.kept_bytes
 
 
 def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Prepared:
     """Bind a worker's instructions to `buffers[worker][buffer]`.
 
-    Raises ExecutionError that names worker and operation where a kernel cannot be prepared.
+    Raises ExecutionError that names the worker and the operation if a kernel cannot be prepared.
     """
     with gc_paused():
         return _Preparation(partitioned, buffers, worker).run()
 
 
 def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
-    """An instruction, for messages."""
+    """Describe an instruction, for messages."""
     instruction = partitioned.programs[worker].instructions[index]
     operation = partitioned.graph.operations[instruction.operation]
     return f"worker {worker}, operation '{operation.name}' ({type(instruction).__name__})"
@@ -58,7 +64,7 @@ def place_of(partitioned: PartitionedGraph, worker: int, index: int) -> str:
 
 @contextmanager
 def errors_named(partitioned: PartitionedGraph, worker: int, index: int) -> Iterator[None]:
-    """What goes wrong in preparing an instruction as an ExecutionError that names it."""
+    """Turn errors in the preparation of an instruction into an ExecutionError that names it."""
     try:
         yield
     except Exception as error:
@@ -67,7 +73,7 @@ def errors_named(partitioned: PartitionedGraph, worker: int, index: int) -> Iter
 
 
 def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Array]]:
-    """One zeroed arena per worker, and every buffer's view of it."""
+    """Allocate one zeroed arena per worker; return every buffer's view of it."""
     views: list[list[Array]] = []
     for program, offsets in zip(partitioned.programs, memory.offsets, strict=True):
         arena_bytes = memory.arena_bytes[program.worker]

@@ -1,4 +1,4 @@
-"""Saves a training run into a folder of checkpoints, and goes on from there."""
+"""Save a training run in a folder of checkpoints, and resume it from there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_ROLES = (Role.PARAMETER, Role.STATE, Role.AUXILIARY)
 
 
 class Keeper:
-    """One run: its executor, and its settings, which a run that goes on must have too."""
+    """The checkpoints of one run: its executor, and the settings that a resumed run must share."""
 
     def __init__(self, folder: CheckpointFolder, executor: Executor, settings: Mapping[str, Any]) -> None:
         self._folder = folder
@@ -28,47 +28,50 @@ class Keeper:
         self._names = [tensor.name for tensor in tensors_of(executor, *KEPT_ROLES)]
 
     def require_empty(self) -> None:
-        """Raise DataError where the folder has checkpoints: a new run would end in removing them."""
+        """Raise DataError if the folder has checkpoints, because a new run would remove them."""
         if self._folder.paths():
             raise DataError(
-                f"{self._folder.folder} holds checkpoints already; resume from them or name another folder"
+                f"{self._folder.folder} already holds checkpoints; resume from them, or name another folder"
             )
 
     def resume(self, standing: Standing) -> None:
         """Bring executor and standing to where the newest good checkpoint was made.
 
-        Raises DataError where there is none, or it is of another run.
+        Raises DataError if there is none, or if it belongs to another run.
         """
         found = self._folder.load()
         for tensor in tensors_of(self._executor, Role.PARAMETER):
             kept = found.tensors.get(tensor.name)
             if kept is None or kept.shape != tensor.shape:
-                there = "it is missing" if kept is None else f"it has {kept.shape}"
+                there = "is not in the checkpoint" if kept is None else f"{kept.shape} in the checkpoint"
                 raise DataError(
-                    f"the checkpoint in {self._folder.folder} is of another model: '{tensor.name}' has shape "
-                    f"{tensor.shape} here, there {there}; go on with that model, or begin anew in "
-                    f"another folder"
+                    f"the checkpoint in {self._folder.folder} was saved by a different model: "
+                    f"'{tensor.name}' has shape {tensor.shape} in this model but {there}; "
+                    "use the same model, or another folder"
                 )
         made, asked = _flat(found.state["settings"]), _flat(self._settings)
         for name in {**asked, **made}:
             if made.get(name) != asked.get(name):
                 raise DataError(
                     f"the checkpoint in {self._folder.folder} was made with {name} {made.get(name)}, but "
-                    f"this run has {asked.get(name)}; go on as it began, or begin anew in another folder"
+                    f"this run has {asked.get(name)}; use the same settings, or another folder"
                 )
         different = set(self._names) ^ set(found.tensors)
         if different:
             side = "only in the checkpoint" if min(different) in found.tensors else "not in the checkpoint"
-            raise DataError(f"tensor '{min(different)}' is {side}; it is of another model")
+            raise DataError(
+                f"tensor '{min(different)}' is {side}, which was saved by a different model; "
+                "use the same model, or another folder"
+            )
         for name, array in found.tensors.items():
             self._executor.write(name, array)
         standing.restore(found.state["standing"])
 
     def save(self, standing: Standing) -> None:
-        """Make a checkpoint of the executor's tensors.
+        """Save a checkpoint of the executor's tensors.
 
-        Raises DataError where it cannot be written, ExecutionError where a tensor holds something that is
-        not a number; the checkpoints before stay as they are.
+        Raises DataError if it cannot be written, ExecutionError if a tensor holds NaN. Earlier checkpoints
+        stay unchanged.
         """
         for name in self._names:
             self._executor.require_numbers(name)
@@ -77,7 +80,7 @@ class Keeper:
 
 
 def _flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """Every setting by a name such as `data.batch_size`."""
+    """Flatten settings to names such as `data.batch_size`."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= _flat(value, f"{place}{name}.") if isinstance(value, dict) else {f"{place}{name}": value}
@@ -85,7 +88,7 @@ def _flat(settings: Mapping[str, Any], place: str = "") -> dict[str, Any]:
 
 
 def run_settings(data: Batches, optimizer: Optimizer, metrics: list[str]) -> dict[str, Any]:
-    """What decides a run beside the model and the rate: batches and their order, updates, metrics."""
+    """Return what determines a run besides the model and the rate: batches, their order, updates, metrics."""
     return {
         "data": data.settings,
         "optimizer": {

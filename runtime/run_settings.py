@@ -1,4 +1,4 @@
-"""How a symbol is run, whatever it is trained on."""
+"""Settings for running a symbol, whatever it is trained on."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ from .initializer import WeightRule
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How a symbol is run over the workers of a context."""
+    """Settings for running a symbol over the workers of a context."""
 
     initializer: WeightRule | None = None
-    """Start values of parameters; Xavier's if None."""
+    """The rule for initial values of weights; Xavier's if None."""
 
     parameters: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
-    """Start values by name, in place of the initializer's."""
+    """Initial values by name, instead of the initializer's."""
 
     seed: int = 0
-    """Of the initializer and of everything else that is random."""
+    """The seed of the initializer and of all random operators."""
 
     threads: int | None = None
-    """How many threads the CPU workers share; None leaves that to the engine."""
+    """The number of threads that the CPU workers share; None lets the engine choose."""
 
     eager: bool = False
-    """Whether GPUs run each kernel by itself; otherwise an iteration is one CUDA graph."""
+    """Whether GPUs launch each kernel separately; otherwise an iteration is one CUDA graph."""
 
     tf32: bool = False
     """Whether GPUs may round the factors of float32 products to TF32."""
 
     detect_nan: bool = False
-    """Whether the first operation whose result is not a number stops the workers and is named; every result
-    is read once more for it."""
+    """Whether the first NaN in a result is an error that names its operation."""
 
     memory_bytes: int | None = None
-    """The most that a worker may hold, training and evaluation together; what would take more is an
-    ExecutionError before it runs."""
+    """The most that a worker may hold for training and evaluation together.
+
+    If it needs more, ExecutionError is raised before anything runs.
+    """
 
     dtype: str = "float32"
     """The type in which GPUs store large activations and gradients, see `training_graph`."""
 
     loss_scale: float | None = None
-    """By how much gradients are multiplied in a smaller type; None means a scale that suits it."""
+    """The factor by which gradients are multiplied in a 16-bit type; None means the type's default."""

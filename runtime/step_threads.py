@@ -1,8 +1,8 @@
-"""Threads that run lists of steps side by side, iteration after iteration.
+"""Run lists of steps in parallel threads, iteration after iteration.
 
-A step may have to wait for steps of other threads. A step that raises stops all threads, whether they run
-or wait; nobody is left waiting. Steps between two waits run as one group, and a thread announces its
-progress once per group, so that small steps cost little beside what they compute.
+A step may have to wait for steps of other threads. A step that raises stops all threads, whether they run or
+wait, so no thread waits for ever. Steps between two waits run as one group, and a thread announces its
+progress once per group, so the overhead of small steps is low.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from itertools import pairwise
 Step = Callable[[], None]
 
 LONGEST_GROUP = 64
-"""Steps in a group at most: how many small steps a stop may have to sit out."""
+"""The largest number of steps in a group: a stop may have to wait for that number of small steps."""
 
 JOIN_SECONDS = 5.0
-"""How long closing waits for steps that still run."""
+"""The time that `close` waits for steps that are still running."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One step of a thread. `waits` are (other thread, how many of its steps must be done)."""
+    """One step of a thread."""
 
     step: Step
+    """The function to call."""
+
     waits: tuple[tuple[int, int], ...] = ()
+    """Pairs of another thread and the number of its steps that must be done before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def group(tasks: Sequence[Sequence[Task]]) -> tuple[tuple[_Group, ...], ...]:
 class Team:
     """Persistent threads, one for each list of tasks.
 
-    `run` does one iteration; `close` ends the threads. After a failed or interrupted iteration the team is
+    `run` runs one iteration; `close` ends the threads. After a failed or interrupted iteration the team is
     broken and must not run again.
     """
 
@@ -133,7 +136,7 @@ class Team:
             raise StepFailed(thread, step) from error
 
     def close(self) -> None:
-        """End the threads. One that hangs in a step is left behind; it does not keep the process alive."""
+        """End the threads. One that hangs in a step is abandoned; it does not keep the process alive."""
         self._closed = True
         self._stop()
         deadline = time.monotonic() + JOIN_SECONDS

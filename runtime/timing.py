@@ -1,4 +1,4 @@
-"""Where the processor time of an iteration goes, instruction by instruction."""
+"""Measure the processor time of an iteration, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class StepSeconds:
         self._seconds = [[0.0] * len(program.instructions) for program in partitioned.programs]
 
     def timed(self, worker: int, steps: Sequence[Step]) -> tuple[Step, ...]:
-        """A worker's steps, each measured by the clock of the thread that runs it."""
+        """Wrap a worker's steps to measure each by the clock of the thread that runs it."""
         return tuple(self._timed(self._seconds[worker], index, step) for index, step in enumerate(steps))
 
     def record(self, worker: int, index: int, seconds: float) -> None:
-        """What one instruction took, measured elsewhere."""
+        """Record the time of one instruction, measured elsewhere."""
         self._seconds[worker][index] = seconds
 
     def by_operator(self) -> dict[str, float]:
-        """Seconds of all workers by the operator's name, or `MultiFetch` and `Reduce`; largest first."""
+        """Sum the seconds of all workers by operator, `MultiFetch` or `Reduce`; largest first."""
         totals: dict[str, float] = {}
         for program, seconds in zip(self._partitioned.programs, self._seconds, strict=True):
             for instruction, taken in zip(program.instructions, seconds, strict=True):

@@ -1,4 +1,4 @@
-"""A run of training: epochs of steps, reported as they end, and kept in checkpoints where that is wanted."""
+"""Run training: epochs of steps, reported as they end, and saved in checkpoints on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .training_step import Stepped
 
 
 class Trained(Protocol):
-    """What a run asks of the module that it trains."""
+    """The interface of the module that a run trains."""
 
     def step(
         self, executor: Executor, batch: Batch, rate: float, tallies: Sequence[Tally] | None = None
@@ -31,9 +31,9 @@ class Trained(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """What a call of `Module.fit` was asked for, and the standing from which it goes on.
+    """The arguments of a call of `Module.fit`, and the state from which it continues.
 
-    `executor` is what `module.bind` gave for `data` and `optimizer`.
+    `executor` is the one that `module.bind` returned for `data` and `optimizer`.
     """
 
     module: Trained
@@ -49,9 +49,10 @@ class TrainingRun:
     standing: Standing
 
     def train(self, keeper: Keeper | None = None) -> list[Epoch]:
-        """Train the epochs that are left; returns them and those before.
+        """Train the remaining epochs; return them and the earlier ones.
 
-        With a keeper the run is saved after every epoch, and when it is interrupted from the keyboard.
+        If there is a keeper, the run is saved after every epoch, and when it is interrupted from the
+        keyboard.
         """
         with Interrupts(deferred=keeper is not None) as interrupts:
             while self.standing.epoch < self.epochs:

@@ -1,4 +1,4 @@
-"""One training step: a batch in one iteration, or in several whose gradients are summed before the update."""
+"""Run one training step: a batch in one iteration, or in several whose gradients are summed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from .metrics import Tally
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """The metrics of the step's batch, and the bytes that crossed between workers."""
+    """The result of a training step."""
 
     metrics: Mapping[str, float]
+    """The metrics of the step's batch."""
+
     fetched_bytes: int
+    """The bytes that crossed between workers."""
 
 
 def train_step(
     executor: Executor, batch: Batch, micro_batches: int, rate: float, tallies: Sequence[Tally] | None
 ) -> Stepped:
-    """Train on a batch; `rate` is what the learning rate tensor is fed.
+    """Train on a batch; `rate` is the value of the learning rate tensor.
 
-    With `tallies` the batch is counted in each, and outputs that are not numbers are an ExecutionError.
+    If there are `tallies`, the batch is counted in each, and NaN in an output raises ExecutionError.
     """
     if executor.has(LEARNING_RATE):
         executor.write(LEARNING_RATE, [rate])

@@ -1,4 +1,4 @@
-"""Instructions that only the last of several micro-batches runs: those of operations that learn."""
+"""Skip the instructions that only the last of several micro-batches runs: those that learn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .collectives import Step
 
 
 def gated_instructions(partitioned: PartitionedGraph) -> list[list[bool]]:
-    """By worker and instruction whether it learns, and only the last micro-batch runs it."""
+    """Tell, for each worker and instruction, whether it learns, so that only the last micro-batch runs it."""
     graph = partitioned.graph
     sums = any(tensor.role is Role.ACCUMULATOR for tensor in graph.tensors)
     gated = [sums and graph.learns(operation) for operation in graph.operations]
@@ -29,7 +29,7 @@ class UpdateGate:
         self._gated = gated_instructions(partitioned)
 
     def passed(self, worker: int, steps: Sequence[Step]) -> list[Step]:
-        """A worker's steps, those that are gated behind the gate."""
+        """Return a worker's steps, with those that learn behind the gate."""
         return [
             partial(self._pass, step) if gated else step
             for gated, step in zip(self._gated[worker], steps, strict=True)

@@ -1,1 +1,1 @@
-"""What knows nothing of tensors."""
+"""Helpers that know nothing of tensors."""

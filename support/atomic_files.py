@@ -1,4 +1,4 @@
-"""Files that are complete or not there, by few operations, so that tests can make each of them fail."""
+"""Write files that are either complete or absent, by a few operations that tests can make fail."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 class Files:
-    """The file system. What `write` wrote is safe after `sync`, and a `rename` after `sync_folder`."""
+    """The file system. Written data is safe after `sync`, and a new name is safe after `sync_folder`."""
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write a new file, or write an existing one anew."""
+        """Write a new file, or replace the contents of an existing one."""
         path.write_bytes(data)
 
     def sync(self, path: Path) -> None:
@@ -18,7 +18,7 @@ class Files:
         _sync(path, os.O_RDWR)
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name at once, in place of the file that had it."""
+        """Rename a file in one step, replacing any file that has the new name."""
         os.replace(source, target)
 
     def sync_folder(self, folder: Path) -> None:
@@ -29,7 +29,7 @@ class Files:
         path.unlink(missing_ok=True)
 
     def write_whole(self, path: Path, temporary: Path, data: bytes) -> None:
-        """Write a file under another name in the same folder first: once this returns it is safe."""
+        """Write a file under a temporary name, then rename it; afterwards it is on the disk."""
         self.write(temporary, data)
         self.sync(temporary)
         self.rename(temporary, path)
@@ -37,7 +37,7 @@ class Files:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole, or leave the one before as it is. Raises OSError."""
+    """Write a whole file, or leave the previous one unchanged. Raises OSError."""
     files = Files()
     temporary = path.with_name(f".{path.name}.{os.getpid()}.temporary")
     try:

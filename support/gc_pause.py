@@ -1,4 +1,4 @@
-"""Work that makes many objects and no cyclic garbage, without the search for it."""
+"""Pause the garbage collector during work that creates many objects but no cyclic garbage."""
 
 from __future__ import annotations
 

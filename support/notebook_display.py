@@ -1,6 +1,7 @@
-"""How values show themselves in a notebook.
+"""Show values as HTML in a notebook.
 
-Pages are made by rooms that import every room with something to show, so the public face says how.
+The code that renders pages imports every room with something to show. The public package therefore sets
+`NotebookDisplay.page`, and the rooms below need not import that code.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ class NotebookDisplay:
 
     __slots__ = ()
     page: ClassVar[Callable[[object], str] | None] = None
-    """Makes the page of a value; None until the public face sets it."""
+    """Renders a value as HTML; None until the public package sets it."""
 
     def _repr_html_(self) -> str | None:
         return None if NotebookDisplay.page is None else NotebookDisplay.page(self)

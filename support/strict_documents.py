@@ -1,7 +1,7 @@
-"""JSON and YAML files of users, read with distrust: strict, bounded, and nothing in them is run.
+"""Read users' JSON and YAML files with distrust: strictly, with size limits, and without running anything.
 
-The standard readers keep the last of two equal keys, take NaN for a number, follow aliases that double in
-size at every level, and end in a RecursionError on deep nesting. All of that is refused here.
+The standard readers keep the last of two equal keys, accept NaN as a number, follow aliases that double in
+size at every level, and raise a RecursionError on deep nesting. This module refuses all of that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import PlanError, TofuError
 
 JSON_LIMIT_BYTES = 64 << 20
 YAML_LIMIT_BYTES = 64 << 10
-"""YAML is read by Python code, and slowly."""
+"""Smaller than the limit for JSON, because YAML is parsed by Python code, which is slow."""
 
 KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", list: "a list", dict: "an object"}
 
@@ -23,7 +23,7 @@ Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
 
 def read_document(path: Path, what: str, error: type[TofuError] = PlanError) -> object:
-    """The value in a file, YAML where its name ends so, else JSON.
+    """Read the value in a file: YAML if the name ends in `.yaml` or `.yml`, JSON otherwise.
 
     Raises `error` naming `what` and the file.
     """
@@ -43,7 +43,7 @@ def read_bounded(
     limit: int = JSON_LIMIT_BYTES,
     advice: str = "",
 ) -> bytes:
-    """A file's contents, at most `limit` bytes. Raises `error` naming `what` and the file."""
+    """Read a file's contents, at most `limit` bytes. Raises `error` naming `what` and the file."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
@@ -55,7 +55,7 @@ def read_bounded(
 
 
 def parse_json(data: bytes) -> object:
-    """The value of a JSON text. Raises PlanError saying what is wrong with it."""
+    """Parse a JSON text. Raises PlanError saying what is wrong with it."""
     try:
         parsed: object = json.loads(
             data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant
@@ -68,7 +68,7 @@ def parse_json(data: bytes) -> object:
 
 
 def parse_yaml(data: bytes) -> object:
-    """The value of a YAML text: mappings, lists, strings, finite numbers, booleans and null.
+    """Parse a YAML text: mappings, lists, strings, finite numbers, booleans and null.
 
     Raises PlanError saying what is wrong and where.
     """
@@ -79,7 +79,7 @@ def parse_yaml(data: bytes) -> object:
     except RecursionError:
         raise PlanError("it is nested too deeply") from None
     except (ValueError, yaml.YAMLError) as error:
-        raise PlanError(f"it is not YAML as expected: {' '.join(str(error).split())}") from None
+        raise PlanError(f"it is not valid YAML: {' '.join(str(error).split())}") from None
     return parsed
 
 
@@ -96,7 +96,7 @@ def _strict_loader() -> Any:
             pairs = [(self.construct_object(key, deep=True), None) for key, _ in node.value]
             for key, _ in pairs:
                 if not isinstance(key, str):
-                    raise PlanError(f"line {node.start_mark.line + 1}: the key {key!r} is no string")
+                    raise PlanError(f"line {node.start_mark.line + 1}: the key {key!r} is not a string")
             _unique(pairs)
             return super().construct_mapping(node, deep)
 
@@ -120,13 +120,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise PlanError(f"{name} is not a number that a file may hold")
+    raise PlanError(f"{name} is not a number that a file may contain; write a finite one")
 
 
 def typed(value: object, kind: type[Kind], place: str) -> Kind:
-    """Return a value of this kind. Raises PlanError naming its place if it is of another."""
+    """Return the value if it is of this kind. Raises PlanError naming its place if it is not."""
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise PlanError(f"{place} is {_shown(value)}, it must be {KIND_NAMES[kind]}")
+        raise PlanError(f"{place} is {_shown(value)}; it must be {KIND_NAMES[kind]}")
     return value
 
 
@@ -139,7 +139,7 @@ def number_between(value: object, place: str, lowest: int, highest: int) -> int:
     """Return an integer in a range, ends included. Raises PlanError if the value is not one."""
     number = typed(value, int, place)
     if not lowest <= number <= highest:
-        raise PlanError(f"{place} is {_shown(number)}, it must lie between {lowest} and {highest}")
+        raise PlanError(f"{place} is {_shown(number)}; it must lie between {lowest} and {highest}")
     return number
 
 

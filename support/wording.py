@@ -1,4 +1,4 @@
-"""Words of messages: numbers with their nouns, and names that an unknown name may stand for."""
+"""Wording shared by messages: numbers with their nouns, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 LISTED = 9
-"""The most names that a message lists."""
+"""The largest number of names that a message lists."""
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -15,10 +15,10 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def suggestion(name: str, candidates: Iterable[str], most: int = 2) -> str:
-    """Ask `did you mean 'x'?` of up to `most` names that `name` may stand for; empty if there are none.
+    """Suggest up to `most` names that `name` may be a misspelling of: `did you mean 'x'?`, or an empty text.
 
-    Names that begin with `name` come first, those with the same case of letters before the others; if none
-    begins so, names that are spelt alike.
+    Names that begin with `name` come first, and among them those whose letters have the same case. If there
+    are none, names with a similar spelling are suggested.
     """
     known = list(candidates)
     begun = [one for one in known if name and one.casefold().startswith(name.casefold())]
@@ -28,7 +28,7 @@ def suggestion(name: str, candidates: Iterable[str], most: int = 2) -> str:
 
 
 def alternatives(name: str, known: Iterable[str]) -> str:
-    """End a message about an unknown name: `; did you mean 'x'?`, or a short list of the known names."""
+    """Return the end of a message about an unknown name: `; did you mean 'x'?`, or a list of known names."""
     known = list(known)
     near = suggestion(name, known, most=1)
     if near:

@@ -53,7 +53,7 @@ def test_the_name_of_a_plan_file_is_no_plan():
 def test_arrays_are_no_batches():
     with tofu.Module(_net(), tofu.cpu(0)) as module:
         for use in (module.fit, module.score, module.predict):
-            with pytest.raises(tofu.DataError, match=r"such as tofu\.ArrayIterator\(.*\), not ndarray"):
+            with pytest.raises(tofu.DataError, match=r"such as tofu\.ArrayIterator\(.*\), not a ndarray"):
                 use(np.zeros((8, 4)))
 
 

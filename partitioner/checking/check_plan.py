@@ -1,19 +1,18 @@
 """An independent check of a plan and of the programs lowered from it.
 
-This file shares no code with search and lowering: it knows regions, graphs and what a description's
-analysis says (`Bound`), splits boxes and counts bytes itself, in Python's integers, and takes nothing that
-a plan states for granted. What it establishes, in this order:
+This file shares no code with search and lowering. It knows regions, graphs and the analysis of descriptions
+(`Bound`). It splits boxes and counts bytes itself, in Python's integers, and trusts nothing that a plan
+states. It establishes, in this order:
 
 1. The plan is for this graph, these shapes and this worker count.
-2. Every layout covers its tensor, every element owned once or by whole replicas; aliases agree.
-3. The boxes of every operation cover its iteration space exactly once (replicas aside): so every element
+2. Every layout covers its tensor; every element is owned once or by whole replicas; aliases agree.
+3. The boxes of every operation cover its iteration space exactly once (apart from replicas), so every element
    of every output is produced once per term of a reduction, and the terms cover the reduction once.
-4. The bytes stated, by step and in all, are those that move.
-5. (`check_program`) In the programs, every region that is read is in the buffer it is read from, every
-   buffer is filled with exactly what it is said to hold, from buffers that hold it by then, and what
-   crosses between workers is what the plan states.
-6. (`check_memory`) Where buffers lie, no value is overwritten while it is needed, and no instruction can
-   race with another.
+4. The stated bytes, for each step and in all, are those that move.
+5. (`check_program`) In the programs, every region that is read is in the buffer it is read from. Every buffer
+   is filled with exactly its region, from buffers that already hold the pieces. The bytes that cross between
+   workers are those that the plan states.
+6. (`check_memory`) No value is overwritten while it is needed, and no two instructions race.
 
 It does not prove the lower bounds that the plan states, only that none is above the cost of the plan or the
 step that it is stated for.
@@ -38,7 +37,7 @@ Boxes = tuple[Region, ...]
 
 
 def verify(graph: Graph, plan: Plan) -> None:
-    """Raise PlanError naming the first thing that is wrong with a plan for `graph`: 1 to 4 above.
+    """Raise PlanError naming the first fault of a plan for `graph`, by points 1 to 4 above.
 
     `check_program` is point 5, `check_memory` point 6.
     """
@@ -47,7 +46,7 @@ def verify(graph: Graph, plan: Plan) -> None:
 
 
 def check_workers(plan: Plan, workers: int) -> None:
-    """Raise PlanError where a plan is for another number of workers."""
+    """Raise PlanError if a plan is for another number of workers."""
     if plan.workers != workers:
         raise PlanError(
             f"the plan is for {plan.workers} workers, not for {workers}; partition again with "
@@ -65,15 +64,15 @@ def _check_subject(graph: Graph, plan: Plan) -> None:
             where = "plan" if differing[0] in planned else "graph"
             raise PlanError(
                 f"the plan is for another graph: {what} {differing[0]!r} is only in the {where} "
-                f"({len(differing)} such names in all); partition {graph.name!r} again"
+                f"({len(differing)} names differ in all); partition {graph.name!r} again"
             )
     for tensor in graph.tensors:
         planned_shape = plan.layouts[tensor.name].shape
         if planned_shape != tensor.shape:
             raise PlanError(
                 f"the plan is for other shapes: tensor {tensor.name!r} has shape {planned_shape} in the "
-                f"plan, {tensor.shape} in the graph; give the batch size, and the parts of it, that it was "
-                "made with"
+                f"plan and {tensor.shape} in the graph; use the batch size and the number of micro-batches "
+                "that the plan was made with"
             )
     if prod(plan.factors) != plan.workers:
         raise PlanError(f"factors {plan.factors} do not multiply to {plan.workers} workers")
@@ -81,7 +80,7 @@ def _check_subject(graph: Graph, plan: Plan) -> None:
 
 
 class _PlanCheck:
-    """Equal operations with equal choices are checked and counted once per number of steps."""
+    """Checks one plan; equal operations with equal choices are checked once per number of steps."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self._graph = graph
@@ -106,7 +105,9 @@ class _PlanCheck:
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
                 if layout.dimensions != plan.layouts[overwritten].dimensions:
-                    raise PlanError(f"{place} overwrites {overwritten!r} but has another layout")
+                    raise PlanError(
+                        f"{place} overwrites {overwritten!r} but has another layout; they must agree"
+                    )
         totals = [self._total(steps) for steps in range(len(plan.factors) + 1)]
         counted = tuple(after - before for before, after in pairwise(totals))
         if counted != plan.step_cost_bytes or totals[-1] != plan.cost_bytes:
@@ -122,7 +123,7 @@ class _PlanCheck:
             )
 
     def _check_unproven(self) -> None:
-        """A step is named once, in order, all steps last, and what is proven is at most what they move."""
+        """Check that steps are named once and in order, and that bounds are at most the bytes moved."""
         plan = self._plan
         numbers = [unproven.step for unproven in plan.unproven]
         named = [step for step in range(len(plan.factors)) if step in numbers]
@@ -179,7 +180,7 @@ class _PlanCheck:
         source: tuple[str, ...] | int,
         steps: int,
     ) -> int:
-        """Bytes that move between an operation and one tensor."""
+        """Count the bytes that move between an operation and one tensor."""
         owned = self._layout(tensor, steps)
         key = (operator, source, id(owned))
         if key not in self._counts:
@@ -199,7 +200,7 @@ class _PlanCheck:
 
 
 class _Split:
-    """One operator on the workers of the first steps: what each reads and produces, checked."""
+    """One operator on the workers of the first steps: the checked regions that each reads and produces."""
 
     def __init__(
         self, bound: Bound, choices: Sequence[str | None], factors: Sequence[int], place: str
@@ -229,7 +230,7 @@ class _Split:
     def _by_term(
         self, boxes: Boxes, variables: list[str], reduced: Iterable[str], output: Boxes
     ) -> Iterable[Boxes]:
-        """The regions of an output that are computed from the same part of the reduction."""
+        """Return the regions of an output that are computed from the same part of the reduction."""
         axes = sorted({variables.index(variable) for variable in reduced})
         terms: dict[Region, list[Region]] = {}
         for box, region in zip(boxes, output, strict=True):

@@ -1,1 +1,1 @@
-"""What a choice, a plan or a lowered program moves."""
+"""Count the bytes that a choice, a plan or a lowered program moves."""

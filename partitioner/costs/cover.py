@@ -1,8 +1,8 @@
-"""Covering a region by disjoint pieces of what workers hold.
+"""Cover a region by disjoint pieces of what workers hold.
 
-The result is deterministic. A reader takes from itself what it can; other pieces start after its own
-number, so that not all workers turn to the same one first; of several holders of one region, readers
-take different ones.
+The result is deterministic. A reader takes from itself what it can. It looks for the other pieces from its
+own number upwards, so that not all workers ask the same one first. If several workers hold one region,
+readers take it from different ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Parts = tuple[Part, ...]
 
 
 def elements(region: Region) -> int:
-    """How many elements a region has."""
+    """Count the elements of a region."""
     count = 1
     for lower, upper in region:
         count *= max(upper - lower, 0)
@@ -26,14 +26,14 @@ def elements(region: Region) -> int:
 
 
 def contains(outer: Region, inner: Region) -> bool:
-    """Whether `inner` lies in `outer`, interval by interval."""
+    """Tell whether `inner` lies in `outer`, interval by interval."""
     return all(o[0] <= i[0] and i[1] <= o[1] for o, i in zip(outer, inner, strict=True))
 
 
 def cover(target: Region, held: Sequence[Region | None], reader: int) -> Parts | None:
-    """Disjoint parts of `held` that cover `target`; None where something is held by no worker.
+    """Disjoint parts of `held` that cover `target`; None if no worker holds some of it.
 
-    `held[w]` is what worker `w` holds, None where it is not to be asked.
+    `held[w]` is the region that worker `w` holds; None if it must not be asked.
     """
     if not elements(target):
         return ()
@@ -78,7 +78,7 @@ def _intersection(a: Region, b: Region) -> Region | None:
 
 
 def _difference(box: Region, hole: Region) -> list[Region]:
-    """`box` without `hole`, which lies in it, as disjoint boxes."""
+    """Remove `hole` from `box`, in which it lies; return the rest as disjoint boxes."""
     rest = []
     for axis, ((lower, upper), (start, stop)) in enumerate(zip(box, hole, strict=True)):
         before, after = hole[:axis], box[axis + 1 :]

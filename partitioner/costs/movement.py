@@ -1,7 +1,7 @@
-"""Which worker reads which region from whom, for one operation and one tensor, without buffers.
+"""Find which worker reads which region from whom, for one operation and one tensor, without buffers.
 
-Layers repeat, so lowering asks for the same movements again and again: they are computed once per
-operator with its strategies, per source, and per layout.
+Layers repeat, so lowering asks for the same movements many times. They are computed once per operator with
+its strategies, per source, and per layout.
 """
 
 from __future__ import annotations
@@ -19,35 +19,50 @@ from .cover import Parts, contains, cover, elements
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerRegions:
-    """A region of one tensor per worker, and how many elements each has. Compared by identity."""
+    """A region of one tensor per worker. Compared by identity."""
 
     regions: tuple[Region, ...]
+    """Each worker's region."""
+
     elements: tuple[int, ...]
+    """The number of elements of each region."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorRegions:
-    """One operator split by one sequence of strategies: everything per worker.
-
-    `term[w]` is the number of the partial result that worker `w` computes, of `terms`; `reducer` combines
-    them and is None where the outputs are only concatenated.
-    """
+    """One operator split by one sequence of strategies."""
 
     bound: Bound
+    """The operator, bound to shapes."""
+
     boxes: tuple[Region, ...]
+    """Each worker's box of the iteration space."""
+
     inputs: dict[str, WorkerRegions]
+    """For each parameter, the regions that the workers read."""
+
     outputs: tuple[WorkerRegions, ...]
+    """For each output, the regions that the workers produce."""
+
     terms: int
+    """The number of partial results; 1 if the outputs are only concatenated."""
+
     term: tuple[int, ...]
+    """The number of the partial result that each worker computes."""
+
     reducer: AnyReducer | None
+    """Combines the partial results; None if the outputs are only concatenated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A region as disjoint parts; `fetched_elements` of it come from other workers than the reader."""
+    """A region that one worker reads, as disjoint parts."""
 
     parts: Parts
+    """The workers to read from, with the region of each part."""
+
     fetched_elements: int
+    """The number of elements that come from workers other than the reader."""
 
 
 Fetches = tuple[Assembly | None, ...]
@@ -82,14 +97,14 @@ class Movements:
         return found
 
     def layout(self, layout: SplitLayout) -> WorkerRegions:
-        """The region that each worker owns."""
+        """Return the region that each worker owns."""
         found = self._layouts.get(layout)
         if found is None:
             found = self._layouts[layout] = self._regions(layout.regions)
         return found
 
     def fetches(self, needed: WorkerRegions, owned: WorkerRegions) -> Fetches:
-        """Per worker the assembly of what it needs, or None where its own shard holds all of it."""
+        """Return each worker's assembly of the region it needs; None if its own shard holds all of it."""
         found = self._fetches.get((needed, owned))
         if found is None:
             found = self._fetches[needed, owned] = tuple(
@@ -101,7 +116,7 @@ class Movements:
         return found
 
     def collections(self, operator: OperatorRegions, output: int, owned: WorkerRegions) -> Collections:
-        """Per worker and term the assembly of the region of an output that it owns."""
+        """Return, for each worker and term, the assembly of the region of an output that it owns."""
         produced = operator.outputs[output]
         key = (produced, operator.term, owned)
         found = self._collections.get(key)
@@ -139,5 +154,7 @@ def _reducer(bound: Bound, strategies: Strategies) -> AnyReducer | None:
     reducers = {reducer for reducer in chosen if reducer is not None}
     if len(reducers) > 1:
         both = " and ".join(sorted(map(str, reducers)))
-        raise PlanError(f"{bound.description.name} cannot be reduced by {both} at once")
+        raise PlanError(
+            f"{bound.description.name} cannot be reduced by {both} at once; split it along other variables"
+        )
     return reducers.pop() if reducers else None

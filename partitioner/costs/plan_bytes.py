@@ -1,4 +1,4 @@
-"""Counting a whole plan's bytes, operation by operation, apart from the tables of the search."""
+"""Count a whole plan's bytes, operation by operation, without using the tables of the search."""
 
 from __future__ import annotations
 
@@ -25,12 +25,19 @@ Totals = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """Bytes that an operation moves for a tensor: `fetch` of an input, `concat` or `reduce` of an output."""
+    """The bytes that an operation moves for a tensor."""
 
     operation: str
+    """The operation's name."""
+
     tensor: str
+    """The tensor's name."""
+
     kind: Literal["fetch", "concat", "reduce"]
+    """`fetch` for an input, `concat` or `reduce` for an output."""
+
     bytes: int
+    """The bytes that cross between workers in one iteration."""
 
 
 def count(
@@ -39,7 +46,7 @@ def count(
     strategies: Mapping[str, Strategies],
     factors: tuple[int, ...],
 ) -> list[Contribution]:
-    """What every operation moves for every tensor it touches, in graph order, zeros included."""
+    """Count the bytes that every operation moves for every tensor it touches, in graph order, with zeros."""
     elements = _Elements(factors)
     contributions: list[Contribution] = []
     for operation in graph.operations:
@@ -65,9 +72,9 @@ def count_bytes(
     strategies: Mapping[str, Strategies],
     factors: tuple[int, ...],
 ) -> list[int]:
-    """The sum of `count` after no step, one, and so on up to all; what repeats is evaluated once.
+    """Return the sum of `count` after no step, one, and so on up to all; equal operations are evaluated once.
 
-    After some steps each of the groups that they leave counts as one worker.
+    After some steps, each of the remaining groups of workers counts as one worker.
     """
     if not factors:
         return [0]
@@ -92,14 +99,16 @@ def count_bytes(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Operator:
-    """The regions of an operator for the groups after the first step, those after the second, and so on.
-
-    `terms` is by group the number of partial results that are reduced.
-    """
+    """The regions of an operator for the groups after the first step, those after the second, and so on."""
 
     inputs: Mapping[str, Boxes]
+    """For each parameter, the regions that are read."""
+
     outputs: tuple[Boxes, ...]
+    """For each output, the regions that are produced."""
+
     terms: Counts
+    """For each group, the number of partial results that are reduced."""
 
     @property
     def reducing(self) -> bool:
@@ -108,13 +117,13 @@ class _Operator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tensor:
-    """What every group owns of a tensor, the groups as for `_Operator`."""
+    """The regions of a tensor that groups own, the groups as for `_Operator`."""
 
     regions: Boxes
 
 
 class _Elements:
-    """What moves between an operator and a tensor, each computed once and for all steps together."""
+    """Elements that move between operators and tensors, each count computed once and for all steps."""
 
     def __init__(self, factors: tuple[int, ...]) -> None:
         self._factors = factors
@@ -156,7 +165,7 @@ class _Elements:
         return found
 
     def _split(self, box: Boxes, axes: Dimensions) -> Boxes:
-        """A box split after each step: `[groups of all steps, d, 2]`."""
+        """Return a box as split after each step: `[groups of all steps, d, 2]`."""
         boxes = box[None]
         after: list[Boxes] = [boxes[:0]]
         for axis, factor in zip(axes, self._factors, strict=True):

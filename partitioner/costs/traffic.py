@@ -1,9 +1,9 @@
-"""What a plan sends over the links of a machine: bytes by level, and how long that takes at least.
+"""Count what a plan sends over the links of a machine: bytes by level, and the least time for them.
 
-Counted from the pieces of the lowered programs, so from exactly what is fetched. In an iteration the
-operations follow each other, each with two transfers: inputs are fetched before it computes, outputs
-collected after. All links work at once; a transfer takes as long as its busiest link. Latency, and
-transfers hidden behind computation, are left out.
+The counts come from the pieces of the lowered programs, so from exactly what is fetched. In an iteration the
+operations follow each other, each with two transfers: its inputs are fetched before it computes, and its
+outputs are collected afterwards. All links work at once, and a transfer takes as long as its busiest link.
+Latency is left out, and so is the overlap of transfers with computation.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """One iteration's traffic; tuples are by level, outermost first.
-
-    `crossing_bytes` goes between devices that part at that level, and adds up to all bytes fetched.
-    `busiest_bytes` is the load of that level's busiest link in one direction, `busiest_seconds` the time
-    for it. `transfer_seconds` is the sum over the transfers of the iteration, each as slow as its busiest
-    link; no order of the same transfers is faster than the largest of `busiest_seconds`.
-    """
+    """One iteration's traffic; tuples are by level, outermost first."""
 
     levels: tuple[str, ...]
+    """The names of the levels."""
+
     crossing_bytes: tuple[int, ...]
+    """The bytes between devices whose groups differ first at that level; they add up to all bytes fetched."""
+
     busiest_bytes: tuple[int, ...]
+    """The load of that level's busiest link in one direction."""
+
     busiest_seconds: tuple[float, ...]
+    """The time for that load; no order of the transfers is faster than the largest of these."""
+
     transfer_seconds: float
+    """The sum over the iteration's transfers, each as slow as its busiest link."""
 
     @property
     def bytes(self) -> int:
@@ -45,7 +48,7 @@ class Traffic:
 def traffic(partitioned: PartitionedGraph, machine: Machine) -> Traffic:
     """Count the traffic of lowered programs, worker `w` on device `w`.
 
-    Raises MachineError where the machine has too few devices.
+    Raises MachineError if the machine has too few devices.
     """
     machine.check_workers(partitioned.workers)
     moved = np.array(list(_moved(partitioned)), np.int64).reshape(-1, 4)
@@ -57,7 +60,7 @@ def traffic(partitioned: PartitionedGraph, machine: Machine) -> Traffic:
     slowest = np.zeros(int(transfer.max(initial=0)) + 1)
     busiest = []
     for number, link in enumerate(machine.levels):
-        # what parts at this level or further out passes a link of the source's group, and one of the reader's
+        # a transfer between groups that differ here or further out uses the links of both devices' groups
         passing = apart[: number + 1].any(axis=0)
         load = 0
         for end in (source, reader):
@@ -76,7 +79,7 @@ def traffic(partitioned: PartitionedGraph, machine: Machine) -> Traffic:
 
 
 def _loads(transfers: Integers, links: Integers, amounts: Integers) -> tuple[Integers, Integers]:
-    """The load of every pair of a transfer and a link that it uses: transfers and bytes."""
+    """Return the load of every pair of a transfer and a link that it uses: transfers and bytes."""
     width = int(links.max(initial=0)) + 1
     pairs, places = np.unique(transfers * width + links, return_inverse=True)
     loads = np.zeros(len(pairs), np.int64)
@@ -85,7 +88,7 @@ def _loads(transfers: Integers, links: Integers, amounts: Integers) -> tuple[Int
 
 
 def _moved(partitioned: PartitionedGraph) -> Iterator[tuple[int, int, int, int]]:
-    """(transfer, source, reader, bytes) of every piece that crosses between workers."""
+    """Yield (transfer, source, reader, bytes) for every piece that crosses between workers."""
     itemsize = [tensor.itemsize for tensor in partitioned.graph.tensors]
     for program in partitioned.programs:
         for transfer, target, pieces in _transfers(program):
@@ -96,7 +99,7 @@ def _moved(partitioned: PartitionedGraph) -> Iterator[tuple[int, int, int, int]]
 
 
 def _transfers(program: Program) -> Iterator[tuple[int, int, tuple[Piece, ...]]]:
-    """Every transfer's number (two per operation: before and after it computes), target and pieces."""
+    """Return every transfer's number (two per operation: before and after it computes), target and pieces."""
     computed = -1
     for instruction in program.instructions:
         number = 2 * instruction.operation + (computed == instruction.operation)

@@ -1,1 +1,1 @@
-"""What a plan decides, and why."""
+"""Explain what a plan decides, and why."""

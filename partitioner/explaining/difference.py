@@ -1,4 +1,4 @@
-"""What two plans for one graph do differently, and what each difference moves."""
+"""Compare two plans for one graph: their different choices, and the bytes that move for each."""
 
 from __future__ import annotations
 
@@ -15,37 +15,52 @@ from ..plans.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An operation or tensor with its choice in each plan, and the bytes that move for it in each."""
+    """An operation or tensor that differs between two plans."""
 
     name: str
+    """The name of the operation or tensor."""
+
     choices: tuple[Choice, Choice]
+    """Its choice in each plan."""
+
     bytes: tuple[int, int]
+    """The bytes that move for it in each plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Everything that differs, the largest change in bytes first; pairs are (first plan, second plan).
-
-    `operators` are split otherwise, or move other bytes because their tensors are laid out otherwise;
-    `tensors` are laid out otherwise.
-    """
+    """Everything that differs; pairs are (first plan, second plan)."""
 
     methods: tuple[str, str]
+    """The methods that found the plans."""
+
     factors: tuple[tuple[int, ...], tuple[int, ...]]
+    """The factors of the plans."""
+
     cost_bytes: tuple[int, int]
+    """The costs of the plans."""
+
     step_cost_bytes: tuple[tuple[int, ...], tuple[int, ...]]
+    """The costs of their steps."""
+
     operators: tuple[Change, ...]
+    """Operations that are split differently, or whose tensors are laid out so that other bytes move.
+
+    The largest change in bytes comes first.
+    """
+
     tensors: tuple[Change, ...]
+    """Tensors that are laid out differently, the largest change in bytes first."""
 
 
 def difference(graph: Graph, first: Plan, second: Plan) -> Difference:
     """Compare two plans for `graph`, which may be for different numbers of workers.
 
-    Raises PlanError where either is for another graph.
+    Raises PlanError if either is for another graph.
     """
     if first.fingerprint != second.fingerprint:
         raise PlanError(
-            f"the plans are for two graphs, with fingerprints {first.fingerprint[:16]} and "
+            f"the plans are for different graphs, with fingerprints {first.fingerprint[:16]} and "
             f"{second.fingerprint[:16]}; compare plans of one model, batch size and optimizer"
         )
     first.check_graph(graph)
@@ -82,7 +97,7 @@ def _largest_first(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def _moved(graph: Graph, plan: Plan) -> tuple[Counter[str], Counter[str]]:
-    """Bytes by operation and by tensor."""
+    """Count the bytes by operation and by tensor."""
     by_operation: Counter[str] = Counter()
     by_tensor: Counter[str] = Counter()
     for entry in count(graph, plan.layouts, plan.strategies, plan.factors):

@@ -1,9 +1,9 @@
-"""Why a plan splits one operation or tensor as it does: what that costs, and what anything else would.
+"""Explain why a plan splits an operation or tensor as it does: the cost of its choice and of all others.
 
-All bytes come from the tables of the search. An alternative is priced twice: with everything else in the
-plan as it is, and with every neighbour free to choose again (the tensors of an operation, the operations
-of a tensor), their own other neighbours held. Operations that are tied and tensors that share storage are
-one decision, and change together.
+All bytes come from the tables of the search. An alternative is priced twice. The first price leaves
+everything else in the plan unchanged. The second lets every neighbour (the tensors of an operation, the
+operations of a tensor) choose again, while the neighbours of those stay unchanged. Tied operations, and
+tensors that share storage, are one decision and change together.
 """
 
 from __future__ import annotations
@@ -37,52 +37,68 @@ from ..problem.problem import Link
 from ..problem.sequences import candidates
 
 ALTERNATIVE_LIMIT = 512
-"""Sequences beyond which only those are priced that differ from the chosen one in a step or in order."""
+"""If there are more sequences, only those near the chosen one are priced, see `near_sequences`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A choice per step, and the bytes of the whole plan with it.
-
-    `held_bytes` where nothing else changes, `following_bytes` where the neighbours choose again.
-    """
+    """Another choice, and the bytes of the whole plan with it."""
 
     choice: Choice
+    """The choice at each step."""
+
     held_bytes: int
+    """The bytes if nothing else changes."""
+
     following_bytes: int
+    """The bytes if the neighbours choose again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a plan chose for one operation or tensor, what that moves, and what else there is.
-
-    `decided_together` are all names under this decision, `moved` every pair of an operation and a tensor
-    of theirs between which bytes may move (zeros included), `bytes` their sum. `alternatives` contain the
-    chosen one and come cheapest first, neighbours following. `complete` says whether they are all there are.
-    """
+    """A plan's choice for one operation or tensor, the bytes that move for it, and the alternatives."""
 
     what: What
+    """Whether this explains an operation or a tensor."""
+
     name: str
+    """Its name."""
+
     shape: tuple[tuple[str, int], ...]
+    """The labels along which it could be split, with their extents."""
+
     choice: Choice
+    """The plan's choice at each step."""
+
     decided_together: tuple[str, ...]
+    """All names that this one decision is about."""
+
     moved: tuple[Contribution, ...]
+    """The bytes between every such operation and its tensors, zeros included."""
+
     bytes: int
+    """The sum of these bytes."""
+
     plan_bytes: int
+    """The cost of the whole plan."""
+
     alternatives: tuple[Alternative, ...]
+    """The choices that were priced, the plan's own among them, by `following_bytes` from the cheapest on."""
+
     complete: bool
+    """Whether the alternatives are all that exist."""
 
     @property
     def chosen(self) -> Alternative:
-        """The alternative that the plan chose."""
+        """Return the alternative that the plan chose."""
         return next(entry for entry in self.alternatives if entry.choice == self.choice)
 
 
 def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Explanation:
-    """Explain the operation or tensor `name`; `what` decides where both have that name.
+    """Explain the operation or tensor `name`; `what` decides if both have that name.
 
-    An operation comes first where `what` is None. Raises PlanError where the plan is not for `graph`, or
-    there is no such name.
+    If `what` is None, the operation is explained. Raises PlanError if the plan is not for `graph` or has no
+    such name.
     """
     operations = {operation.name: operation.index for operation in graph.operations}
     tensors = {tensor.name: tensor.index for tensor in graph.tensors}
@@ -96,10 +112,10 @@ def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Ex
 
 
 class Explainer:
-    """Explains operations and tensors of one plan by their indices; what they share is computed once."""
+    """Explains operations and tensors of one plan by their indices; shared results are computed once."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
-        """Raises PlanError where the plan is not for `graph`."""
+        """Prepare to explain a plan. Raises PlanError if it is not for `graph`."""
         plan.check_graph(graph)
         self._problem = problem = build_problem(graph)
         self._graph = graph
@@ -159,7 +175,7 @@ class Explainer:
         )
 
     def _priced(self, what: What, number: int, choices: int) -> tuple[Counts, Counts]:
-        """What each choice of a class moves: all else held, and the neighbours choosing again."""
+        """Price each choice of a class: with all else held, and with the neighbours choosing again."""
         other: What = "tensor" if what == "operator" else "operator"
         held, following = np.zeros((2, choices), np.int64)
         for neighbour, links in _by_class(self._links[what][number], other).items():
@@ -170,7 +186,7 @@ class Explainer:
         return held, following
 
     def _total(self, what: What, number: int) -> Counts:
-        """What moves for a class by its choice, all neighbours held."""
+        """Count the bytes that move for each choice of a class, with all neighbours held."""
         key = (what, number)
         if key not in self._totals:
             self._totals[key] = np.sum(
@@ -179,13 +195,13 @@ class Explainer:
         return self._totals[key]
 
     def _table(self, link: Link, what: What) -> Counts:
-        """Bytes by the choices of one side of a link, then of the other, the plan's choices first."""
+        """Tabulate bytes by the choices of one side of a link, then the other, the plan's choices first."""
         operator, tensor = self._operator(link.operator)[0], self._tensor(link.tensor)[0]
         table = self._objective.table(operator, tensor, link.use, link.weight)
         return table if what == "operator" else table.T
 
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
-        """All choices of an operator, the chosen one first; whether they are all there are."""
+        """Return choices of an operator, the chosen one first, and whether they are all that exist."""
         bound, factors = self._problem.operators[number], self._plan.factors
         chosen = self._plan.strategies[self._graph.operations[self._members["operator"][number][0]].name]
         key = (bound, chosen)
@@ -195,7 +211,7 @@ class Explainer:
         return self._operator_choices[key]
 
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
-        """All choices of a tensor, the chosen one first; whether they are all there are."""
+        """Return choices of a tensor, the chosen one first, and whether they are all that exist."""
         shape, factors = self._problem.shapes[number], self._plan.factors
         chosen = self._plan.layouts[self._graph.tensors[self._members["tensor"][number][0]].name].dimensions
         key = (shape, chosen)
@@ -206,7 +222,7 @@ class Explainer:
 
 
 def _members(classes: Sequence[int]) -> dict[int, list[int]]:
-    """The indices that are in every class."""
+    """Return the indices that are in every class."""
     found: dict[int, list[int]] = defaultdict(list)
     for index, number in enumerate(classes):
         found[number].append(index)
@@ -214,7 +230,7 @@ def _members(classes: Sequence[int]) -> dict[int, list[int]]:
 
 
 def _by_class(links: Iterable[Link], side: What) -> dict[int, list[Link]]:
-    """Links by the class on one side, in order of appearance."""
+    """Group links by the class on one side, in order of appearance."""
     found: dict[int, list[Link]] = defaultdict(list)
     for link in links:
         found[link.operator if side == "operator" else link.tensor].append(link)

@@ -1,4 +1,4 @@
-"""A plan weight by weight: how each is split, and what moves for it and beside it (Tofu, figure 11)."""
+"""Show a plan weight by weight: how each is split, and the bytes for it and next to it (Tofu, figure 11)."""
 
 from __future__ import annotations
 
@@ -14,44 +14,61 @@ from ..plans.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A weight, and the operations that read it or make its gradient.
-
-    `weight_parts` are the parts by dimension of the weight, `data_parts` those of the largest other input of
-    the first operation that reads it, and `variables` the parts by index variable of that operation. Bytes
-    are moved in one iteration: for the weight, its gradient and its state, and for all else that the
-    operations touch. `operation` is the name of that first operation, `data` that of its other input, which
-    is the weight's where it has none.
-    """
+    """A weight, and the operations that read it or make its gradient. Bytes move in one iteration."""
 
     weight: str
+    """The weight's name."""
+
     shape: tuple[int, ...]
+    """The weight's shape."""
+
     weight_parts: tuple[int, ...]
+    """The number of parts of each dimension of the weight."""
+
     operator: str
+    """The operator of the first operation that reads the weight."""
+
     uses: int
+    """The number of operations that read the weight."""
+
     variables: tuple[tuple[str, int], ...]
+    """The index variables of the first operation, with the number of parts of each."""
+
     data_parts: tuple[int, ...]
+    """The number of parts of each dimension of that operation's largest other input."""
+
     weight_bytes: int
+    """The bytes that move for the weight, its gradient and its state."""
+
     activation_bytes: int
+    """The bytes that move for everything else that these operations touch."""
+
     operation: str
+    """The name of the first operation that reads the weight."""
+
     data: str
+    """The name of its largest other input; the weight's own name if it has no other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Layers in a row that come `times` times, alike but for their names."""
+    """A block of layers that repeats; the repetitions differ only in their names."""
 
     layers: tuple[Layer, ...]
+    """The layers of the first repetition."""
+
     times: int
+    """The number of repetitions."""
 
 
 LONGEST_BLOCK = 8
-"""Layers in a repeated block, at most."""
+"""The largest number of layers in a repeated block."""
 
 
 def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
-    """A layer for every weight of two dimensions or more, in the order of their use.
+    """Return a layer for every weight with at least two dimensions, in the order of use.
 
-    Raises PlanError for a plan of another graph.
+    Raises PlanError if the plan is for another graph.
     """
     plan.check_graph(graph)
     moved: dict[str, list[Contribution]] = defaultdict(list)
@@ -77,7 +94,7 @@ def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
 
 
 def folded(rows: Sequence[Layer]) -> tuple[Repeated, ...]:
-    """The layers with blocks that repeat told once."""
+    """Return the layers, each block that repeats written once."""
     keys = [_key(layer) for layer in rows]
     found: list[Repeated] = []
     at = 0
@@ -96,10 +113,7 @@ def folded(rows: Sequence[Layer]) -> tuple[Repeated, ...]:
 
 
 def _owners(graph: Graph) -> Mapping[int, int]:
-    """For weights, their gradients and their state the weight: what an update reads and writes.
-
-    For a weight's copy in another type too.
-    """
+    """Map each weight, its gradients, its state and its copies in other types to the weight."""
     owners = {
         tensor.index: tensor.index
         for tensor in graph.tensors
@@ -127,7 +141,7 @@ def _layer(
     uses: Sequence[Operation],
     moved: Sequence[Contribution],
 ) -> Layer:
-    """`family` is the weight, its gradients and its state; `uses` are the forward operations that read it."""
+    """Describe a weight, given its `family` (gradients, state) and the forward operations that read it."""
     tensor, first = graph.tensors[weight], uses[0]
     others = [graph.tensors[index] for index in first.inputs if index not in family]
     data = max(others, key=lambda other: prod(other.shape), default=tensor)
@@ -152,7 +166,7 @@ def _layer(
 
 
 def _key(layer: Layer) -> tuple[object, ...]:
-    """All that two layers must share to be told once."""
+    """Return everything that two layers must share to count as repetitions."""
     return (
         layer.shape,
         layer.weight_parts,

@@ -1,1 +1,1 @@
-"""Which worker holds or computes which box."""
+"""Layouts: which worker holds or computes which box."""

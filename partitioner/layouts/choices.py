@@ -1,9 +1,9 @@
 """Candidate splits of operators and tensors, with the regions that every worker gets.
 
-A choice is a sequence with one entry per step: for an operation the index variable it is split along, for
-a tensor the dimension, or None if the step replicates it. Choices of `i` entries describe the graph
-split over the product of the first `i` factors; fetched data is included because an operation's regions
-follow from its own nested boxes (Tofu, section 5.2).
+A choice is a sequence with one entry per step. The entry is the index variable along which an operation is
+split, or the dimension along which a tensor is split, or None if the step replicates it. Choices of `i`
+entries describe the graph split over the product of the first `i` factors. Fetched data is included because
+an operation's regions follow from its own nested boxes (Tofu, section 5.2).
 """
 
 from __future__ import annotations
@@ -23,28 +23,42 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorChoices:
-    """Candidate strategies of one bound operator with their regions: one axis of choices, one of workers.
-
-    `boxes` is `[choices, workers, variables, 2]`, `inputs[name]` and `outputs[k]` the regions read and
-    produced, `terms` the number of partial results per choice, `term` the one that each worker computes.
-    """
+    """Candidate strategies of one bound operator with their regions."""
 
     bound: Bound
+    """The operator, bound to shapes."""
+
     sequences: tuple[Strategies, ...]
+    """The candidates: a sequence of index variables each, None for a step that does not split."""
+
     boxes: Boxes
+    """Each worker's part of the iteration space: `[choices, workers, variables, 2]`."""
+
     inputs: dict[str, Boxes]
+    """For each parameter, the regions that are read: `[choices, workers, dimensions, 2]`."""
+
     outputs: tuple[Boxes, ...]
+    """For each output, the regions that are produced, likewise."""
+
     terms: Counts
+    """The number of partial results of each choice: `[choices]`."""
+
     term: Counts
+    """The number of the partial result that each worker computes: `[choices, workers]`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorChoices:
-    """Candidate layouts of one shape: `regions` is `[choices, workers, dimensions, 2]`."""
+    """Candidate layouts of one shape with their regions."""
 
     shape: Shape
+    """The shape of the tensors."""
+
     sequences: tuple[Dimensions, ...]
+    """The candidates: a sequence of dimensions each, None for a step that replicates."""
+
     regions: Boxes
+    """Each worker's region: `[choices, workers, dimensions, 2]`."""
 
 
 def operator_choices(
@@ -88,7 +102,7 @@ def tensor_choices(shape: Shape, sequences: Sequence[Dimensions], factors: Seque
 
 
 def splittable(bound: Bound) -> dict[str, int]:
-    """The variables along which an operator has a strategy, with their extents."""
+    """Return the variables along which an operator has a strategy, with their extents."""
     return {v: extent for v, extent in bound.extents.items() if bound.kind(v) is not None}
 
 

@@ -1,4 +1,4 @@
-"""Tofu's layouts and strategies written as one choice per step, and when such a choice is legal."""
+"""Layouts and strategies as one choice per step (Tofu, section 5.2), and the rules for legal choices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...errors import PlanError
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
 Choice = tuple[str | int | None, ...]
-"""Strategies or dimensions, where it does not matter which."""
+"""Strategies or dimensions, for code that treats both in the same way."""
 
 
 def prime_factors(workers: int) -> tuple[int, ...]:
-    """`workers` as a product of primes, largest first: 12 is (3, 2, 2); 1 is empty."""
+    """Factor `workers` into primes, largest first: 12 gives (3, 2, 2), and 1 gives ()."""
     factors: list[int] = []
     divisor = 2
     while divisor * divisor <= workers:
@@ -31,20 +31,25 @@ def prime_factors(workers: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SplitLayout:
-    """Step `i` splits `dimensions[i]` of a tensor in `factors[i]` parts; None replicates it instead."""
+    """The layout of a tensor that is split, or replicated, step by step."""
 
     shape: Shape
+    """The tensor's shape."""
+
     dimensions: Dimensions
+    """The dimension that each step splits; None if the step replicates the tensor."""
+
     factors: tuple[int, ...]
+    """The number of parts that each step makes."""
 
     @property
     def regions(self) -> Boxes:
-        """The region of every worker: `[workers, dimensions, 2]` (Tofu, section 5.2)."""
+        """Return the region of every worker: `[workers, dimensions, 2]` (Tofu, section 5.2)."""
         return split(whole(self.shape), self.dimensions, self.factors)
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Into how many parts each dimension is cut."""
+        """Count the parts into which each dimension is cut."""
         counts = [1] * len(self.shape)
         for dimension, factor in zip(self.dimensions, self.factors, strict=True):
             if dimension is not None:
@@ -52,7 +57,7 @@ class SplitLayout:
         return tuple(counts)
 
     def check(self, place: str) -> None:
-        """Raise PlanError where a dimension does not exist or has fewer elements than parts."""
+        """Raise PlanError if a dimension does not exist or has fewer elements than parts."""
         extents = list(self.shape)
         _check_steps(self.dimensions, self.factors, place)
         for step, (dimension, factor) in enumerate(zip(self.dimensions, self.factors, strict=True)):
@@ -60,7 +65,7 @@ class SplitLayout:
                 continue
             if not 0 <= dimension < len(extents):
                 raise PlanError(
-                    f"{place}, step {step + 1}: dimension {dimension} of a tensor of shape {self.shape}; "
+                    f"{place}, step {step + 1}: a tensor of shape {self.shape} has no dimension {dimension}; "
                     f"choose one of 0 to {len(extents) - 1}, or null to replicate"
                 )
             if extents[dimension] < factor:
@@ -72,7 +77,7 @@ class SplitLayout:
 
 
 def check_strategies(bound: Bound, strategies: Strategies, factors: Sequence[int], place: str) -> None:
-    """Raise PlanError where a variable has no strategy or has fewer values than parts."""
+    """Raise PlanError if a variable has no strategy or has fewer values than parts."""
     extents = dict(bound.extents)
     _check_steps(strategies, factors, place)
     for step, (variable, factor) in enumerate(zip(strategies, factors, strict=True)):

@@ -1,15 +1,15 @@
-"""How operations use tensors."""
+"""List how operations use tensors."""
 
 from __future__ import annotations
 
 from ...dataflow.graph import Operation
 
 Use = tuple[str, ...] | int
-"""How an operation touches a tensor: the parameters through which it reads it, or the output it is."""
+"""An operation's use of a tensor: the parameters that read it, or the number of the output that it is."""
 
 
 def touched(operation: Operation) -> list[tuple[int, Use]]:
-    """The tensors an operation reads, each once with all its parameters, and the tensors it produces."""
+    """List the tensors that an operation reads, each once with all its parameters, and those it produces."""
     inputs = operation.inputs
     reads: dict[int, tuple[str, ...]] = {}
     for place, name in operation.bound.read_places:

@@ -1,1 +1,1 @@
-"""From a graph and a plan to programs."""
+"""Lower a graph and a plan to programs."""

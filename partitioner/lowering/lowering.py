@@ -1,9 +1,12 @@
-"""From a graph and its plan to one instruction list per worker (Tofu, section 6).
+"""Lower a graph and its plan to one instruction list per worker (Tofu, section 6).
 
-Per operation a worker fetches the input regions that its own shards lack, computes, and collects its
-shards of the outputs. Inputs are read from the shard where that holds the whole region. An output is
-computed right into the shard where the worker computes exactly what it owns; otherwise into a buffer of
-its own, from which all owners fetch or reduce.
+For each operation, a worker fetches the input regions that its own shards lack, computes, and collects its
+shards of the outputs. If the shard holds the whole region of an input, the input is read from it. If a worker
+computes exactly the region of an output that it owns, it computes right into its shard. Otherwise it computes
+into a separate buffer, from which all owners fetch or reduce.
+
+Assumes: the plan is legal for the graph (`Plan.verify`). Guarantees: the order of instructions that
+`programs.program` describes, and as many fetched bytes as the plan states.
 """
 
 from __future__ import annotations
@@ -35,8 +38,8 @@ NO_BUFFER = -1
 def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
     """Make the programs that run `graph` as `plan` says.
 
-    `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Raises PlanError where the plan
-    is not one for this graph.
+    `planned_bytes` are counted from the pieces and equal `plan.cost_bytes`. Raises PlanError if the plan is
+    not for this graph.
     """
     plan.check_graph(graph)
     lowering = _Lowering(graph, plan)
@@ -120,7 +123,7 @@ class _Lowering:
     def _fetch_inputs(
         self, operation: int, reads: Sequence[_Read | None], worker: int
     ) -> tuple[int | None, ...]:
-        """The buffer of every input, after fetching those that are not in the worker's shards."""
+        """Return the buffer of every input, after fetching those that are not in the worker's shards."""
         inputs: list[int | None] = []
         fetched: dict[tuple[int, Region], int] = {}
         for read in reads:
@@ -149,10 +152,10 @@ class _Lowering:
         output: int,
         computes: list[tuple[int | None, ...]],
     ) -> list[int]:
-        """Where each worker computes an output: its shard, or a buffer that the owners collect from.
+        """Choose where each worker computes an output: its shard, or a buffer that the owners collect from.
 
-        A shard that the operation also reads may be overwritten only where it is read element by element,
-        at the index that is written.
+        A shard that the operation also reads may be overwritten only if each element is read only at the
+        index that is written.
         """
         owned, made = self._owned[tensor], operator.outputs[output]
         names = operation.bound.description.tensor_names
@@ -187,15 +190,20 @@ class _Lowering:
             )
 
     def _pieces(self, assembly: Assembly, tensor: int, buffers: Sequence[int]) -> tuple[Piece, ...]:
-        """The parts in the buffers where the workers hold the tensor, counted as planned."""
+        """Return the parts as pieces of the buffers that hold the tensor, and count the bytes fetched."""
         self._planned_bytes += assembly.fetched_elements * self._itemsize[tensor]
         return tuple([Piece(source, buffers[source], region) for source, region in assembly.parts])
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """An input of an operation: what the workers need of a tensor, and what they fetch of it."""
+    """An input of an operation."""
 
     tensor: int
+    """The tensor's number in the graph."""
+
     needed: WorkerRegions
+    """The regions that the workers need."""
+
     fetches: Fetches
+    """The parts of them that the workers fetch."""

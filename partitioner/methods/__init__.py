@@ -1,1 +1,1 @@
-"""The searches, their registry, and the way from a graph to a plan."""
+"""Search methods, their registry, and the way from a graph to a plan."""

@@ -1,8 +1,8 @@
 """The methods that the paper compares with (Tofu, section 7.3), and data parallelism.
 
-All choose among the plans of the same kind, a choice per step, and their bytes are counted alike. The
-lower bound they state is the one for recursive plans; where a method replicates what recursion would split
-its plan may cost less than that, and its cost is then the bound that is stated.
+All choose among plans of the same kind, one choice per step, and their bytes are counted in the same way.
+They state the lower bound for recursive plans. A method that replicates a tensor that recursion would split
+may find a plan that costs less than this bound. It then states the cost of its plan as the bound.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .recursive import next_plan, recursion_bound
 
 
 def all_row(problem: Problem, workers: int) -> Solution:
-    """AllRow-Greedy: every tensor along its first dimension, every operator by its best strategy for that.
+    """Run AllRow-Greedy: split every tensor along its first dimension, every operator as is best for that.
 
-    A tensor whose first dimension is used up goes on with the next that is not.
+    If the first dimension of a tensor cannot be split further, the next one that can be is split.
     """
     return _stepwise(problem, workers, lambda operator: every_variable, lambda tensor: _first)
 
 
 def icml18(problem: Problem, workers: int) -> Solution:
-    """The recursive search without output reduction, which ICML18 does not consider.
+    """Run the recursive search without output reduction, which ICML18 does not consider.
 
     An operator that can only be split with a reduction runs whole on every worker.
     """
@@ -45,10 +45,10 @@ def icml18(problem: Problem, workers: int) -> Solution:
 
 
 def data_parallel(problem: Problem, workers: int) -> Solution:
-    """Every worker holds all weights and their state; data and activations are split along the batch.
+    """Keep all weights and their state on every worker, and split data and activations along the batch.
 
-    Gradients are split along their first dimension or replicated, and updates split or repeated on every
-    worker, whichever moves less; all other operators are split.
+    Gradients are split along their first dimension or replicated, and updates are split or repeated on every
+    worker, whichever moves fewer bytes. All other operators are split.
     """
     dimensions: list[KeepDimensions] = [_first] * len(problem.shapes)
     for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True):
@@ -64,10 +64,11 @@ def data_parallel(problem: Problem, workers: int) -> Solution:
 
 
 def equal_chop(problem: Problem, workers: int) -> Solution:
-    """EqualChop: every tensor along one dimension only, over all workers; the best of these plans.
+    """Run EqualChop: find the best plan that splits every tensor along one dimension, over all workers.
 
-    Where no dimension has as many values as there are workers, as few dimensions as possible. Where that is
-    too wide to be eliminated, a good plan with a bound, and the plan says so.
+    If no dimension of a tensor has as many values as there are workers, as few dimensions as possible are
+    split. If the problem is too wide for elimination, the result is a good plan with a bound, marked
+    unproven.
     """
     factors = steps_of(problem, workers)
     operators, tensors = chops(problem, factors)
@@ -80,10 +81,10 @@ def equal_chop(problem: Problem, workers: int) -> Solution:
 
 
 def spartan(problem: Problem, workers: int) -> Solution:
-    """Spartan's heuristic: the largest tensor first, by the dimension that is best for its operators.
+    """Run Spartan's heuristic: split the largest tensor first, along the dimension best for its operators.
 
-    The operators it is incident to follow, each by its best strategy given the tensors chosen so far; then
-    the next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
+    The operators that use it come next, each with its best strategy given the tensors chosen so far, then the
+    next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
     """
     factors = steps_of(problem, workers)
     operators, tensors = chops(problem, factors)
@@ -116,7 +117,7 @@ def spartan(problem: Problem, workers: int) -> Solution:
 
 
 def chops(problem: Problem, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Every operator's and tensor's choices along one variable or dimension, or as few as there must be."""
+    """Return all choices along a single variable or dimension, or along as few as are necessary."""
     return joint_choices(problem, factors, _fewest)
 
 
@@ -126,7 +127,7 @@ def _stepwise(
     keep_variables: Callable[[int], KeepVariables],
     keep_dimensions: Callable[[int], KeepDimensions],
 ) -> Solution:
-    """Recursion among what is kept of every operator's variables and of every tensor's dimensions."""
+    """Run recursion among the variables and dimensions that the functions keep of every class."""
     factors = steps_of(problem, workers)
     tables = Tables(factors)
     plan = nothing_split(problem, factors)
@@ -163,7 +164,7 @@ def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
 
 
 def _fewest(extents: Mapping[Label, int], factors: tuple[int, ...]) -> list[tuple[Label | None, ...]]:
-    """The sequences with as few different labels as there can be."""
+    """Return the sequences with as few different labels as possible."""
     single: list[tuple[Label | None, ...]] = [
         (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)
     ]

@@ -1,8 +1,8 @@
-"""All steps together, exactly: a choice is a sequence over all steps, and the plan is the best there is.
+"""Search all steps together: a choice is a sequence over all steps, and the plan found is the best one.
 
-Starts from the refined plan. Sequences that no best plan needs are pruned; what is left is eliminated at
-once where its tables stay small, and otherwise searched until the gap between plan and bound is closed or
-the work done, see `solvers.anytime`.
+The search starts from the refined plan and prunes sequences that no best plan needs. If the tables of the
+rest stay small, elimination solves it at once. Otherwise the search goes on until the gap between plan and
+bound is closed or the limit of work is reached, see `solvers.anytime`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ..solvers.elimination import WidthError, eliminate
 from .refine import refine
 
 SEQUENCE_LIMIT = 512
-"""Sequences of one operator or tensor beyond which the joint problem is not tried."""
+"""The joint problem is tried only if no operator or tensor has more sequences."""
 
 TABLE_LIMIT = 1 << 22
-"""Entries of the largest table that the joint elimination may combine."""
+"""The largest number of entries of a table that the joint elimination may combine."""
 
 
 def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
-    """The best plan of all that recursion can make, proven so if `lower_bound` equals the cost.
+    """Return the best plan of all that recursion can make, proven so if `lower_bound` equals the cost.
 
-    `report` is told the cost and the bound, in the unit of the objective, whenever one of them improves.
+    `report` is called with the cost and the bound, in the unit of the objective, whenever one improves.
     """
     plan = refine(problem, workers)
     report(plan.cost.value, plan.lower_bound.value)
@@ -45,7 +45,7 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
 
 
 def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
-    """The best plan, or this one with a better bound."""
+    """Return the best plan, or `plan` with a better bound."""
     operators, tensors = joint_choices(problem, plan.factors, all_sequences)
     pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
     try:

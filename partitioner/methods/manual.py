@@ -1,13 +1,13 @@
-"""A user's layouts, scored: operations take the strategies that are best for them.
+"""Score a user's layouts: every operation takes the strategy that is best for them.
 
     fc1_weight: [0, 0, 1]       one dimension per step
     conv*_weight: 0             that dimension at every step; shell patterns stand for all that match
     softmax_label: null         replicated
     data: [0, null, 0]
 
-A tensor's own name comes before patterns, and a pattern before those that follow it. Tensors that nothing
-is said of are laid out as the recursive search would, given the others. Tensors that share storage, and
-those that tied operations produce, must be given the same layout or left out.
+A tensor's name takes precedence over patterns, and a pattern over those that follow it. The recursive search
+lays out all other tensors, given the layouts of these. Tensors that share storage, and tensors that tied
+operations produce, must have the same layout or be left out.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ from ..problem.solution import Solution
 from .recursive import recursive
 
 Layouts = Mapping[str, int | Sequence[int | None] | None]
-"""A tensor's name or a pattern to a dimension for all steps, None to replicate, or one per step."""
+"""Maps a tensor's name or a pattern to a dimension for all steps, None to replicate, or one per step."""
 
 CANDIDATE_LIMIT = 512
-"""Strategies of one operation beyond which only those near the recursive search's are tried."""
+"""If an operation has more strategies, only those near the recursive search's are tried."""
 
 
 def read_layouts(path: Path) -> Layouts:
     """Read layouts from a YAML or JSON file. Raises PlanError naming the file and the place in it."""
     value = read_document(path, "layout file")
     if not isinstance(value, dict):
-        raise PlanError(f"the layout file {str(path)!r} must be an object of tensors with their dimensions")
+        raise PlanError(
+            f"the layout file {str(path)!r} must be an object that maps tensors to their dimensions"
+        )
     for name, choice in value.items():
         entries = choice if isinstance(choice, list) else [choice]
         if not all(entry is None or (type(entry) is int and 0 <= entry < 64) for entry in entries):
@@ -56,13 +58,15 @@ def read_layouts(path: Path) -> Layouts:
 
 
 def layout_pins(graph: Graph, layouts: Layouts) -> list[Pin]:
-    """The layouts as one pin per tensor. Raises PlanError for names and patterns that match no tensor."""
+    """Return one pin per tensor. Raises PlanError for names and patterns that match no tensor."""
     names = [tensor.name for tensor in graph.tensors]
     pins: dict[str, Pin] = {}
     for pattern, choice in sorted(layouts.items(), key=lambda entry: entry[0] not in names):
         matching = [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
         if not matching:
-            raise PlanError(f"the layouts name {pattern!r}, no tensor{alternatives(pattern, names)}")
+            raise PlanError(
+                f"the layouts name {pattern!r}, which is not a tensor{alternatives(pattern, names)}"
+            )
         entries = (choice,) if choice is None or isinstance(choice, int) else tuple(choice)
         for name in matching:
             pins.setdefault(name, Pin(name, entries, "tensor"))
@@ -70,7 +74,7 @@ def layout_pins(graph: Graph, layouts: Layouts) -> list[Pin]:
 
 
 def manual(problem: Problem, workers: int) -> Solution:
-    """The best strategies for the layouts that the problem's restrictions pin."""
+    """Return the best strategies for the layouts that the problem's restrictions pin."""
     plan = recursive(problem, workers)
     if not plan.factors:
         return plan
@@ -90,7 +94,7 @@ def manual(problem: Problem, workers: int) -> Solution:
 
 
 class _BestStrategies:
-    """Equal operations on equal layouts are looked at once."""
+    """Finds the best strategies for layouts. Equal operations on equal layouts are computed once."""
 
     def __init__(self, problem: Problem, plan: Solution) -> None:
         self._problem = problem
@@ -99,7 +103,7 @@ class _BestStrategies:
         self._known: dict[object, tuple[Strategies, int]] = {}
 
     def of(self, number: int, links: Sequence[Link]) -> tuple[Strategies, int]:
-        """The cheapest strategies of an operation class for the plan's layouts, and their cost."""
+        """Return the cheapest strategies of an operation class for the plan's layouts, and their cost."""
         problem, plan = self._problem, self._plan
         bound, restriction = problem.operators[number], problem.restrictions.operators.get(number)
         chosen = plan.strategies[number]

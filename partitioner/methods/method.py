@@ -17,10 +17,10 @@ Search = Callable[..., Solution]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A search, and what it can take and prove. Called as its search is."""
+    """A search with its capabilities. A method is called like its search."""
 
     name: str
-    """By which users choose it; it stands in plans."""
+    """The name by which users choose the method; plans record it."""
 
     search: Search
     """A pure function: the same problem gives the same solution."""
@@ -29,10 +29,10 @@ class Method:
     """Whether it finds plans within pins and prohibitions."""
 
     takes_layouts: bool = False
-    """Whether it scores layouts of a user's own, and needs them."""
+    """Whether it scores a user's layouts; if so, it needs them."""
 
     closes_gap: bool = False
-    """Whether it raises the lower bound itself, to a proof that the plan is the best or a gap to the best."""
+    """Whether it raises the lower bound itself, to prove that the plan is the best or how near it is."""
 
     reports_progress: bool = False
     """Whether the search takes `report`, called with the cost and the bound whenever one improves."""
@@ -41,10 +41,10 @@ class Method:
     """Whether it may take minutes for a large model."""
 
     page: str = ""
-    """The page that describes it, from the folder of the documents; empty for methods of users."""
+    """The path of the page that describes it, within the docs folder; empty for users' methods."""
 
     trusted: bool = False
-    """Whether its choices are legal by construction; those of all others are checked."""
+    """Whether its choices are legal by construction; the choices of all other methods are checked."""
 
     def __call__(self, problem: Problem, workers: int) -> Solution:
         return self.search(problem, workers)
@@ -58,12 +58,12 @@ METHODS: Mapping[str, Method] = MappingProxyType(_searching)
 
 
 def register(method: Method) -> Method:
-    """Enter a method, so that its name can be used wherever a method is chosen.
+    """Register a method, so that its name can be used wherever a method is chosen.
 
     Raises PlanError if the name is taken or empty.
     """
     if not isinstance(method, Method):
-        raise PlanError(f"a tofu.search.Method is registered, not a {type(method).__name__}")
+        raise PlanError(f"register takes a tofu.search.Method, not a {type(method).__name__}")
     if not method.name or method.name in every_method():
         raise PlanError(f"the name {method.name!r} is taken or empty; register the method under another one")
     (_scoring if method.takes_layouts else _searching)[method.name] = method

@@ -1,10 +1,10 @@
-"""The recursive search (Tofu, section 5.2): split over the factors of the worker count, largest first.
+"""Search recursively (Tofu, section 5.2): split over the factors of the worker count, largest first.
 
 Every step splits each operation along one index variable and each tensor along one dimension, given all
-earlier steps, at the least number of bytes. A step is a factor graph with one variable per decision and
-one table per link: given an operation's strategy its tensors are independent, so pairs suffice and the
-step's optimum is exact unless the graph is too wide, which the plan then says. The steps together need not
-be optimal, unless there is only one.
+earlier steps, at the least number of bytes. A step is a factor graph with one variable per decision and one
+table per link. Given an operation's strategy, its tensors are independent, so tables over pairs suffice. The
+optimum of a step is exact unless the graph is too wide; the plan then names the step as unproven. Several
+steps together need not be optimal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..solvers.solve import Optimum, least_cost
 
 
 def recursive(problem: Problem, workers: int) -> Solution:
-    """Solve one step after the other, each exactly where it is not too wide."""
+    """Solve one step after the other, each exactly if it is not too wide."""
     factors = steps_of(problem, workers)
     tables = Tables(factors)
     arithmetic = Arithmetic(MIN_PLUS)
@@ -48,7 +48,7 @@ def next_plan(
     solved: Optimum,
     bound: int = 0,
 ) -> Solution:
-    """The plan after `step`, whose problem is solved; `bound` is a lower bound for every plan."""
+    """Return the plan after `step`, whose problem is solved; `bound` is a lower bound for every plan."""
     unproven = plan.unproven
     if solved.too_wide is not None:
         proven = problem.cost(solved.lower_bound - plan.cost.value)

@@ -1,13 +1,13 @@
-"""Refinement of two plans into one by large moves, each the best of its neighbourhood.
+"""Refine two plans into one by large moves; each finds the best plan of a neighbourhood.
 
-A move lets every operation and every tensor change any one of its steps, all of them at once, and finds
-the best of all such plans by pruning and elimination. It contains every re-solving of one step with the
-others held, whichever step that is, and everything in which different tensors change different steps.
+In a move, every operation and every tensor may change any one of its steps, all of them at once. Pruning and
+elimination find the best of all such plans. These include all plans that solve one step again with the others
+held, and all plans in which different tensors change different steps.
 
-The recursive plan and the one that chops every tensor along a single dimension lie in different valleys.
-Each moves once; then a move near both lets every part of the problem follow either of them. From there on
-moves may also put steps in another order, as a dimension that is split by two steps nests in their order
-only, and go on until one brings next to nothing.
+The recursive plan, and the plan that chops every tensor along a single dimension, lie in different valleys.
+Each moves once. Then one move near both lets every part of the problem follow either of them. Later moves may
+also reorder steps, because the parts of a dimension that two steps split are nested in the order of the
+steps. Moves end when one gains very little.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from .baselines import chops
 from .recursive import recursive
 
 LEAST_GAIN = 1e-3
-"""Moves end with one that gains less than this part of the cost."""
+"""Moves end when one gains less than this fraction of the cost."""
 
 WIDER = 2
-"""So many times larger tables than in a step are combined in a move near a single plan."""
+"""A move near a single plan may combine tables that are this many times larger than those of a step."""
 
 
 def refine(problem: Problem, workers: int) -> Solution:
-    """The best plan that moves find from the recursive and the equally chopped plan on.
+    """Return the best plan that moves find from the recursive and the equally chopped plan.
 
-    Never worse than the recursive plan. Where the last neighbourhood is too densely connected to be searched
-    exactly, the plan so far is returned and says so.
+    It is never worse than the recursive plan. If the last neighbourhood is too densely connected to be
+    searched exactly, the best plan so far is returned, marked unproven.
     """
     plan = recursive(problem, workers)
     if len(plan.factors) < 2:
@@ -56,7 +56,7 @@ def refine(problem: Problem, workers: int) -> Solution:
 
 
 class _Search:
-    """What successive moves share: most of a problem stays as it was, and its tables with it."""
+    """The state that successive moves share: most of a problem, and so most of its tables, stays the same."""
 
     def __init__(self, problem: Problem, start: Solution) -> None:
         self._problem = problem
@@ -66,10 +66,10 @@ class _Search:
         self._arithmetic = Arithmetic(MIN_PLUS)
 
     def merged(self, plan: Solution) -> Solution:
-        """The best plan near both this one and the chopped one, each moved once.
+        """Return the best plan near both this one and the chopped one, each moved once.
 
-        Where that is too wide, the best near the worse of them in which everything may also be as in the
-        better one; where that is too, the better one.
+        If that is too wide, the search is near the worse of them, and everything may also be as in the better
+        one. If that is still too wide, the result is the better one.
         """
         try:
             chopped = self._least(*chops(self._problem, plan.factors))
@@ -85,7 +85,7 @@ class _Search:
         return better
 
     def moved(self, plan: Solution, reorder: bool) -> tuple[Solution, WidthError | None]:
-        """The plan after moves, the last of which gains little or is too wide to be searched."""
+        """Return the plan after several moves; the last one gains little or is too wide to be searched."""
         gained = True
         while gained:
             try:
@@ -99,9 +99,9 @@ class _Search:
     def best_near(
         self, centres: Sequence[Solution], others: Sequence[Solution] = (), reorder: bool = False
     ) -> Solution:
-        """The best plan whose choices are near those of a centre or as in another plan.
+        """Return the best plan whose choices are near those of a centre or as in another plan.
 
-        Raises WidthError where that needs too large a table.
+        Raises WidthError if the search needs too large a table.
         """
         problem, tables = self._problem, self._tables
         operators = [
@@ -121,7 +121,7 @@ class _Search:
     def _least(
         self, operators: Sequence[OperatorChoices], tensors: Sequence[TensorChoices], wider: int = 1
     ) -> Solution:
-        """The best plan of these choices, of which tables may be so many times larger than in a step."""
+        """Return the best plan of these choices; tables may be `wider` times larger than in a step."""
         start = self._start
         pruned = self._dominance.prune(*factor_graph(self._problem, operators, tensors))
         solved = eliminate(

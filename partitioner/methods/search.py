@@ -1,4 +1,4 @@
-"""From a graph to a plan, by a method chosen by name."""
+"""Find a plan for a graph by a method chosen by name."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def partition(graph: Graph, workers: int, method: str | Method | Search = "recur
 def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     """Find a plan for `workers` workers; the same graph gives the same plan.
 
-    What a function or a method of a user's own returns is verified.
-    Raises PlanError for an unknown method, a function that returns no plan, a worker count below 1 or above
-    `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the method
-    gives up; GraphError for a malformed graph.
+    The solution of a user's method is verified.
+    Raises PlanError for an unknown method, a function that does not return a solution, a worker count below 1
+    or above `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the
+    method gives up. Raises GraphError for a malformed graph.
     """
     require_graph(graph)
     _check_workers(workers)
@@ -82,7 +82,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     if constraints:
         if not method.takes_constraints:
             able = ", ".join(sorted(name for name, each in every_method().items() if each.takes_constraints))
-            raise PlanError(f"the method {method.name!r} cannot take constraints; those that can are {able}")
+            raise PlanError(f"the method {method.name!r} cannot take constraints; use one of {able}")
         problem = restricted(problem, steps_of(problem, workers), constraints)
     solution = _searched(problem, workers, method, settings.report)
     if not method.trusted:
@@ -100,7 +100,7 @@ def _check_workers(workers: int) -> None:
 
 
 def _searched(problem: Problem, workers: int, method: Method, report: Report | None) -> Solution:
-    """Run the search. Raises PlanError if a solver gives up and the method does not know what to do then."""
+    """Run the search. Raises PlanError if a solver gives up and the method does not handle that."""
     search = method.search
     if method.reports_progress and report is not None:
         search = partial(search, report=report)
@@ -111,7 +111,7 @@ def _searched(problem: Problem, workers: int, method: Method, report: Report | N
 
 
 def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Plan:
-    """Spread a solution over the graph's names, its cost counted again."""
+    """Spread a solution over the graph's names, and count its cost again."""
     factors = solution.factors
     chosen = Chosen(problem, factors, solution.strategies, solution.dimensions)
     cost, bound = problem.cost(problem.objective.total(chosen)), solution.lower_bound
@@ -159,12 +159,14 @@ def _check_kept(problem: Problem, solution: Solution, method: str) -> None:
 def check_solution(problem: Problem, solution: object, workers: int, method: str) -> None:
     """Raise PlanError unless a user's method returned legal choices for every class.
 
-    That its cost is the one it states is counted for every method, by `find_plan`.
+    `find_plan` checks the stated cost, of every method.
     """
     if not isinstance(solution, Solution):
-        raise PlanError(f"the method {method!r} returned {type(solution).__name__}, expected a Solution")
+        raise PlanError(f"the method {method!r} returned a {type(solution).__name__}, expected a Solution")
     if prod(solution.factors) != workers:
-        raise PlanError(f"the method {method!r} split by {solution.factors}, which is not {workers} workers")
+        raise PlanError(
+            f"the method {method!r} split by {solution.factors}, which does not multiply to {workers} workers"
+        )
     for what, chosen, expected in (
         ("operator", solution.strategies, problem.operators),
         ("tensor", solution.dimensions, problem.shapes),
@@ -172,7 +174,7 @@ def check_solution(problem: Problem, solution: object, workers: int, method: str
         if len(chosen) != len(expected):
             raise PlanError(
                 f"the method {method!r} chose for {len(chosen)} {what} classes, "
-                f"the problem has {len(expected)}"
+                f"but the problem has {len(expected)}"
             )
     for shape, dimensions in zip(problem.shapes, solution.dimensions, strict=True):
         layout = SplitLayout(shape, dimensions, solution.factors)

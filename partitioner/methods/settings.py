@@ -1,4 +1,4 @@
-"""What a search is asked for."""
+"""The settings of a search."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ OBJECTIVES = ("bytes", "time")
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What a search is asked for, besides a graph and a number of workers."""
+    """The settings of a search, besides a graph and a number of workers."""
 
     method: str | Method | Search = "recursive"
     """A method's name, a method, or a function of a `Problem` and a number of workers."""
 
     constraints: Iterable[Constraint | str] = ()
-    """Pins and prohibitions, see `constraints`; the plan keeps to them, and its lower bound is one for plans
-    that do."""
+    """Pins and prohibitions, see `constraints`. The plan's lower bound holds for plans that obey them."""
 
     layouts: Layouts | None = None
     """Layouts to score, see `manual`."""
@@ -37,10 +36,10 @@ class SearchSettings:
     """For the objective `time`: a machine, a preset's name or a file."""
 
     objective: str = "bytes"
-    """What is minimised: `bytes`, or the `time` that the traffic takes over the machine's links."""
+    """The quantity to minimise: `bytes`, or the `time` that the traffic takes over the machine's links."""
 
     report: Report | None = None
-    """For methods that report progress."""
+    """Called with the progress, by methods that report it."""
 
     def chosen_method(self) -> Method:
         """Return the method. Raises PlanError if it is unknown or other settings do not go with it."""
@@ -48,7 +47,9 @@ class SearchSettings:
         if self.objective not in OBJECTIVES:
             raise PlanError(f"there is no objective {self.objective!r}; there are: {', '.join(OBJECTIVES)}")
         if self.machine is not None and self.objective != "time":
-            raise PlanError("a machine is for the objective 'time'; give objective='time' as well")
+            raise PlanError(
+                "a machine needs the objective 'time'; add objective='time', or leave out the machine"
+            )
         if isinstance(self.constraints, str):
             raise PlanError(f"constraints are a list of pins and prohibitions; write [{self.constraints!r}]")
         if (self.layouts is None) == method.takes_layouts:
@@ -61,10 +62,10 @@ class SearchSettings:
         return method
 
     def made_objective(self, workers: int) -> Objective:
-        """Return what is minimised. Raises PlanError if `time` has no machine, MachineError for a bad one."""
+        """Return the objective. Raises PlanError if `time` has no machine, MachineError for a bad one."""
         if self.objective == "bytes":
             return MovedBytes()
         if self.machine is None:
-            raise PlanError("the objective 'time' needs a machine")
+            raise PlanError("the objective 'time' needs a machine; give a preset's name, a file or a Machine")
         found = load_machine(self.machine) if isinstance(self.machine, str) else self.machine
         return TransferTime(found, workers)

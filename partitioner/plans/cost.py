@@ -1,4 +1,4 @@
-"""What an objective counts: a number with its unit."""
+"""Costs: numbers with their units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class CostUnit(StrEnum):
-    """What costs are counted in; integers, so that sums are exact."""
+    """The unit of a cost. Costs are integers, so that sums are exact."""
 
     BYTES = "bytes"
     PICOSECONDS = "picoseconds"
@@ -21,16 +21,19 @@ class Cost:
     """A number with its unit."""
 
     value: int
+    """The number."""
+
     unit: CostUnit
+    """The unit in which it counts."""
 
     @property
     def bytes(self) -> int | None:
-        """The number of bytes; None if this counts something else."""
+        """Return the number of bytes; None if this counts something else."""
         return self.value if self.unit is CostUnit.BYTES else None
 
     @property
     def seconds(self) -> float | None:
-        """The time in seconds; None if this is not a time."""
+        """Return the time in seconds; None if this is not a time."""
         return self.value / PICOSECONDS_PER_SECOND if self.unit is CostUnit.PICOSECONDS else None
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where a plan's graph came from, so that later commands find it again."""
+"""The origin of a plan's graph, so that later commands find it again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class PlanOrigin:
-    """What `tofu plan` was called with: MODEL, `batch` and `shapes` where given, and the graph's options.
-
-    Only a remark: the plan's fingerprint says whether a graph is the one it was made for.
-    """
+    """The arguments of `tofu plan`. The plan's fingerprint, not this, tells which graph it is for."""
 
     model: str
+    """The MODEL argument."""
+
     batch: int | None = None
+    """The batch size; None if it was not given."""
+
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The shapes that were given."""
+
     optimizer: str = "sgd"
+    """The optimizer's name."""
+
     dtype: str = "float32"
+    """The type in which large tensors are stored."""
+
     accumulate: int = 1
+    """The number of micro-batches of a step."""

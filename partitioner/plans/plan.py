@@ -1,8 +1,8 @@
-"""Plans, a layout for every tensor and a strategy for every operation of one graph, and their files.
+"""Plans (a layout for every tensor and a strategy for every operation of one graph) and their files.
 
-Files are JSON, one tensor or operation a line, read with distrust. A file holds choices and costs, never
-regions: those are computed from the choices, so they can have no gaps or overlaps. The time that the search
-took is not kept: equal plans are equal files.
+Files are JSON, one tensor or operation per line, read with distrust. A file holds choices and costs, never
+regions. Regions are computed from the choices, so they cannot have gaps or overlaps. The search time is not
+stored, so equal plans have equal files.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ EXTENT_LIMIT = 1 << 48
 
 @dataclass(frozen=True, slots=True)
 class TransferSeconds:
-    """What a plan's transfers take one after the other over a machine's links: the objective `time`."""
+    """The time of a plan's transfers, one after the other, over a machine's links: the objective `time`."""
 
     seconds: float
-    """The transfers of one iteration together."""
+    """The time for all transfers of one iteration."""
 
     lower_bound: float | None
-    """What every plan with the same factors and ties takes at least; None if the method proves nothing."""
+    """No plan with the same factors and ties takes less time; None if the method proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,41 +54,40 @@ class Plan(NotebookDisplay):
     """How to run one graph on `workers` workers, split step by step."""
 
     fingerprint: str
-    """Of the graph that the plan is for."""
+    """The fingerprint of the graph that the plan is for."""
 
     workers: int
-    """How many workers there are: the product of the factors."""
+    """The number of workers: the product of the factors."""
 
     factors: tuple[int, ...]
-    """Into how many groups each step splits a group of workers."""
+    """The number of groups into which each step splits a group of workers."""
 
     method: str
     """The name of the search that found it."""
 
     layouts: Mapping[str, SplitLayout]
-    """By tensor name how it is split over the workers."""
+    """For each tensor name, how the tensor is split over the workers."""
 
     strategies: Mapping[str, Strategies]
-    """By operation name and step the index variable to split along; None if the step does not split it."""
+    """For each operation name, the index variable that each step splits; None if it splits none."""
 
     cost_bytes: int
-    """What crosses between workers in one iteration."""
+    """The bytes that cross between workers in one iteration."""
 
     step_cost_bytes: tuple[int, ...]
-    """What each step adds to that; they sum to `cost_bytes`."""
+    """The bytes that each step adds; they sum to `cost_bytes`."""
 
     lower_bound_bytes: int
     """No plan that a recursive search with the same factors and ties can find costs less."""
 
     search_seconds: float | None = field(default=None, compare=False)
-    """How long the search took; None if the plan was read from a file."""
+    """The duration of the search; None if the plan was read from a file."""
 
     source: PlanOrigin | None = None
-    """Where the graph came from, if known."""
+    """The origin of the graph, if known."""
 
     unproven: tuple[UnprovenStep, ...] = ()
-    """The steps whose choices are not proven to be the best given the steps before, because their problem was
-    too wide to be solved exactly."""
+    """The steps that were too wide to be solved exactly: their choices are not proven to be the best ones."""
 
     transfer_time: TransferSeconds | None = field(default=None, compare=False)
     """Known if the search minimised time; plan files do not keep it."""
@@ -98,13 +97,13 @@ class Plan(NotebookDisplay):
         return f"<{self.method} plan over {self.workers} workers ({groups}): {self.cost_bytes:,} bytes moved>"
 
     def save(self, path: str | Path) -> None:
-        """Write a plan file; the same plan gives the same bytes. Raises PlanError where that fails."""
+        """Write a plan file; the same plan gives the same bytes. Raises PlanError if that fails."""
 
         write_plan(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
-        """Read a plan file. Raises PlanError where it is not one. `verify` checks it against a graph."""
+        """Read a plan file. Raises PlanError if it is not one. `verify` checks the plan against a graph."""
 
         return read_plan(Path(path))
 
@@ -116,7 +115,7 @@ class Plan(NotebookDisplay):
             place = f"tensor {tensor.name!r}"
             if layout.shape != tensor.shape or layout.factors != self.factors:
                 raise PlanError(
-                    f"{place}: the plan splits shape {layout.shape} by {layout.factors}, the graph has shape "
+                    f"{place}: the plan splits shape {layout.shape} by {layout.factors}; the graph has shape "
                     f"{tensor.shape} and the plan's factors are {self.factors}"
                 )
             layout.check(place)
@@ -136,7 +135,7 @@ class Plan(NotebookDisplay):
         actual = graph.fingerprint
         if actual != self.fingerprint:
             raise PlanError(
-                f"the plan was made for a graph with fingerprint {self.fingerprint[:16]}, this graph "
+                f"the plan was made for a graph with fingerprint {self.fingerprint[:16]}, but graph "
                 f"{graph.name!r} has {actual[:16]}: shapes, attributes or the optimizer's settings differ; "
                 "partition it again"
             )
@@ -157,16 +156,16 @@ class Plan(NotebookDisplay):
 
 
 def require_graph(value: object) -> None:
-    """Raise GraphError where somebody gave a model, or a symbol, for its graph."""
+    """Raise GraphError if the value is not a graph, for example a model or a symbol."""
     if not isinstance(value, Graph):
         raise GraphError(
-            f"a graph is partitioned, not a {type(value).__name__}; a model's is model.training_graph(), "
-            "a symbol's training_graph(symbol, shapes) of tofu.dataflow.training"
+            f"partition takes a Graph, not a {type(value).__name__}; call model.training_graph() for a "
+            "model, or tofu.training_graph(symbol, shapes) for a symbol"
         )
 
 
 def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
-    """What moves bytes in one iteration, most bytes first; they sum to the plan's cost."""
+    """List the contributions to one iteration's bytes, largest first; they sum to the plan's cost."""
     plan.check_graph(graph)
     moving = [entry for entry in count(graph, plan.layouts, plan.strategies, plan.factors) if entry.bytes]
     return sorted(moving, key=lambda entry: -entry.bytes)
@@ -180,16 +179,17 @@ def _check_names(what: str, planned: Mapping[str, object], expected: Iterable[st
     missing, unknown = sorted(names - planned.keys()), sorted(planned.keys() - names)
     if missing:
         raise PlanError(
-            f"the plan says nothing about {what} {missing[0]!r} ({len(missing)} in all){_OTHER_GRAPH}"
+            f"the plan does not contain {what} {missing[0]!r} ({len(missing)} in all){_OTHER_GRAPH}"
         )
     if unknown:
         raise PlanError(
-            f"the plan names {what} {unknown[0]!r}, not in the graph ({len(unknown)} in all){_OTHER_GRAPH}"
+            f"the plan names {what} {unknown[0]!r}, which is not in the graph ({len(unknown)} in all)"
+            f"{_OTHER_GRAPH}"
         )
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan file, whole or not at all. Raises PlanError where that fails."""
+    """Write a plan file, whole or not at all. Raises PlanError if that fails."""
     try:
         write_whole(path, encode_plan(plan).encode())
     except OSError as error:
@@ -206,7 +206,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def encode_plan(plan: Plan) -> str:
-    """The text of a plan file; ASCII, deterministic."""
+    """Return the text of a plan file, which is ASCII and deterministic."""
     head: dict[str, object] = {
         "format": FORMAT,
         "version": VERSION,
@@ -239,7 +239,7 @@ def decode_plan(data: bytes) -> Plan:
     """Parse and check a plan file's contents, allocating nothing that depends on numbers in it."""
     head = typed_object(parse_json(data), "the file")
     if head.get("format") != FORMAT:
-        raise PlanError(f'"format" is {head.get("format")!r}, a plan file has {FORMAT!r}')
+        raise PlanError(f'"format" is {head.get("format")!r}; a plan file has {FORMAT!r}')
     version = typed(head.get("version"), int, "version")
     if version != VERSION:
         raise PlanError(f'"version" is {version}; this Tofu reads version {VERSION}')
@@ -286,7 +286,7 @@ def decode_plan(data: bytes) -> Plan:
 
 def _source(value: object) -> PlanOrigin:
     entry = typed_object(value, "source")
-    later = {"dtype": "float32", "accumulate": 1}  # older files hold neither
+    later = {"dtype": "float32", "accumulate": 1}  # older files lack both
     expect_keys(entry, ("model", "batch", "shapes", "optimizer"), "source", optional=tuple(later))
     entry = {**later, **entry}
     batch = entry["batch"]

@@ -1,1 +1,1 @@
-"""The graph as the search sees it: classes, links, candidates, tables, constraints, objectives."""
+"""The search's view of a graph: classes, links, candidates, tables, constraints, objectives."""

@@ -1,4 +1,4 @@
-"""Candidate choices of one step or of several, and the tables of bytes between them."""
+"""Candidate choices of one step or of several steps."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..layouts.step_split import Dimensions, Strategies
 from .sequences import Near
 
 KeepVariables = Callable[[Bound, tuple[str, ...]], Strategies]
-"""From an operator and the variables that a step can split it along to those that a method considers."""
+"""Takes an operator and the variables that a step can split; returns those that a method considers."""
 
 KeepDimensions = Callable[[Dimensions], Dimensions]
-"""From the dimensions that a step can split a tensor along to those that a method considers."""
+"""Takes the dimensions of a tensor that a step can split; returns those that a method considers."""
 
 
 def every_variable(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
@@ -34,7 +34,7 @@ def every_dimension(fitting: Dimensions) -> Dimensions:
 
 
 class Tables:
-    """Choices and tables for one factorisation, each computed once: layers repeat.
+    """Choices for one factorisation, each computed once because layers repeat.
 
     Bound operators are compared by identity, which is how binding caches them.
     """
@@ -49,9 +49,9 @@ class Tables:
     def operator(
         self, bound: Bound, earlier: Strategies, keep: KeepVariables = every_variable
     ) -> OperatorChoices:
-        """The ways to split an operator once more that `keep` keeps; whole where that is none.
+        """Return the further splits of an operator that `keep` keeps; if there are none, it stays whole.
 
-        A variable qualifies where it has a strategy and no worker group would be left without a value.
+        A variable qualifies if it has a strategy and every worker group would get at least one value.
         """
         key = (bound, earlier, keep)
         found = self._operators.get(key)
@@ -75,7 +75,7 @@ class Tables:
     def tensor(
         self, shape: Shape, earlier: Dimensions, keep: KeepDimensions = every_dimension
     ) -> TensorChoices:
-        """The ways to split a tensor once more that `keep` keeps; replicated where that is none."""
+        """Return the further splits of a tensor that `keep` keeps; if there are none, it is replicated."""
         key = (shape, earlier, keep)
         found = self._tensors.get(key)
         if found is None:
@@ -90,7 +90,7 @@ class Tables:
         return found
 
     def operator_near(self, bound: Bound, near: Near[str]) -> OperatorChoices:
-        """The strategies of a neighbourhood."""
+        """Return the strategies of a neighbourhood."""
         found = self._operators_near.get((bound, near))
         if found is None:
             sequences = near.sequences(splittable(bound), self.factors)
@@ -98,7 +98,7 @@ class Tables:
         return found
 
     def tensor_near(self, shape: Shape, near: Near[int]) -> TensorChoices:
-        """The layouts of a neighbourhood."""
+        """Return the layouts of a neighbourhood."""
         found = self._tensors_near.get((shape, near))
         if found is None:
             sequences = near.sequences(dict(enumerate(shape)), self.factors)

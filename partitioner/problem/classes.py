@@ -1,4 +1,4 @@
-"""From a graph to the search's problem: which operations and tensors decide together."""
+"""Build the search's problem from a graph: group operations and tensors that must agree."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Constraints on a plan: a choice that it must make, or labels that it may not split along.
+"""Constraints on a plan: choices that it must make, and labels that it may not split along.
 
     pin fc1_weight=0,0,1        tensor fc1_weight along dimensions 0, 0 and 1, one per step
-    pin fc1.product=n,*,-       the operation along n, then as is best, then on every worker alike
+    pin fc1.product=n,*,-       the operation along n, then as is best, then repeated on every worker
     pin conv*_weight=0          all steps of all tensors so named
     forbid data:1               dimension 1 of data is never split
-    forbid fc1.product:k        nor the reduction of this operation
+    forbid fc1.product:k        the reduction of this operation is never split
 
-Names may be shell patterns. Operations that are tied and tensors that share storage are decided together,
-so what is said of one holds for all of them.
+Names may be shell patterns. Tied operations, and tensors that share storage, are decided together, so a
+constraint on one of them holds for all of them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ _PATTERN = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What `name` matches takes these choices, one per step, or one for all: a label, None, or `FREE`.
-
-    `what` says whether it is about tensors or operators where the choice does not.
-    """
+    """Requires a choice of everything that a name matches."""
 
     name: str
+    """A name or a shell pattern."""
+
     choice: Choice
+    """One entry per step, or one for all steps: a label, None to replicate, or `FREE`."""
+
     what: What | None = None
+    """Whether tensors or operators are meant; None if the choice tells."""
 
     def __str__(self) -> str:
         return f"pin {self.name}={','.join('-' if c is None else str(c) for c in self.choice)}"
@@ -47,10 +49,13 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Forbid:
-    """What `name` matches is not split along this index variable or dimension at any step."""
+    """Forbids a split of everything that a name matches, at every step."""
 
     name: str
+    """A name or a shell pattern."""
+
     label: str | int
+    """The index variable or dimension that must not be split."""
 
     def __str__(self) -> str:
         return f"forbid {self.name}:{self.label}"
@@ -68,16 +73,16 @@ def parse_constraint(text: str) -> Constraint:
         case "forbid":
             return parse_forbid(rest)
         case _:
-            raise PlanError(f"a constraint starts with pin or forbid, not {text!r}")
+            raise PlanError(f"a constraint starts with pin or forbid; found {text!r}")
 
 
 def parse_pin(text: str) -> Pin:
-    """Read `NAME=CHOICE,...`: numbers are dimensions, words index variables, `-` replicates, `*` is free."""
+    """Read `NAME=CHOICE,...`: a dimension's number, an index variable, `-` to replicate, or `*` for any."""
     name, equals, choices = text.strip().rpartition("=")
     entries = [entry.strip() for entry in choices.split(",")]
     if not (name and equals and all(entries)):
         raise PlanError(
-            f"a pin reads NAME=CHOICE,... such as fc1_weight=0,0,1 or fc1.product=n,*,-, not {text!r}"
+            f"expected a pin NAME=CHOICE,... such as fc1_weight=0,0,1 or fc1.product=n,*,-; found {text!r}"
         )
     return Pin(name, tuple(None if entry == "-" else _label(entry, text) for entry in entries))
 
@@ -86,7 +91,7 @@ def parse_forbid(text: str) -> Forbid:
     """Read `NAME:LABEL`, a dimension's number or an index variable."""
     name, colon, label = text.strip().rpartition(":")
     if not (name and colon and label) or label == FREE:
-        raise PlanError(f"what is forbidden reads NAME:LABEL such as data:1 or fc1.product:k, not {text!r}")
+        raise PlanError(f"expected NAME:LABEL such as data:1 or fc1.product:k; found {text!r}")
     return Forbid(name, _label(label, text))
 
 
@@ -95,14 +100,14 @@ def _label(entry: str, text: str) -> str | int:
         return int(entry)
     if entry == FREE or entry.isidentifier():
         return entry
-    raise PlanError(f"{entry!r} in {text!r} is no dimension's number and no index variable, nor - or {FREE}")
+    raise PlanError(f"{entry!r} in {text!r} is not a dimension's number, an index variable, - or {FREE}")
 
 
 def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence[Constraint]) -> Problem:
-    """The problem with what the constraints leave of its choices.
+    """Return the problem with the choices that the constraints leave.
 
-    Raises PlanError for a name or label that there is not (with the nearest that there is), and where the
-    constraints cannot all hold: it names a smallest set of those that clash.
+    Raises PlanError for an unknown name or label, with a suggestion, and if the constraints cannot all hold.
+    The message then names a smallest set of constraints that clash.
     """
     collected = _Collected(problem, factors)
     for constraint in constraints:
@@ -111,7 +116,7 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
 
 
 class _Subject:
-    """One class of operations or tensors, and what is said of it."""
+    """One class of operations or tensors, and the constraints on it."""
 
     def __init__(self, what: str, extents: Iterable[tuple[str | int, int]]) -> None:
         self.what = what
@@ -154,7 +159,9 @@ class _Collected:
             missing = next(label for label in labels if label not in first.extents)
             raise PlanError(
                 f"{constraint}: {first.what} {first.names[0]!r} cannot be split along {missing!r}; "
-                f"it has {', '.join(map(str, first.extents)) or 'nothing to be split along'}"
+                f"choose one of {', '.join(map(str, first.extents))}"
+                if first.extents
+                else f"{constraint}: {first.what} {first.names[0]!r} cannot be split along anything"
             )
         for subject in fitting:
             subject.constraints.append(constraint)
@@ -167,10 +174,13 @@ class _Collected:
         )
 
     def _subjects(self, constraint: Constraint) -> list[_Subject]:
-        """The classes that a constraint is about: tensors for dimensions, operations for variables."""
+        """Return the classes that a constraint is about: tensors for dimensions, operations for variables."""
         labels = _labels(constraint)
         if len({type(label) for label in labels}) > 1:
-            raise PlanError(f"{constraint} names both dimensions and index variables; give either")
+            raise PlanError(
+                f"{constraint} names both dimensions and index variables; "
+                "give dimensions for a tensor, index variables for an operator"
+            )
         kinds = ["tensor" if isinstance(label, int) else "operator" for label in labels[:1]]
         if isinstance(constraint, Pin) and constraint.what is not None:
             kinds = [constraint.what]
@@ -187,12 +197,12 @@ class _Collected:
         if not kinds and len({subject.what for subject in found}) > 1:
             raise PlanError(
                 f"{constraint} could be about operators or tensors; pin a dimension or an index variable "
-                f"at one step at least"
+                f"at at least one step"
             )
         return found
 
     def _other_kind(self, name: str) -> str:
-        """What has this name but was asked for by the other kind's choices; empty where nothing has."""
+        """Suggest the tensor or operator of this name if the choice fits only the other kind."""
         for what, named in self._by_name.items():
             if name in named:
                 labels = ", ".join(map(str, named[name].extents)) or "nothing"
@@ -201,7 +211,7 @@ class _Collected:
 
 
 def _labels(constraint: Constraint) -> list[str | int]:
-    """The dimensions or index variables that a constraint names."""
+    """Return the dimensions or index variables that a constraint names."""
     named = constraint.choice if isinstance(constraint, Pin) else (constraint.label,)
     return [label for label in named if label is not None and label != FREE]
 
@@ -211,7 +221,7 @@ def _per_step(pin: Pin, factors: tuple[int, ...]) -> Choice:
 
 
 def _combined(constraints: Iterable[Constraint], factors: tuple[int, ...]) -> Restriction:
-    """All of some constraints that do not contradict each other."""
+    """Return the restriction that some constraints without contradictions make together."""
     pins: list[str | int | None] = [FREE] * len(factors)
     forbidden: set[str | int] = set()
     for constraint in constraints:
@@ -227,7 +237,7 @@ def _combined(constraints: Iterable[Constraint], factors: tuple[int, ...]) -> Re
 
 
 def _conflict(subject: _Subject, constraints: Sequence[Constraint], factors: tuple[int, ...]) -> str | None:
-    """Why these constraints cannot all hold for one class; None where they can."""
+    """Say why these constraints cannot all hold for one class; None if they can."""
     pinned: list[str | int | None] = [FREE] * len(factors)
     forbidden = {c.label for c in constraints if isinstance(c, Forbid)}
     for pin in constraints:
@@ -248,13 +258,13 @@ def _conflict(subject: _Subject, constraints: Sequence[Constraint], factors: tup
         if label is None or label == FREE:
             continue
         if left[label] < factor:
-            return f"step {step + 1} finds {left[label]} left along {label}, too few for {factor} parts"
+            return f"at step {step + 1} only {left[label]} are left along {label}, too few for {factor} parts"
         left[label] //= factor
     return None
 
 
 def _smallest(subject: _Subject, factors: tuple[int, ...]) -> list[Constraint]:
-    """A set of clashing constraints of which none can be left out."""
+    """Return a set of clashing constraints that clash only together."""
     kept = list(subject.constraints)
     for constraint in subject.constraints:
         without = [other for other in kept if other is not constraint]

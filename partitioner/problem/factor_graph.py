@@ -1,9 +1,12 @@
-"""A search's choices for all classes, and the factor graph over them.
+"""Build the factor graph over a search's choices for all classes.
 
-Variables: one per class of operations, then one per class of tensors; the values of a variable are its
-choices. Tables: one per link between an operation and a tensor, with the cost of every pair of choices.
-Given an operation's strategy its tensors are independent, so tables over pairs suffice. The sum of all
-tables at an assignment is what the objective says of the plan.
+    variables    one per class of operations, then one per class of tensors; its values are its choices
+    objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
+    tables       one per link between an operation and a tensor: the cost of every pair of choices
+    constraints  choices that the restrictions do not allow cost more than any allowed assignment
+
+Given an operation's strategy, its tensors are independent, so tables over pairs suffice. `next_choices` and
+`joint_choices` make the values, `factor_graph` the tables, and `Restrictions.priced` the constraints.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ from .solution import Solution
 
 
 def steps_of(problem: Problem, workers: int) -> tuple[int, ...]:
-    """The factors over which a search splits its workers."""
+    """Return the sizes of the steps over which a search splits its workers."""
     return problem.objective.factors(workers)
 
 
 def nothing_split(problem: Problem, factors: tuple[int, ...]) -> Solution:
-    """The plan before the first step."""
+    """Return the plan before the first step."""
     zero = problem.cost(0)
     return Solution(factors, ((),) * len(problem.operators), ((),) * len(problem.shapes), zero, zero)
 
@@ -42,9 +45,10 @@ def next_choices(
     keep_variables: Callable[[int], KeepVariables] = lambda operator: every_variable,
     keep_dimensions: Callable[[int], KeepDimensions] = lambda tensor: every_dimension,
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """The choices of the step after those that a plan has made, of those that a method keeps.
+    """Return the choices of the step after a plan's steps.
 
-    Methods say by class what they consider; the problem's restrictions come first.
+    `keep_variables` and `keep_dimensions` say which choices a method considers for each class. The problem's
+    restrictions take precedence.
     """
     allowed = problem.restrictions
     operators = [
@@ -63,9 +67,9 @@ def factor_graph(
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
 ) -> tuple[list[int], list[Factor]]:
-    """Domains and factors of the choices: a variable per operator, then one per tensor.
+    """Return the domains and factors of the choices: a variable per operator, then one per tensor.
 
-    Choices that the problem's restrictions do not allow cost more than any that they do.
+    Choices that the problem's restrictions forbid cost more than any allowed assignment.
     """
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
@@ -82,13 +86,13 @@ def factor_graph(
 
 
 Sequences = Callable[[Mapping[Any, int], tuple[int, ...]], Sequence[Any]]
-"""The sequences of labels that extents allow for the steps' factors, such as `all_sequences`."""
+"""Makes the sequences of labels from their extents and the steps' factors, such as `all_sequences`."""
 
 
 def joint_choices(
     problem: Problem, factors: tuple[int, ...], sequences: Sequences
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Every operator's and tensor's sequences, with their regions; equal ones are worked out once."""
+    """Return every operator's and tensor's sequences with their regions; equal ones are computed once."""
     of_bound = {
         bound: operator_choices(bound, sequences(splittable(bound), factors), factors)
         for bound in dict.fromkeys(problem.operators)

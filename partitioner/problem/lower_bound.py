@@ -1,4 +1,4 @@
-"""A proven lower bound for every recursive plan: what must cross between the groups of the first step.
+"""Prove a lower bound for every recursive plan: the bytes that must cross between the first step's groups.
 
 Take any plan that refines a choice of the first step, whose `k` groups own `T_g`, compute boxes that need
 `R_g`, and produce `P_g`. Each count of the first step is at most the refined plan's count:
@@ -10,7 +10,7 @@ Take any plan that refines a choice of the first step, whose `k` groups own `T_g
 * *Inputs.* Together the workers of a group fetch at least what their regions cover outside `T_g`. Where
   the regions of any refinement cover all of `R_g`, that is `|R_g| - |R_g n T_g|`. They need not: a window
   with a stride skips elements at the seam between two workers that the group's bounding box contains.
-  Such a read counts as nothing here. A tensor that is read twice counts by its larger read only, since
+  Such a read counts as zero here. A tensor that is read twice counts by its larger read only, since
   refined regions may coincide and be fetched once.
 
 The least sum of these over all choices of the first step is therefore a bound for every plan with the
@@ -40,7 +40,7 @@ from ..solvers.solve import least_cost
 from .problem import Problem
 
 UNIT_LIMIT = 1 << 14
-"""Values of an index for which a read is still checked for holes; beyond that it counts as nothing."""
+"""If an index has more values, its reads are not checked for holes and count as zero."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -53,10 +53,11 @@ def first_step_bound(
     least_bytes: int,
     arithmetic: Arithmetic,
 ) -> int:
-    """The bound, given the choices of the first step, its factors (one per link) and what is proven of them.
+    """Return the bound, given the choices of the first step and its tables `counted`, one per link.
 
-    Where every count is already a bound that is the answer, else it is what is proven of the smaller tables,
-    for which `arithmetic` remembers what the two have in common.
+    `least_bytes` is the proven least sum of these tables. If every count is itself a bound, this is the
+    answer. Otherwise the answer is the proven least sum of smaller tables; `arithmetic` reuses the results
+    that both have in common.
     """
     refinable = Refinable()
     known: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts | None] = {}
@@ -82,7 +83,7 @@ def first_step_bound(
 def certain_reads(
     operator: OperatorChoices, tensor: TensorChoices, names: tuple[str, ...], refinable: Refinable
 ) -> Counts:
-    """Elements of an input that any refinement fetches: `[operator choices, tensor choices]`.
+    """Count the elements of an input that any refinement fetches: `[operator choices, tensor choices]`.
 
     `names` are the parameters through which the operator reads the tensor.
     """
@@ -109,7 +110,7 @@ class Refinable:
         return len(names) == 1 and bool(self.mask(operator, names[0]).all())
 
     def mask(self, operator: OperatorChoices, name: str) -> Mask:
-        """`[choices, groups]`: whether unit boxes of that group's box cover its region of the tensor."""
+        """Tell whether unit boxes of a group's box cover its region of the tensor: `[choices, groups]`."""
         found = self._masks.get((operator, name))
         if found is None:
             found = self._masks[operator, name] = self._compute(operator, name)
@@ -126,14 +127,14 @@ class Refinable:
         return mask
 
     def _windows_of(self, bound: Bound, name: str) -> tuple[_Window, ...] | None:
-        """The dimensions of a tensor whose reads may have holes; None where they are not independent."""
+        """List the dimensions of a tensor whose reads may have holes; None if they are not independent."""
         key = (bound.analysis, name)
         if key not in self._windows:
             self._windows[key] = _windows(bound, name)
         return self._windows[key]
 
     def _are_covered(self, operator: OperatorChoices, name: str, window: _Window) -> Mask:
-        """`[choices, groups]` for one dimension. What is not known yet is evaluated at once."""
+        """Compute the mask of one dimension, `[choices, groups]`; new cases are evaluated at once."""
         bound = operator.bound
         boxes = operator.boxes.reshape(-1, *operator.boxes.shape[2:])
         regions = operator.inputs[name].reshape(len(boxes), -1, 2)[:, window.dimension]
@@ -152,10 +153,13 @@ class Refinable:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A dimension that is read at more than a plain variable, and the positions of its variables."""
+    """A dimension whose index is more than a plain variable."""
 
     dimension: int
+    """The dimension of the tensor."""
+
     positions: list[int]
+    """The positions of the variables in its index."""
 
 
 def _windows(bound: Bound, name: str) -> tuple[_Window, ...] | None:
@@ -179,7 +183,7 @@ def _variables(indices: Sequence[Index]) -> set[str]:
 
 
 def _unit_boxes(box: Boxes, positions: list[int]) -> Boxes | None:
-    """`box` cut into single values of the variables at `positions`; None where there are too many."""
+    """Cut `box` into single values of the variables at `positions`; None if there are too many."""
     extents = (box[positions, 1] - box[positions, 0]).tolist()
     if prod(extents) > UNIT_LIMIT:
         return None
@@ -192,7 +196,7 @@ def _unit_boxes(box: Boxes, positions: list[int]) -> Boxes | None:
 
 
 def _covers(intervals: Boxes, target: Boxes) -> bool:
-    """Whether the union of `[n, 2]` intervals contains the `[2]` target."""
+    """Tell whether the union of `[n, 2]` intervals contains the `[2]` target."""
     intervals = intervals[intervals[:, 1] > intervals[:, 0]]
     if not len(intervals):
         return bool(target[1] <= target[0])

@@ -1,4 +1,4 @@
-"""The objective that plans are made for unless another is asked for: the bytes that move between workers."""
+"""The default objective: the bytes that move between workers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .problem import Chosen, FirstStep, Problem
 
 
 class MovedBytes:
-    """Tables of bytes, each computed once: layers repeat.
+    """Tables of bytes, each computed once because layers repeat.
 
-    After some steps each of the groups that they leave counts as one worker; after all of them the sum of the
-    tables is what the runtime fetches.
+    After some steps, each of the remaining groups counts as one worker. After all steps, the sum of the
+    tables is the number of bytes that the runtime fetches.
     """
 
     unit = CostUnit.BYTES
@@ -36,11 +36,11 @@ class MovedBytes:
         return found
 
     def total(self, chosen: Chosen) -> int:
-        """Count a plan's bytes from the graph, apart from the tables."""
+        """Count a plan's bytes from the graph, without the tables."""
         return chosen.moved_bytes[-1]
 
     def bound(self, problem: Problem, first: FirstStep) -> int:
-        """Count what must cross between the groups of the first step, whatever later steps do."""
+        """Count the bytes that must cross between the groups of the first step, whatever later steps do."""
         if first.steps == 1:
             return first.least()
         return first_step_bound(

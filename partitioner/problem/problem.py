@@ -1,9 +1,8 @@
-"""What a search decides about a graph, its classes of operations and tensors with the links between them, and
-what it minimises.
+"""The problem of a search: classes of operations and tensors, the links between them, and the objective.
 
-Every operation and every tensor is a decision, except that some must agree: a tensor that overwrites
-another one takes over its layout, and operations that are tied (one cell's copies at different time
-steps, Tofu section 5.1) share one strategy, and what they produce one layout.
+Every operation and every tensor is a decision, except that some must agree. A tensor that overwrites another
+one takes over its layout. Tied operations (one cell's copies at different time steps, Tofu section 5.1) share
+one strategy, and the tensors that they produce share one layout.
 """
 
 from __future__ import annotations
@@ -28,32 +27,39 @@ from .restrictions import UNRESTRICTED, Restrictions
 
 
 class Link(NamedTuple):
-    """An operation class touches a tensor class; `weight` is the bytes of one element times repetitions."""
+    """A class of operations that touches a class of tensors."""
 
     operator: int
+    """The number of the class of operations."""
+
     tensor: int
+    """The number of the class of tensors."""
+
     use: Use
+    """How the operations use the tensors."""
+
     weight: int
+    """The bytes of one element, times the number of equal links."""
 
 
 class Objective(Protocol):
-    """What a search minimises: the unit, the tables, and the score and the bound of whole plans."""
+    """The quantity that a search minimises: its unit, its tables, and the score and bound of whole plans."""
 
     @property
     def unit(self) -> CostUnit:
-        """What the integers in the tables count."""
+        """Return the unit of the integers in the tables."""
 
     def factors(self, workers: int) -> tuple[int, ...]:
         """Return the sizes of the steps over which a search splits its workers."""
 
     def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
-        """Return the cost of every pair of choices, `weight` being the bytes of one element."""
+        """Return the cost of every pair of choices; `weight` is the bytes of one element."""
 
     def total(self, chosen: Chosen) -> int:
-        """Score a whole plan: what the tables at its choices add up to, counted anew."""
+        """Score a whole plan: the sum of the tables at its choices, counted independently."""
 
     def bound(self, problem: Problem, first: FirstStep) -> int:
-        """Return what no plan of the recursion costs less than; 0 if nothing is known."""
+        """Return a lower bound on the cost of every recursive plan; 0 if none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,39 +76,39 @@ class FirstStep:
     """The step's factor graph."""
 
     least: Callable[[], int]
-    """Solves the step: the proven least sum of its tables."""
+    """Solves the step; returns the proven least sum of its tables."""
 
     arithmetic: Arithmetic
-    """Remembers what sums of these tables have been worked out."""
+    """Remembers the sums of these tables that have been computed."""
 
     steps: int
-    """How many steps there are in all."""
+    """The number of all steps."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The decisions of a search and what it minimises."""
+    """The decisions of a search and its objective."""
 
     graph: Graph
     """The graph whose operations and tensors are decided."""
 
     operators: tuple[Bound, ...]
-    """By class of operations the operator that its members apply."""
+    """For each class of operations, the operator that its members apply."""
 
     shapes: tuple[Shape, ...]
-    """By class of tensors the shape of its members."""
+    """For each class of tensors, the shape of its members."""
 
     operation_class: tuple[int, ...]
-    """By operation of the graph the number of its class."""
+    """For each operation of the graph, the number of its class."""
 
     tensor_class: tuple[int, ...]
-    """By tensor of the graph the number of its class."""
+    """For each tensor of the graph, the number of its class."""
 
     objective: Objective
-    """What the search minimises."""
+    """The quantity that the search minimises."""
 
     restrictions: Restrictions = UNRESTRICTED
-    """What constraints leave of the choices."""
+    """The choices that constraints leave."""
 
     def cost(self, value: int) -> Cost:
         """Return a sum of tables with its unit."""
@@ -116,7 +122,7 @@ class Problem:
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """All pairs of an operation and a tensor between which bytes may move, equal ones merged."""
+        """Return all pairs of an operation and a tensor between which bytes may move, equal ones merged."""
         weights: Counter[tuple[int, int, Use]] = Counter()
         itemsizes = [tensor.itemsize for tensor in self.graph.tensors]
         for operation in self.graph.operations:
@@ -137,7 +143,7 @@ class Chosen:
 
     @cached_property
     def layouts(self) -> dict[str, SplitLayout]:
-        """The layout of every tensor of the graph."""
+        """Return the layout of every tensor of the graph."""
         problem = self.problem
         return {
             tensor.name: SplitLayout(tensor.shape, self.dimensions[number], self.factors)
@@ -146,7 +152,7 @@ class Chosen:
 
     @cached_property
     def operations(self) -> dict[str, Strategies]:
-        """The strategies of every operation of the graph."""
+        """Return the strategies of every operation of the graph."""
         problem = self.problem
         return {
             operation.name: self.strategies[number]
@@ -155,5 +161,5 @@ class Chosen:
 
     @cached_property
     def moved_bytes(self) -> list[int]:
-        """The bytes that move after no step, one, and so on up to all, counted from the graph alone."""
+        """Count the bytes that move after no step, one, and so on up to all, from the graph alone."""
         return count_bytes(self.problem.graph, self.layouts, self.operations, self.factors)

@@ -1,7 +1,7 @@
-"""What constraints leave of the choices of operations and tensors, as the search sees it.
+"""Restrictions: the choices of operations and tensors that constraints leave to the search.
 
-A restriction says of one class of a `Problem` which choice a step must make and which labels (index
-variables, dimensions) no step may. Where a step of a restricted class has nothing left to split along, it
+For one class of a `Problem`, a restriction says which choice a step must make, and along which labels (index
+variables, dimensions) no step may split. If a step of a restricted class has nothing left to split along, it
 replicates.
 """
 
@@ -25,18 +25,21 @@ FREE: Literal["*"] = "*"
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """`pins` has a label, None (replicate) or `FREE` per step; `forbidden` labels are never split along."""
+    """The choices that one class may make."""
 
     pins: Choice
+    """For each step a label, None to replicate, or `FREE`."""
+
     forbidden: frozenset[str | int] = frozenset()
+    """The labels that are never split."""
 
     def allows(self, sequence: Choice) -> bool:
-        """Whether a sequence of as many steps or fewer keeps to this."""
+        """Tell whether a sequence of at most as many steps obeys this."""
         pinned = zip(sequence, self.pins, strict=False)
         return self.forbidden.isdisjoint(sequence) and all(pin in (FREE, label) for label, pin in pinned)
 
     def fits(self, sequence: Choice, extents: Mapping[str | int, int], factors: Sequence[int]) -> bool:
-        """Whether the pins of later steps still find enough values after the steps of `sequence`."""
+        """Tell whether the pins of later steps still find enough values after the steps of `sequence`."""
         left = dict(extents)
         later = self.pins[len(sequence) :]
         for label, factor in zip((*sequence, *later), factors, strict=True):
@@ -50,7 +53,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class _Remaining:
-    """What a restriction leaves to the step after `earlier`; equal ones are equal keys of the tables."""
+    """The choices that a restriction leaves to the step after `earlier`, usable as a key of caches."""
 
     restriction: Restriction
     earlier: Choice
@@ -61,7 +64,7 @@ class _Remaining:
         return self.restriction.pins[len(self.earlier)]
 
     def allows(self, label: str | int | None, extents: Mapping[str | int, int]) -> bool:
-        """Whether this step may take a label and leave enough for what later steps must take."""
+        """Tell whether this step may take a label and leave enough for what later steps must take."""
         if label in self.restriction.forbidden:
             return False
         return self.restriction.fits((*self.earlier, label), extents, self.factors)
@@ -106,21 +109,21 @@ class Restrictions:
         return bool(self.operators or self.tensors)
 
     def variables(self, number: int, earlier: Strategies, keep: KeepVariables) -> KeepVariables:
-        """What `keep` keeps of what is allowed after `earlier`; a pin comes before what a method would."""
+        """Return the allowed variables after `earlier` that `keep` keeps; a pin overrides the method."""
         restriction = self.operators.get(number)
         return _RestrictedVariables(restriction, earlier, self.factors, keep) if restriction else keep
 
     def dimensions(
         self, number: int, shape: tuple[int, ...], earlier: Dimensions, keep: KeepDimensions
     ) -> KeepDimensions:
-        """The same for the dimensions of a tensor."""
+        """Return the allowed dimensions of a tensor after `earlier`, likewise."""
         restriction = self.tensors.get(number)
         return _RestrictedDimensions(restriction, earlier, self.factors, keep, shape) if restriction else keep
 
     def broken(
         self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions]
     ) -> tuple[list[int], list[int]]:
-        """The operation and tensor classes whose choices do not keep to their restriction."""
+        """Return the operation and tensor classes whose choices break their restriction."""
         return (
             [number for number, kept in self.operators.items() if not kept.allows(strategies[number])],
             [number for number, kept in self.tensors.items() if not kept.allows(dimensions[number])],
@@ -132,10 +135,10 @@ class Restrictions:
         operators: Sequence[Sequence[Strategies]],
         tensors: Sequence[Sequence[Dimensions]],
     ) -> list[Factor]:
-        """The factors, with choices that are not allowed dearer than any allowed assignment.
+        """Return the factors, with forbidden choices that cost more than any allowed assignment.
 
-        Variables of factors are operations, then tensors; their sequences are the domains. For searches that
-        choose among sequences without asking `variables` and `dimensions`.
+        The variables of the factors are operations, then tensors; their sequences are the domains. This is
+        for searches that choose among sequences without calling `variables` and `dimensions`.
         """
         count = len(operators)
         barred: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = {}

@@ -1,8 +1,8 @@
-"""Sequences of choices, one per step: all that a recursive search can make, or those near a given one.
+"""Make sequences of choices, one per step: all that a recursive search can make, or those near a given one.
 
-A step splits along one label (an index variable, a dimension) that still has as many values as the step has
-parts, and replicates (None) only where there is no such label. These are exactly the sequences that
-`recursive` can make, so a bound for all of its plans holds for whatever is chosen among them.
+A step splits along one label (an index variable, a dimension) that still has at least as many values as the
+step has parts. It replicates (None) only if there is no such label. These are exactly the sequences that
+`recursive` can make, so a bound for all of its plans holds for every choice among them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Label = TypeVar("Label", str, int)
 def all_sequences(
     extents: Mapping[Label, int], factors: Sequence[int]
 ) -> tuple[tuple[Label | None, ...], ...]:
-    """Every sequence for labels with these extents, in the order of the labels.
+    """Return every sequence for labels with these extents, in the order of the labels.
 
     >>> all_sequences({"i": 4, "j": 1}, (2, 2, 2))
     (('i', 'i', None),)
@@ -39,7 +39,7 @@ def _extend(
 
 
 def sequence_count(extents: Mapping[Label, int], factors: Sequence[int]) -> int:
-    """At least as many as `all_sequences` gives, without making them."""
+    """Return an upper bound on the number of `all_sequences`, without making them."""
     count = 1
     for factor in factors:
         count *= max(sum(extent >= factor for extent in extents.values()), 1)
@@ -52,9 +52,10 @@ def near_sequences(
     centre: tuple[Label | None, ...],
     reorder: bool,
 ) -> tuple[tuple[Label | None, ...], ...]:
-    """`centre`, then what differs from it in one step and, with `reorder`, in the place of one or two steps.
+    """Return `centre`, then the sequences that differ from it in one step.
 
-    With up to three steps, reordering gives every permutation.
+    With `reorder`, one or two steps may also change places; for up to three steps, this gives every
+    permutation.
     """
     labels: list[Label | None] = list(extents)
     labels.append(None)
@@ -71,7 +72,7 @@ def near_sequences(
 
 @dataclass(frozen=True, slots=True)
 class Near(Generic[Label]):
-    """The sequences near any of the `centres`, see `near_sequences`, and these `others`."""
+    """The sequences near any of the `centres`, see `near_sequences`, and the `others` themselves."""
 
     centres: tuple[tuple[Label | None, ...], ...]
     others: tuple[tuple[Label | None, ...], ...] = ()
@@ -98,7 +99,7 @@ def _inserted(
 def is_possible(
     extents: Mapping[Label, int], factors: Sequence[int], sequence: Sequence[Label | None]
 ) -> bool:
-    """Whether a recursive search can make this sequence."""
+    """Tell whether a recursive search can make this sequence."""
     left = dict(extents)
     for label, factor in zip(sequence, factors, strict=True):
         if label is None:
@@ -114,9 +115,9 @@ def is_possible(
 def candidates(
     extents: Mapping[Label, int], factors: Sequence[int], chosen: tuple[Label | None, ...], limit: int
 ) -> tuple[tuple[tuple[Label | None, ...], ...], bool]:
-    """`chosen`, then every other sequence, or where there are more than `limit` those near it.
+    """Return `chosen`, then every other sequence, or only those near it if there are more than `limit`.
 
-    Also whether they are all there are.
+    The second value tells whether these are all that exist.
     """
     complete = sequence_count(extents, factors) <= limit
     sequences = [chosen]

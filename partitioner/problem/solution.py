@@ -1,4 +1,4 @@
-"""What a search method returns: choices by class, not yet spread over the graph's names."""
+"""Solutions, which search methods return: choices by class, not yet spread over the graph's names."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ class Solution:
     """The sizes of the steps; their product is the number of workers."""
 
     strategies: tuple[Strategies, ...]
-    """By class of operations a variable, or None, for every step."""
+    """For each class of operations, a variable or None for every step."""
 
     dimensions: tuple[Dimensions, ...]
-    """By class of tensors a dimension, or None, for every step."""
+    """For each class of tensors, a dimension or None for every step."""
 
     cost: Cost
-    """What the problem's objective says of these choices."""
+    """The cost of these choices by the problem's objective."""
 
     lower_bound: Cost
-    """Below the cost of every plan that a recursive search of the problem with these factors can make, so it
-    does not depend on the method; 0 if nothing is proven."""
+    """A lower bound on the cost of every plan that a recursive search with these factors can make.
+
+    It does not depend on the method, and is 0 if nothing is proven.
+    """
 
     unproven: tuple[UnprovenStep, ...] = ()
     """The steps of a stepwise search that were too wide."""
@@ -47,7 +49,7 @@ def assigned(
 ) -> Solution:
     """Return the choices that an assignment names: operators first, then tensors.
 
-    `lower_bound` is in the cost's unit; zero bounds every plan.
+    `lower_bound` is in the cost's unit; zero is always a valid bound.
     """
     chosen = iter(assignment)
     return Solution(

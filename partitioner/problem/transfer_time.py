@@ -1,15 +1,15 @@
-"""The time of a plan's traffic over the links of a machine, as tables that the search can minimise.
+"""The objective `time`: the time of a plan's traffic over the links of a machine, as tables.
 
 The steps of the search are mapped onto the machine's levels: every level that divides a group into `n`
-takes the prime factors of `n` as its steps. So the groups after a level's steps are that level's groups,
-and what workers fetch from outside their own group crosses that level or one further out. For one
+takes the prime factors of `n` as its steps. So the groups after a level's steps are that level's groups, and
+elements that workers fetch from outside their own group cross that level or one further out. For one
 operation and one tensor, on level `l` with `g` groups whose links carry `b` bytes per second each way,
 
     seconds(l) = bytes fetched from outside the groups of level l / (g * b)
 
-as if the links of a level shared the load evenly; the transfer takes as long as its slowest level, and a
-plan as long as its transfers together. Unlike a step's cost in bytes, which counts what a group lacks once
-however many of its workers fetch it, this counts every fetch.
+as if the links of a level shared the load evenly. A transfer takes as long as its slowest level, and a plan
+as long as the sum of its transfers. A step's cost in bytes counts an element that a group lacks once, however
+many of its workers fetch it. The time counts every fetch.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from .problem import Chosen, FirstStep, Problem
 class TransferTime:
     """Tables in picoseconds for the first `workers` devices of a machine. Deterministic.
 
-    Raises MachineError where the machine has too few devices or
-    divides them unevenly.
+    Raises MachineError if the machine has too few devices or divides them unevenly.
     """
 
     unit = CostUnit.PICOSECONDS
@@ -59,9 +58,9 @@ class TransferTime:
         return self._factors
 
     def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
-        """The time of every pair of choices, each element counting `weight` bytes.
+        """Return the time of every pair of choices, with `weight` bytes per element.
 
-        Where the choices have fewer steps than the machine, as if their groups were single devices.
+        If the choices have fewer steps than the machine, their groups count as single devices.
         """
         key = (operator, tensor, use, weight)
         if key not in self._tables:
@@ -92,13 +91,13 @@ class TransferTime:
         return total
 
     def bound(self, problem: Problem, first: FirstStep) -> int:
-        """Prove nothing: groups of the first step share links as later steps decide."""
+        """Return 0: later steps decide how the groups of the first step share links, so nothing is proven."""
         return 0
 
     def crossing(
         self, operator: OperatorChoices, tensor: TensorChoices, use: Use, end: int
     ) -> npt.NDArray[np.float64]:
-        """Elements that workers fetch from outside their groups of the first `end` steps."""
+        """Count the elements that workers fetch from outside their groups of the first `end` steps."""
         steps = len(operator.sequences[0])
         if end == steps:
             return communication(operator, tensor, use).astype(np.float64)
@@ -116,7 +115,7 @@ class TransferTime:
         return crossing
 
     def _group_owned(self, tensor: TensorChoices, end: int) -> Boxes:
-        """What each worker's group owns together: `[choices, workers, dimensions, 2]`."""
+        """Return the region that each worker's group owns together: `[choices, workers, dimensions, 2]`."""
         key = (tensor, end)
         if key not in self._owned:
             prefixes = [sequence[:end] for sequence in tensor.sequences]
@@ -126,7 +125,7 @@ class TransferTime:
         return self._owned[key]
 
     def _groups(self, operator: OperatorChoices, end: int) -> OperatorChoices:
-        """The operator split over the groups alone."""
+        """Return the operator split over the groups alone."""
         key = (operator, end)
         if key not in self._produced:
             prefixes = [sequence[:end] for sequence in operator.sequences]

@@ -1,1 +1,1 @@
-"""Sums of tables: exact, bounded and anytime minimisation. Nothing here knows of tensors or plans."""
+"""Minimise sums of tables: exactly, with a bound, or anytime. Nothing here knows of tensors or plans."""

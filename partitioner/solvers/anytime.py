@@ -1,18 +1,18 @@
-"""From a good assignment of a wide problem to the best one, or to a proof of how far it can be from it.
+"""Improve a good assignment of a wide problem to the best one, or prove how far it can be from the best.
 
     given    domains, tables over pairs that are nowhere negative, an assignment's cost
-    wanted   a cost and a bound with  bound <= the least sum of all tables <= cost,  as near as can be
+    wanted   a cost and a bound with  bound <= the least sum of all tables <= cost,  as near as possible
 
 1. Variables with at most two neighbours are eliminated (`pairwise.core`), the others are put in a line
    (`linear_order`).
 2. Costs are moved between variables and tables until the sum of all minima, a bound, hardly rises
    (`message_passing`).
-3. If the line has waists, the least cost of a segment, for every choice at its end, is handed on from segment
-   to segment, there and back (`segment_passing`). Otherwise windows of the line are searched exactly, and the
-   least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
+3. If the line has waists, the least cost of a segment, for every choice at its end, is passed from segment to
+   segment, forwards and backwards (`segment_passing`). Otherwise windows of the line are searched exactly,
+   and the least costs of disjoint windows add up (`window_bounds`). Both search by `bounded_search`.
 4. Beams look for better assignments on the way.
 
-How much work is done depends on the problem alone, not on the clock, so the same problem has the same result.
+The amount of work depends on the problem alone, not on the clock, so the same problem has the same result.
 """
 
 from __future__ import annotations
@@ -33,55 +33,63 @@ from .semiring import Table
 from .window_bounds import STATE_LIMITS, WindowBounds
 
 SWEEPS_AT_ONCE = 25
-"""Sweeps between two looks at what they bring."""
+"""The number of sweeps between two checks of their progress."""
 
 LEAST_GAIN = 1e-3
-"""Sweeps end when so many raise the bound by less than this part of it."""
+"""Sweeps end when that number of them raises the bound by less than this fraction."""
 
 SWEEP_ENTRY_LIMIT = 3 << 30
-"""Entries of tables that sweeps may look at, in all."""
+"""The number of table entries that all sweeps together may read."""
 
 SEARCH_ENTRY_LIMIT = 1 << 31
-"""Costs that a search for a bound may compute, as far as is known before it begins: about half a minute."""
+"""The number of costs that a search for a bound may compute, estimated beforehand: about half a minute."""
 
 BEAMS = (1000, 4000)
-"""Widths of the beams that look for a better assignment."""
+"""The widths of the beams that search for a better assignment."""
 
 RELAY_BEAM = 1000
-"""The width of the one beam before costs are handed on: they need to know some gap."""
+"""The width of the one beam before costs are passed on, which requires that some gap is known."""
 
 RELAY_STATES = (100_000, 400_000, 800_000)
-"""States that a segment may need, each time that costs are handed on there and back."""
+"""The states that a segment may need, for each pass forwards and backwards."""
 
 DIVE_STATES = 1 << 13
-"""States that a segment may need where only a good assignment is asked for."""
+"""The states that a segment may need if only a good assignment is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many entries of tables sweeps may look at, and how many costs each search for a bound computes."""
+    """The limits of work."""
 
     sweep_entries: int = SWEEP_ENTRY_LIMIT
+    """The number of table entries that sweeps may read."""
+
     search_entries: int = SEARCH_ENTRY_LIMIT
+    """The number of costs that each search for a bound may compute."""
 
 
 WHOLE_EFFORT = Effort()
 
 Report = Callable[[int, int], None]
-"""Told the cost of the best assignment and the bound whenever one of them improves."""
+"""Called with the cost of the best assignment and the bound whenever one of them improves."""
 
 
 def unheard(cost: int, bound: int) -> None:
-    """A report to nobody."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The best cost known and what is proven; `assignment` is None where none better was found."""
+    """The best cost known and the proven bound."""
 
     cost: int
+    """The cost of the best assignment known."""
+
     bound: int
+    """A lower bound on the cost of every assignment."""
+
     assignment: tuple[int, ...] | None
+    """The best assignment; None if none better than the given one was found."""
 
 
 def close_gap(
@@ -93,8 +101,8 @@ def close_gap(
 ) -> Gap:
     """Improve on an assignment that costs `cost`, or prove that none is better.
 
-    Factors are over pairs and nowhere negative. Where their entries are too large to be added in float64 the
-    bound is rounded down, see `rounded`, and need not meet the cost.
+    Factors are over pairs and nowhere negative. If their entries are too large to be added in float64, the
+    bound is rounded down, see `rounded`, and may stay below the cost.
     """
     smaller, unit = rounded(factors, cost, EXACT_LIMIT)
     if unit == 1:
@@ -139,9 +147,9 @@ class _Search:
         return Gap(self._cost, self._bound, complete)
 
     def _pass_on(self, problem: Reweighted, row: Sequence[Segment]) -> None:
-        """Hand costs on along the segments, forwards and backwards, and dive with what the first brought.
+        """Pass costs along the segments, forwards and backwards, and dive with the result of the first pass.
 
-        It ends where as much work again as the last time would be more than is to be done.
+        The passes end if another one with as much work as the last would exceed the limit.
         """
         passing, last = SegmentPassing(row, float(self._cost - problem.bound)), 0
         for state_limit in RELAY_STATES:
@@ -179,7 +187,7 @@ class _Search:
         return messages
 
     def _begin(self, messages: MessagePassing, backwards: bool) -> tuple[WindowBounds, bool]:
-        """Look for better assignments with beams, then for what few states prove."""
+        """Search for better assignments with beams, then for the bound that few states prove."""
         problem = messages.reweighted(backwards)
         self._prove(problem.bound)
         for width in BEAMS:
@@ -224,9 +232,9 @@ def rounded(factors: Sequence[Factor], cost: int, limit: int) -> tuple[list[Fact
     Entries must not be negative. For every assignment that costs less than `cost`, the new factors times
     the unit add up to no more than it costs, and to just that if the unit is 1.
 
-    An entry that alone exceeds a known cost becomes just more than that: it belongs to no better assignment,
-    so nothing is lost. If this is not enough, costs are counted in whole units, rounded down: a lower bound
-    in units is one in costs.
+    An entry that alone exceeds a known cost is reduced to just above that cost. It belongs to no better
+    assignment, so nothing is lost. If this is not enough, costs are counted in whole units, rounded down, so
+    a lower bound in units is still a lower bound in costs.
     """
     largest = sum(min(int(factor.table.max()), cost + 1) for factor in factors)
     unit = largest // limit + 1

@@ -1,9 +1,12 @@
-"""Exact search along an order of the variables, keeping only what can still be part of a cheap assignment.
+"""Search exactly along an order of the variables, keeping only states that may belong to a cheap assignment.
 
-The states after some variables are the values of those with a neighbour still to come, each with the
-least cost that leads to it. All costs are at least zero (see `message_passing`), so a state that costs more
-than a given budget belongs to no assignment within it, and goes. Where the costs are well shifted, few
-states stay: this is dynamic programming with a bound, as A* is shortest paths with one.
+After some variables, a state holds the values of the open ones, which have a neighbour still to come, and the
+least cost c(state) that leads to it. All costs are at least zero (see `message_passing`). A state with
+
+    c(state) + rest(variable) > budget
+
+belongs to no assignment within the budget and is dropped. If the costs are well shifted, few states stay.
+This is dynamic programming with a bound, as A* is shortest paths with a bound.
 """
 
 from __future__ import annotations
@@ -22,57 +25,73 @@ Values = npt.NDArray[np.int16]
 Rows = npt.NDArray[np.int32]
 
 CHUNK = 1 << 14
-"""States that are extended at a time, so that what is computed for them stays in the cache."""
+"""The number of states that are extended at a time, so that their data stay in the cache."""
 
 SURPLUS = 8
-"""So many times more extensions than a beam is wide are merged: some of them agree."""
+"""A beam keeps `SURPLUS * beam` extensions before merging, because some lead to the same state."""
 
 KEY_LIMIT = 1 << 62
-"""States are compared by a number below this, or by several numbers where one is too small."""
+"""States are compared by one number below this limit, or by several numbers if one does not suffice."""
 
 
 class StateLimitError(SolverLimitError):
-    """More states than allowed are within the budget."""
+    """The budget admits more states than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """`values[s, i]` is the value of the i-th open variable in state `s`, `costs[s]` the least cost."""
+    """The states after some variables."""
 
     open: tuple[int, ...]
+    """The open variables."""
+
     values: Values
+    """`values[s, i]`: the value of the i-th open variable in state `s`."""
+
     costs: Costs
+    """`costs[s]`: the least cost that leads to state `s`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Per state after a step: the state before it, and the value of the variable that was taken."""
+    """How each state after a step came about."""
 
     rows: Rows
+    """The state before the step."""
+
     value: Values
+    """The value of the variable that the step took."""
 
 
 def nothing_certain(variable: int) -> float:
-    """Of no use as a `rest`, and always right."""
+    """Return the trivial lower bound: zero."""
     return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Search among variables `first` to `end - 1` for what costs at most `budget`.
-
-    `rest(v)` is what all costs after variable `v` add at least. More than `state_limit` states raise
-    StateLimitError; with `beam`, only so many of the cheapest stay after each variable instead. Variables
-    that are `kept` stay open to the end.
-    """
+    """A request to search for assignments of variables `first` to `end - 1` within a budget."""
 
     first: int
+    """The first variable."""
+
     end: int
+    """The variable after the last one."""
+
     budget: float
+    """The highest cost of the assignments that are searched for."""
+
     rest: Callable[[int], float] = nothing_certain
+    """`rest(v)` is a lower bound on the sum of all costs after variable `v`."""
+
     state_limit: int = 1 << 22
+    """More states than this raise StateLimitError."""
+
     beam: int | None = None
+    """If given, only this number of the cheapest states stays after each variable."""
+
     kept: frozenset[int] = frozenset()
+    """Variables that stay open to the end."""
 
 
 class BoundedSearch:
@@ -92,10 +111,10 @@ class BoundedSearch:
         self.most = 0
 
     def least_cost(self, search: Search) -> float | None:
-        """The least that all costs of the variables can add up to, None where that is beyond the budget.
+        """Return the least sum of all costs of the variables; None if it exceeds the budget.
 
-        These are their unary costs and their tables with each other; of tables with earlier variables what
-        is certain is counted.
+        The costs are the unary costs and the tables between the variables. Of a table with an earlier
+        variable, the least entry for each value is counted.
         """
         states = _nothing_open()
         for variable in range(search.first, search.end):
@@ -105,7 +124,7 @@ class BoundedSearch:
         return float(states.costs[0])
 
     def marginals(self, search: Search) -> States:
-        """The least cost of every choice for the kept variables that is within the budget."""
+        """Return the least cost of every choice for the kept variables that is within the budget."""
         states = _nothing_open()
         for variable in range(search.first, search.end):
             states, _ = self._take(states, variable, search)
@@ -115,7 +134,7 @@ class BoundedSearch:
         return states
 
     def assignment(self, search: Search) -> tuple[int, ...] | None:
-        """The best assignment of the variables, None where none is found within the budget."""
+        """Return the best assignment of the variables; None if there is none within the budget."""
         states, steps = _nothing_open(), []
         for variable in range(search.first, search.end):
             states, step = self._take(states, variable, search)
@@ -146,7 +165,7 @@ class BoundedSearch:
         return States(opened, values, costs), Step(rows, value)
 
     def _closed(self, variable: int, after: int, search: Search) -> bool:
-        """Whether a variable has no neighbours left in a search after another one."""
+        """Tell whether a variable has no neighbours left after variable `after` of a search."""
         return variable not in search.kept and min(self._last[variable], search.end - 1) <= after
 
     def _extensions(
@@ -174,12 +193,12 @@ class BoundedSearch:
             found.append(((row + start).astype(np.int32), value.astype(np.int16), least))
             count += len(row)
             if count > search.state_limit and search.beam is None:
-                raise StateLimitError(f"more than {search.state_limit} states are within the budget")
+                raise StateLimitError(f"the budget admits more than {search.state_limit} states")
         rows, values, kept = zip(*found, strict=True)
         return np.concatenate(rows), np.concatenate(values), np.concatenate(kept)
 
     def _terms(self, states: States, variable: int, first: int) -> tuple[Costs, list[tuple[int, Costs]]]:
-        """The costs that a variable adds alone, and its tables by the column of the state they look at."""
+        """Return the costs of a variable alone, and its tables by the column of the state that they read."""
         tables = self._problem.tables
         own, joined = self._problem.unary[variable], []
         for other in self._earlier[variable]:
@@ -195,7 +214,7 @@ def _nothing_open() -> States:
 
 
 def _cheapest(values: Values, domains: Sequence[int], costs: Costs) -> npt.NDArray[np.intp]:
-    """One row of every set of equal rows: the first of the cheapest."""
+    """Select one row of every set of equal rows: the first of the cheapest."""
     keys: list[npt.NDArray[np.int64]] = []
     room = 0
     for column, domain in enumerate(domains):

@@ -1,9 +1,11 @@
-"""Values that no least-cost assignment needs: dead-end elimination for pairwise factors in (min, +).
+"""Remove values that no least-cost assignment needs: dead-end elimination for pairwise factors in (min, +).
 
-Value `a` of a variable is dominated by `b` where, whatever its neighbours choose, `a` costs no less: the
-sum over the variable's tables of `min over the neighbour's values of table[a] - table[b]` is not negative.
-Removing `a` leaves the optimum as it is. Values are removed variable by variable, each given what is left of
-the others, until a round removes nothing.
+Value `b` of a variable dominates value `a` if `a` costs at least as much whatever the neighbours choose:
+
+    sum over the variable's tables of  min over the neighbour's values n of (table[a, n] - table[b, n])  >=  0
+
+Removing `a` does not change the optimum. Values are removed variable by variable, given the remaining values
+of the others, until a round removes nothing (`Dominance.prune`).
 """
 
 from __future__ import annotations
@@ -22,22 +24,25 @@ Values = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """`kept[v]` are the values of variable `v` that remain, ascending; `factors` are over their positions."""
+    """A problem without the dominated values."""
 
     kept: tuple[Values, ...]
+    """For each variable, the values that remain, ascending."""
+
     factors: tuple[Factor, ...]
+    """The tables over the positions of these values."""
 
     @property
     def domains(self) -> list[int]:
         return [len(values) for values in self.kept]
 
     def original(self, assignment: Sequence[int]) -> tuple[int, ...]:
-        """An assignment of positions as the values that they stand for."""
+        """Return an assignment of positions as the values that they stand for."""
         return tuple(values[position] for values, position in zip(self.kept, assignment, strict=True))
 
 
 class Dominance:
-    """Removes dominated values, remembering by identity what follows from a table: structure repeats."""
+    """Removes dominated values. Results are cached by the identity of tables, because structure repeats."""
 
     def __init__(self) -> None:
         self._known: dict[int, Table] = {}
@@ -46,7 +51,7 @@ class Dominance:
         self._selections: dict[tuple[int, int, Values], Table] = {}
 
     def prune(self, domains: Sequence[int], factors: Sequence[Factor]) -> Pruned:
-        """What remains. Every factor must be over two variables; of equal values the first stays."""
+        """Remove dominated values; of equal values the first stays. Factors must be over two variables."""
         kept: list[Values] = [tuple(range(domain)) for domain in domains]
         tables = [factor.table for factor in factors]
         uses: list[list[tuple[int, int]]] = [[] for _ in domains]
@@ -70,7 +75,7 @@ class Dominance:
         return Pruned(tuple(kept), tuple(map(Factor, scopes, tables)))
 
     def _remaining(self, uses: list[tuple[Table, int]]) -> Values:
-        """The values of a variable that none dominates, given its tables and its axis in each."""
+        """Return the values of a variable that none dominates, given its tables and its axis in each."""
         key = tuple([(self._identity(table), axis) for table, axis in uses])
         found = self._undominated.get(key)
         if found is None:
@@ -79,7 +84,7 @@ class Dominance:
         return found
 
     def _gap(self, table: Table, axis: int) -> Table:
-        """`[a, b]`: the least by which value `a` exceeds value `b` on an axis of a table."""
+        """Compute `[a, b]`: the least amount by which value `a` exceeds value `b` on an axis of a table."""
         key = (self._identity(table), axis)
         found = self._gaps.get(key)
         if found is None:
@@ -100,7 +105,7 @@ class Dominance:
 
 
 def _undominated(gaps: npt.NDArray[np.int64]) -> Values:
-    """The values that no remaining value dominates, the first of equals among them."""
+    """Return the values that no remaining value dominates, the first of equals among them."""
     alive = np.ones(len(gaps), np.bool_)
     for value in reversed(range(len(gaps))):
         alive[value] = False

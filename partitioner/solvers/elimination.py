@@ -4,8 +4,8 @@
     objective    the least, over all x, of the sum of factor.table[x[v] for v in factor.scope]
     constraints  x[v] = evidence[v] where evidence is given
 
-Sum and least may be those of another semiring (`semiring`). Eliminating a variable combines every table that
-it occurs in and projects the variable out, which leaves one table over its neighbours (`_message`); the
+`sum` and `least` may be those of another semiring (`semiring`). Eliminating a variable combines every table
+that it occurs in and projects the variable out, which leaves one table over its neighbours (`_message`); the
 optimum is what remains when no variable is left (`solve`), and the assignment is read back in reverse
 (`_read_back`). This is the general form of the dynamic programs of Tofu, section 5.1, and of the node, edge
 and branch eliminations of TensorOpt, section 3.2.
@@ -28,7 +28,7 @@ from .errors import SolverError, SolverLimitError
 from .semiring import MIN_PLUS, Arithmetic, Scope, Table
 
 TABLE_LIMIT = 1 << 24
-"""Entries of the largest table that elimination may combine; what it leaves is smaller by one domain."""
+"""The largest number of entries of a combined table; the table that stays is smaller by one domain."""
 
 
 class WidthError(SolverLimitError):
@@ -40,19 +40,27 @@ class WidthError(SolverLimitError):
 
 
 class Factor(NamedTuple):
-    """A table `[domain of scope[0], domain of scope[1], ...]` over distinct variables."""
+    """A table over distinct variables."""
 
     scope: Scope
+    """The variables."""
+
     table: Table
+    """`[domain of scope[0], domain of scope[1], ...]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elimination:
-    """The optimum, one assignment that attains it, and the entries of the largest table built."""
+    """The result of an elimination."""
 
     optimum: Any
+    """The least sum."""
+
     assignment: tuple[int, ...]
+    """One assignment that attains it."""
+
     largest_table: int
+    """The number of entries of the largest table that was built."""
 
 
 def eliminate(
@@ -70,8 +78,8 @@ def eliminate(
     `domains[v]` is the number of values of variable `v`, `evidence[v]` fixes it to one of them. Variables
     without factors take value 0. The same input gives the same assignment, ties included.
 
-    Raises SolverError where a domain is empty or a factor does not fit its variables; WidthError where a
-    table would have more than `table_limit` entries.
+    Raises SolverError if a domain is empty or a factor does not fit its variables, and WidthError if a table
+    would have more than `table_limit` entries.
     """
     graph = _FactorGraph(domains, evidence or {}, arithmetic or Arithmetic(MIN_PLUS))
     graph.insert(factors)
@@ -91,7 +99,9 @@ class _FactorGraph:
                 raise SolverError(f"variable {variable} has no value to choose from")
         for variable, value in evidence.items():
             if not 0 <= variable < len(domains):
-                raise SolverError(f"evidence for variable {variable}, but there are {len(domains)} variables")
+                raise SolverError(
+                    f"evidence for variable {variable}, but variables are numbered 0 to {len(domains) - 1}"
+                )
             if not 0 <= value < domains[variable]:
                 raise SolverError(
                     f"evidence {value} for variable {variable}, whose values are 0 to {domains[variable] - 1}"
@@ -106,7 +116,7 @@ class _FactorGraph:
         self._constant: Table | None = None
 
     def insert(self, factors: Iterable[Factor]) -> None:
-        """Add factors from outside: fix what is fixed and sort their scopes. Most are over pairs in order."""
+        """Add the caller's factors: apply evidence and sort scopes. Most are over pairs in order."""
         domains, fixed, select = self._domains, self._fixed, self._arithmetic.select
         for factor in factors:
             scope, table = factor
@@ -162,7 +172,7 @@ class _FactorGraph:
             self._tables[variable][scope] = table
 
     def solve(self, table_limit: int) -> Elimination:
-        """Find the order first: where that needs too large a table, none is combined."""
+        """Find the order, then eliminate; if the order needs too large a table, no table is combined."""
         order, largest = self._order(table_limit)
         eliminated: list[tuple[int, dict[Scope, Table]]] = []
         for variable, around in order:
@@ -179,7 +189,7 @@ class _FactorGraph:
         return Elimination(optimum, self._read_back(eliminated), largest)
 
     def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
-        """Every free variable with its neighbours when it goes, ascending; entries of the largest table."""
+        """Order the free variables, with their neighbours; return the entries of the largest table too."""
         domains = self._domains
         count = len(domains)
         sizes = self._connect()
@@ -222,7 +232,7 @@ class _FactorGraph:
     def _message(
         self, variable: int, tables: Mapping[Scope, Table], around: Sequence[int]
     ) -> tuple[Table, Table | None]:
-        """What eliminating a variable leaves: a table over its neighbours, ascending, and a constant."""
+        """Eliminate a variable: return a table over its neighbours, ascending, and a constant."""
         axis = bisect_left(around, variable)
         axes = {other: place + (place >= axis) for place, other in enumerate(around)}
         axes[variable] = axis
@@ -252,7 +262,7 @@ class _FactorGraph:
                     sizes[other] *= domains[third]
 
     def _read_back(self, eliminated: list[tuple[int, dict[Scope, Table]]]) -> tuple[int, ...]:
-        """Every variable's value, given those of the variables that were eliminated after it."""
+        """Return every variable's value, given those of the variables that were eliminated after it."""
         assignment = [value or 0 for value in self._fixed]
         known: dict[tuple[tuple[int, tuple[int, ...]], ...], int] = {}
         for variable, tables in reversed(eliminated):
@@ -270,7 +280,7 @@ class _FactorGraph:
         return tuple(assignment)
 
     def _chosen(self, places: Sequence[tuple[Table, tuple[int, ...]]]) -> int:
-        """The value that tables leave a variable, at a place with -1 on the variable's own axis."""
+        """Return the best value of a variable, given tables and places with -1 on the variable's own axis."""
         semiring = self._arithmetic.semiring
         vector: Table | None = None
         for table, place in places:

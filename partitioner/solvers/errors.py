@@ -1,4 +1,4 @@
-"""What a solver cannot take or do. Methods translate these for users."""
+"""Errors of the solvers. Methods translate them for users."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ class SolverError(TofuError):
 
 
 class SolverLimitError(SolverError):
-    """A problem needs more than a solver is allowed to take."""
+    """A problem exceeds a solver's limits."""

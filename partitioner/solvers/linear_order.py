@@ -1,9 +1,9 @@
-"""An order of a graph's vertices in which few are open at any time: seen, with a neighbour still to come.
+"""Order a graph's vertices so that few are open at any time: already placed, with a neighbour still to come.
 
 A network of layers is long and thin, so its vertices are first placed along it: by their potential when
-every edge is a resistor and a voltage lies between the two ends. Then the vertex that opens least goes
-next, with a preference for what lies behind. That is Sloan's profile reduction (1986) with potentials in
-place of distances, and weights in place of counts.
+every edge is a resistor and a voltage lies between the two ends. Then the vertex that opens the fewest others
+goes next, with a preference for vertices that lie behind. This is Sloan's profile reduction (1986) with
+potentials in place of distances, and weights in place of counts.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Iterable, Sequence
 Neighbours = Sequence[Sequence[int]]
 
 PREFERENCES = (0.1, 0.15, 0.2, 0.3)
-"""What lying one vertex further behind is worth, in units of the logarithm of a domain to base two."""
+"""The advantage of lying one vertex further behind, in units of log2 of a domain."""
 
 
 def linear_order(neighbours: Neighbours, domains: Sequence[int]) -> list[int]:
-    """The best order found: the least sum over positions of the product of the open vertices' domains."""
+    """Return the best order found: least sum over positions of the product of the open vertices' domains."""
     weights = [math.log2(domain) for domain in domains]
     order: list[int] = []
     for component in _components(neighbours):
@@ -66,7 +66,7 @@ def _farthest(neighbours: Neighbours, start: int) -> int:
 
 
 def _ranks(neighbours: Neighbours, component: Iterable[int]) -> dict[int, int]:
-    """The places of a component's vertices by potential between two vertices far apart."""
+    """Return the places of a component's vertices by potential between two vertices far apart."""
     start = _farthest(neighbours, min(component))
     potentials = _potentials(neighbours, start, _farthest(neighbours, start))
     along = sorted(potentials, key=lambda vertex: (potentials[vertex], vertex))
@@ -74,7 +74,7 @@ def _ranks(neighbours: Neighbours, component: Iterable[int]) -> dict[int, int]:
 
 
 def _potentials(neighbours: Neighbours, start: int, end: int) -> dict[int, float]:
-    """Potentials between 0 at `start` and 1 at `end`, every edge having the same resistance.
+    """Compute potentials between 0 at `start` and 1 at `end`; all edges have the same resistance.
 
     A vertex in the middle of a star is eliminated for a mesh among its neighbours, fewest first.
     """
@@ -106,7 +106,7 @@ def _potentials(neighbours: Neighbours, start: int, end: int) -> dict[int, float
 def _greedy(
     neighbours: Neighbours, weights: Sequence[float], ranks: dict[int, int], preference: float
 ) -> list[int]:
-    """From the lowest rank on: always the vertex that opens least, low ranks being preferred."""
+    """Order from the lowest rank on: always take the vertex that opens least, and prefer low ranks."""
     left = set(ranks)
     closed = {vertex: len(neighbours[vertex]) for vertex in ranks}
     start = min(left, key=ranks.__getitem__)
@@ -134,7 +134,7 @@ def _greedy(
 
 
 def _width(neighbours: Neighbours, weights: Sequence[float], order: Sequence[int]) -> float:
-    """The sum over positions of the product of the open vertices' domains."""
+    """Return the sum over positions of the product of the open vertices' domains."""
     place = {vertex: position for position, vertex in enumerate(order)}
     closing = [0.0] * len(order)
     for position, vertex in enumerate(order):

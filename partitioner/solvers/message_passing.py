@@ -1,8 +1,8 @@
 """Tree-reweighted message passing (TRW-S; Kolmogorov, 2006): lower bounds of pairwise problems.
 
 Costs are shifted between a variable and its tables so that the sum of minima rises; the sum of all costs
-stays the same for every assignment. A sweep takes the variables in order and back again. What it leaves
-is the problem itself in another form: a constant, which is the bound, and costs that are nowhere negative.
+stays the same for every assignment. A sweep takes the variables in order and back again. Its result is an
+equivalent problem: a constant, which is the bound, and costs that are nowhere negative.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Reweighted:
     tables: Mapping[Pair, Costs]
 
     def cost(self, assignment: Sequence[int]) -> float:
-        """What an assignment costs beyond the bound."""
+        """Compute the cost of an assignment beyond the bound."""
         return total(self.unary, self.tables, assignment)
 
     def restricted(self, fixed: Mapping[int, int]) -> Reweighted:
-        """What is left where these variables have these values."""
+        """Return the problem that is left if these variables have these values."""
         values = [slice(None)] * len(self.domains)
         for variable, value in fixed.items():
             values[variable] = slice(value, value + 1)
@@ -47,7 +47,7 @@ class Reweighted:
 class MessagePassing:
     """Messages between the variables of a problem, in the order of their numbers.
 
-    `sent` are those to begin with, such as the last of a problem with tables of the same pairs.
+    `sent` are the first messages, such as the last ones of a problem with tables of the same pairs.
     """
 
     def __init__(self, problem: Pairwise, sent: Mapping[Pair, Costs] | None = None) -> None:
@@ -60,7 +60,7 @@ class MessagePassing:
         self.sent.update(sent or {})
 
     def sweep(self) -> int:
-        """All variables in order, then all of them back. Returns the bound."""
+        """Update all variables in order, then all in reverse order. Returns the bound."""
         last = len(self._problem.domains) - 1
         for variable in range(last + 1):
             self._send(variable, self._later[variable])
@@ -70,7 +70,7 @@ class MessagePassing:
         return int(bound)
 
     def reweighted(self, backwards: bool = False) -> Reweighted:
-        """The problem after one more sweep; `backwards`, with its variables in the opposite order."""
+        """Return the problem after one more sweep; `backwards`, with its variables in the opposite order."""
         last = len(self._problem.domains) - 1
         ahead, back = (self._earlier, self._later) if backwards else (self._later, self._earlier)
         order = range(last, -1, -1) if backwards else range(last + 1)
@@ -94,10 +94,10 @@ class MessagePassing:
         )
 
     def _send(self, variable: int, targets: list[int], left: dict[int, Costs] | None = None) -> float:
-        """Messages from a variable to its targets; returns the constant that comes out.
+        """Send messages from a variable to its targets; return the constant that comes out.
 
-        What remains of the tables with its targets goes to `left`, `[target's value, own value]`, and what
-        remains of its own costs.
+        `left` receives the rest of the tables with its targets, `[target's value, own value]`, and the rest
+        of its own costs.
         """
         messages = self.sent
         costs = self._problem.unary[variable]

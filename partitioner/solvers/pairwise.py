@@ -1,7 +1,7 @@
-"""Minimisation problems with a cost per value and a table per pair of variables, and what is left of them
-when every variable with at most two neighbours is eliminated.
+"""Minimisation problems with a cost per value and a table per pair of variables, and their cores.
 
-Costs are integers held in float64, exact below 2**53: what is added and subtracted here is never rounded.
+A core is the problem that is left after every variable with at most two neighbours is eliminated. Costs are
+integers held in float64, exact below 2**53, so sums and differences here are never rounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Pairwise:
     tables: Mapping[Pair, Costs]
 
     def neighbours(self) -> list[list[int]]:
-        """The variables that each variable shares a table with, ascending."""
+        """Return the variables that each variable shares a table with, ascending."""
         found: list[list[int]] = [[] for _ in self.domains]
         for a, b in self.tables:
             found[a].append(b)
@@ -44,7 +44,7 @@ class Pairwise:
         return [sorted(others) for others in found]
 
     def reordered(self, order: Sequence[int]) -> Pairwise:
-        """The same problem with variable `order[i]` as variable `i`."""
+        """Return the same problem with variable `order[i]` as variable `i`."""
         place = {variable: position for position, variable in enumerate(order)}
         ascending = {(a, b): table for (a, b), table in self.tables.items() if place[a] < place[b]}
         others = {pair: table for pair, table in self.tables.items() if pair not in ascending}
@@ -57,18 +57,18 @@ class Pairwise:
         )
 
     def cost(self, assignment: Sequence[int]) -> int:
-        """What an assignment costs."""
+        """Compute the cost of an assignment."""
         return int(self.constant + total(self.unary, self.tables, assignment))
 
 
 def total(unary: Sequence[Costs], tables: Mapping[Pair, Costs], assignment: Sequence[int]) -> float:
-    """What values and pairs of values of an assignment add up to."""
+    """Add up the costs of an assignment's values and pairs of values."""
     single = sum(float(costs[value]) for costs, value in zip(unary, assignment, strict=True))
     return single + sum(float(table[assignment[a], assignment[b]]) for (a, b), table in tables.items())
 
 
 def transposed(tables: Mapping[Pair, Costs]) -> dict[Pair, Costs]:
-    """Tables `[b, a]` in place of `[a, b]`; where several were one array they are one again."""
+    """Transpose tables `[a, b]` to `[b, a]`; tables that share one array share one again."""
     known: dict[int, Costs] = {}
     for table in tables.values():
         if id(table) not in known:
@@ -78,21 +78,24 @@ def transposed(tables: Mapping[Pair, Costs]) -> dict[Pair, Costs]:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A problem whose variables all have three neighbours or more, and the way back to the whole one."""
+    """A problem whose variables all have at least three neighbours, and the way back to the whole problem."""
 
     problem: Pairwise
+    """The problem."""
+
     complete: Callable[[Sequence[int]], tuple[int, ...]]
+    """Extends an assignment of the core to all variables."""
 
 
 def core(domains: Sequence[int], factors: Sequence[Factor]) -> Core:
-    """What is left when variables with at most two neighbours are eliminated, one after the other.
+    """Eliminate variables with at most two neighbours, one after the other, and return the rest.
 
-    The optimum stays, and `complete` extends an assignment of the core to all variables at no cost beyond
-    it. Factors are over two variables. Raises SolverError where costs are too large to be added exactly.
+    The optimum stays the same. `complete` extends an assignment of the core to all variables at the same
+    cost. Factors are over two variables. Raises SolverError if costs are too large to be added exactly.
     """
     largest = sum(int(np.abs(factor.table).max()) for factor in factors)
     if largest >= EXACT_LIMIT:
-        raise SolverError(f"costs may add up to {largest}, beyond {EXACT_LIMIT}, and could be rounded")
+        raise SolverError(f"costs may add up to {largest}, but sums are exact only up to {EXACT_LIMIT}")
     reduction = _Reduction(domains)
     for factor in factors:
         a, b = factor.scope
@@ -101,7 +104,7 @@ def core(domains: Sequence[int], factors: Sequence[Factor]) -> Core:
 
 
 class _Reduction:
-    """Eliminated variables are kept with their tables `[own value, neighbour's value]` to be read back."""
+    """Keeps eliminated variables with their tables `[own value, neighbour's value]` to read them back."""
 
     def __init__(self, domains: Sequence[int]) -> None:
         self._domains = domains

@@ -1,11 +1,17 @@
-"""Least costs handed on from segment to segment, there and back: a bound that rises to the optimum.
+"""Pass least costs from segment to segment, forwards and backwards: a bound that rises to the optimum.
 
-The least that a segment and all before it can cost, for every choice at the waist behind it, is moved into
-the next segment. In a row of segments that is dynamic programming: once all is handed on, the least costs of
-the segments add up to the optimum, and are a lower bound at any time before. To find these costs for every
-choice is too much work; but what lies within a budget of the cheapest is found quickly, and of the rest it is
-certain that it costs more. Budgets belong to segments, not to the whole, however long the network is, and are
-as large as a number of states allows. A choice that costs more than all budgets together leave is barred.
+For a segment s and every choice w at the waist behind it, let
+
+    least[s](w) = min over assignments of s that end in w of (costs of s + costs passed on to s)
+
+This amount, less the segment's bound, is moved into the next segment, so the sum over all segments stays the
+same for every assignment. In a row of segments that is dynamic programming: after a full pass, the least
+costs of the segments add up to the optimum, and at any earlier time they add up to a lower bound.
+
+Finding least[s](w) for every w is too much work. The choices within a budget of the cheapest are found
+quickly, and all others certainly cost more than the budget. Every segment has a separate budget, so budgets
+do not shrink with the length of the network. A budget is as large as the number of states allows. A choice
+that costs more than the gap leaves to a better assignment is barred.
 """
 
 from __future__ import annotations
@@ -23,35 +29,36 @@ from .pairwise import Costs, Pair
 from .segments import Segment
 
 SWEEPS = 10
-"""Sweeps over a segment before it is searched."""
+"""The number of sweeps over a segment before it is searched."""
 
 FIRST_BUDGET = 0.02
-"""The first budget, as a part of the gap."""
+"""The first budget, as a fraction of the gap."""
 
 GROWTH = 1.5
-"""How much larger or smaller the next budget is."""
+"""The factor between two successive budgets."""
 
 AMPLE = 8
-"""A budget is large enough where so many times more states would be allowed."""
+"""A budget is large enough if it needs at least the state limit divided by this number."""
 
 PATIENCE = 10
-"""So many times more states are allowed where nothing was within a budget yet."""
+"""The state limit is multiplied by this while no choice was found within a budget."""
 
 TRACE_STATES = 1 << 14
-"""States that a search for one segment's best choices may keep."""
+"""The number of states that a search for one segment's best choices may keep."""
 
 TRACE_BEAM = 1 << 11
-"""States that stay where that is not enough."""
+"""The width of the beam if that number is not enough."""
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
 class SegmentPassing:
-    """Segments with what was handed on; `entries` counts the costs computed so far.
+    """Segments with the costs that were passed on; `entries` counts the costs computed so far.
 
-    No segment costs less than its part of `bound`. By `gap` the best assignment known exceeds the bound:
-    what exceeds a segment's part by more belongs to no better one, and no budget need be larger.
+    No segment costs less than its part of `bound`. The best assignment known exceeds the bound by `gap`. A
+    choice that exceeds a segment's part by more than `gap` belongs to no better assignment, so no budget
+    needs to be larger.
     """
 
     segments: Sequence[Segment]
@@ -74,20 +81,20 @@ class SegmentPassing:
 
     @property
     def bound(self) -> float:
-        """What no assignment that is better than the best known costs less than."""
+        """Return a lower bound on the cost of any assignment better than the best one known."""
         return sum(self._bounds)
 
     def hand_on(self, backwards: bool, state_limit: int) -> None:
-        """Hand on through all segments, from the last to the first if `backwards`. The bound never falls."""
+        """Pass costs through all segments, from the last one if `backwards`. The bound never falls."""
         for number in self._along(backwards):
             least, _ = self._least(number, backwards, state_limit)
             self._move(number, backwards, least, least - least.min() > self.gap)
 
     def dive(self, backwards: bool, state_limit: int) -> tuple[int, ...] | None:
-        """A good assignment: hand on what few states reach, bar all else, and come back at least cost.
+        """Return a good assignment: pass on costs that few states reach, bar all else, trace the way back.
 
-        What was handed on in the other direction leads the way. None where nothing of a segment is within
-        the gap.
+        The costs passed in the other direction guide the search. None if a segment has no choice within the
+        gap.
         """
         trial = self._copy()
         for number in trial._along(backwards):
@@ -112,7 +119,7 @@ class SegmentPassing:
         return reversed(numbers) if backwards else iter(numbers)
 
     def _move(self, number: int, backwards: bool, least: Costs, barred: Mask) -> None:
-        """Move what a segment costs at least, beyond its bound, into the next; bar choices between them."""
+        """Move a segment's least costs beyond its bound into the next one; bar choices between them."""
         self._bounds[number] = float(least.min())
         waist = number - 1 if backwards else number
         if waist >= 0:
@@ -121,7 +128,7 @@ class SegmentPassing:
             self._barred[waist] = np.maximum(self._barred[waist], np.where(barred, self._bar, 0.0))
 
     def _reweighted(self, number: int, backwards: bool) -> Reweighted:
-        """A segment with what was handed on to it, less what it handed on."""
+        """Return a segment with the costs that were passed to it, less those that it passed on."""
         before = self._handed[number - 1] + self._barred[number - 1] if number else np.zeros(())
         problem = self.segments[number].shifted(before, self._handed[number] - self._barred[number])
         messages = MessagePassing(problem, self._sent[number])
@@ -131,10 +138,10 @@ class SegmentPassing:
         return messages.reweighted(backwards)
 
     def _least(self, number: int, backwards: bool, state_limit: int) -> tuple[Costs, Mask]:
-        """What a segment costs at least for every choice at the waist ahead, and where this was found.
+        """Find a segment's least cost for every choice at the waist ahead, and a mask of those found.
 
-        The budget grows until it needs many states, and then some: at least one choice should be found.
-        Elsewhere the cost is more than the budget.
+        The budget grows until it needs many states, and further until at least one choice is found. All other
+        choices cost more than the budget.
         """
         segment = self.segments[number]
         problem = self._reweighted(number, backwards)
@@ -170,7 +177,7 @@ class SegmentPassing:
         return least + problem.bound, found
 
     def _trace(self, backwards: bool) -> tuple[int, ...]:
-        """An assignment, segment by segment, each at its best given those before; `backwards` as above."""
+        """Return an assignment, segment by segment, each the best given those before."""
         chosen: dict[int, int] = {}
         for number in self._along(backwards):
             variables = self.segments[number].variables[:: -1 if backwards else 1]
@@ -181,7 +188,7 @@ class SegmentPassing:
         return tuple(chosen[variable] for variable in range(len(chosen)))
 
     def _best(self, problem: Reweighted, known: float) -> tuple[int, ...]:
-        """The best assignment, or one from a beam where too many states would have to be kept."""
+        """Return the best assignment, or one from a beam if the search would keep too many states."""
         bounded = BoundedSearch(problem)
         spare, beam = 0.0, None
         while True:

@@ -1,8 +1,8 @@
-"""An ordered problem cut at its waists, where at most two variables are open, into segments in a row.
+"""Cut an ordered problem into a row of segments at its waists, where at most two variables are open.
 
-A segment shares no costs with another: it has what its own variables add, and of the waist before it only
-the choices. Costs may move between two segments that meet: what one adds for every choice at their waist,
-the other takes off, and the sum over all segments stays.
+Two segments share no costs: a segment has the costs of its own variables, and of the waist before it only the
+choices. Costs may move between two segments that meet. One adds an amount for every choice at their waist,
+the other takes it off, and the sum over all segments stays the same.
 """
 
 from __future__ import annotations
@@ -17,31 +17,35 @@ from .message_passing import Reweighted
 from .pairwise import Costs, Pair, Pairwise
 
 SHORTEST = 20
-"""Variables of a segment, at least."""
+"""The smallest number of variables of a segment."""
 
 WAIST_LIMIT = 1 << 14
-"""Choices for the open variables of a waist, at most."""
+"""The largest number of choices for the open variables of a waist."""
 
 LONGEST = 400
-"""Variables of a segment, at most: a problem that has longer ones is not cut."""
+"""The largest number of variables of a segment; a problem with longer ones is not cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`variables` of the whole problem, ascending, with the costs that they add.
-
-    `before` and `after` are the places, among them, of those open at the waists on either side.
-    """
+    """A run of variables between two waists."""
 
     variables: tuple[int, ...]
+    """The variables of the whole problem, ascending."""
+
     before: tuple[int, ...]
+    """The places among them of the variables that are open at the waist before."""
+
     after: tuple[int, ...]
+    """The places among them of the variables that are open at the waist after."""
+
     problem: Pairwise
+    """The costs of the variables."""
 
     def shifted(self, before: Costs, after: Costs) -> Pairwise:
-        """This segment's costs, with `before` added for choices of one waist, `after` taken off the other's.
+        """Return the segment's costs with `before` added at one waist and `after` taken off at the other.
 
-        Two variables at a waist have a table even where nothing moves: all of these have the same pairs.
+        Two variables at a waist have a table even if nothing moves, so all results have the same pairs.
         """
         unary, tables = list(self.problem.unary), dict(self.problem.tables)
         for places, costs in ((self.before, before), (self.after, -after)):
@@ -57,7 +61,7 @@ class Segment:
 
 
 def segments(problem: Reweighted) -> list[Segment]:
-    """All segments in order; none where the problem has too few waists."""
+    """Return all segments in order; none if the problem has too few waists."""
     opened = _open(problem)
     ends = _waists(problem, opened)
     starts = [0, *(end + 1 for end in ends[:-1])]
@@ -96,7 +100,7 @@ def _open(problem: Reweighted) -> list[tuple[int, ...]]:
 
 
 def _waists(problem: Reweighted, opened: Sequence[tuple[int, ...]]) -> list[int]:
-    """The variables after which to cut; the last one is always among them."""
+    """Return the variables after which to cut; the last one is always among them."""
     end = len(opened) - 1
     found = [-1]
     for variable, now in enumerate(opened):

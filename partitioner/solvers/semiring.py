@@ -1,4 +1,4 @@
-"""Operations on the tables of an elimination: a semiring, and what repeats computed once."""
+"""Operate on the tables of an elimination: semirings, and a cache of repeated results."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ PIECE_ENTRIES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Semiring:
-    """How tables are combined and projected.
-
-    `multiply` joins two broadcastable tables, `add` projects one axis of a table out, `choose` names the
-    entry of a vector that `add` would keep (the first of equals). `part`, where there is one, takes a table
-    apart into one that makes the same choices and a constant that multiplies it: tables that differ by their
-    constants alone are then equal.
-    """
+    """The operations that combine and project tables."""
 
     multiply: Callable[[Table, Table], Table]
+    """Joins two broadcastable tables."""
+
     add: Callable[[Table, int], Table]
+    """Projects one axis of a table out."""
+
     choose: Callable[[Table], int]
+    """Returns the entry of a vector that `add` would keep, the first of equals."""
+
     part: Callable[[Table], tuple[Table, Table]] | None = None
+    """Separates a table into one that makes the same choices and a constant that multiplies it, if possible.
+
+    Tables that differ only by their constants are then equal.
+    """
 
 
 def _minimum(table: Table, axis: int) -> Table:
@@ -42,7 +46,7 @@ def _first_minimum(vector: Table) -> int:
 
 
 def _without_minimum(table: Table) -> tuple[Table, Table]:
-    """Exact for integers; what is not an integer stays as it is."""
+    """Subtract the minimum of integers, which is exact; leave other tables unchanged."""
     if table.dtype.kind not in "iu":
         return table, np.zeros((), table.dtype)
     least = np.asarray(table.min())
@@ -55,9 +59,9 @@ MIN_PLUS = Semiring(np.add, _minimum, _first_minimum, _without_minimum)
 class Arithmetic:
     """Table operations of a semiring that remember their results by the identity of their arguments.
 
-    Arguments are kept, so that no identity is given to another table as long as this lives. Results that are
-    equal are one table: along a chain of equal layers all that follows is soon remembered too. One of these
-    can serve several eliminations, which then pay only for what differs between them.
+    Arguments are kept, so that no other table can get the same identity. Equal results are one table, so
+    along a chain of equal layers most operations are soon found in the cache. One instance can serve several
+    eliminations, which then compute only their differences.
     """
 
     def __init__(self, semiring: Semiring) -> None:
@@ -69,7 +73,7 @@ class Arithmetic:
         self._distinct: dict[tuple[tuple[int, ...], str, bytes], Table] = {}
 
     def select(self, table: Table, values: tuple[int | None, ...], order: Scope) -> Table:
-        """`table` at the `values` that are not None, the other axes in this order."""
+        """Index `table` at the `values` that are not None, with the other axes in this order."""
         key = (id(table), values, order)
         found = self._selected.get(key)
         if found is None:
@@ -79,7 +83,7 @@ class Arithmetic:
         return found
 
     def multiply(self, a: Table, b: Table) -> Table:
-        """The product of two tables of the same shape."""
+        """Return the product of two tables of the same shape."""
         key = (id(a), id(b))
         found = self._products.get(key)
         if found is None:
@@ -88,7 +92,7 @@ class Arithmetic:
         return found
 
     def eliminate(self, parts: Sequence[tuple[Table, Scope]], axis: int) -> tuple[Table, Table | None]:
-        """The product of tables without one of its axes, and the constant taken from it if there is one.
+        """Multiply tables and project out an axis; also return the constant that was taken out, if any.
 
         Each table comes with the axes that it has, ascending.
         """
@@ -106,7 +110,7 @@ class Arithmetic:
         return found
 
     def _one(self, table: Table) -> Table:
-        """The table that stands for all that are equal to this one."""
+        """Return the table that stands for all that are equal to this one."""
         return self._distinct.setdefault((table.shape, table.dtype.str, table.tobytes()), table)
 
     def _project(self, tables: list[Table], axis: int, split: int) -> Table:
@@ -127,7 +131,7 @@ class Arithmetic:
 
 
 def _spread(table: Table, axes: Scope, rank: int) -> Table:
-    """A table reshaped to `rank` axes, to broadcast against others."""
+    """Return a table reshaped to `rank` axes, to broadcast against others."""
     shape = [1] * rank
     for axis, extent in zip(axes, table.shape, strict=True):
         shape[axis] = extent
@@ -135,7 +139,7 @@ def _spread(table: Table, axes: Scope, rank: int) -> Table:
 
 
 def _slice(table: Table, axis: int, position: int) -> Table:
-    """One position of an axis that stays; all of it where the table is the same along it."""
+    """Return one position of an axis, which stays; all of it if the table is the same along it."""
     if table.shape[axis] == 1:
         return table
     return np.asarray(table[(slice(None),) * axis + (slice(position, position + 1),)])

@@ -1,9 +1,9 @@
-"""The least cost of a factor graph, proven where it is narrow enough and bounded where it is not.
+"""Find the least cost of a factor graph: proven if the graph is narrow enough, bounded otherwise.
 
-A graph that elimination cannot take within the limit is pruned of dominated values and tried once more. If
-that is still too wide, costs are reweighted into a lower bound and beams and windows look for what costs
-least, see `anytime`; what is returned then says how large the table would have been, what is proven, and
-how much work was done does not depend on the clock.
+If elimination exceeds its limit, dominated values are pruned and it is tried once more. If the graph is still
+too wide, costs are reweighted into a lower bound, and beams and windows search for a cheap assignment, see
+`anytime`. The result then says how large the table would have been and which bound is proven. The amount of
+work does not depend on the clock.
 """
 
 from __future__ import annotations
@@ -18,31 +18,34 @@ from .elimination import Factor, WidthError, eliminate
 from .semiring import Arithmetic
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
-"""What one step's problem may take: some seconds."""
+"""The work for one step's problem: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """An assignment, what it costs, and what every assignment costs at least.
-
-    `too_wide` is the entries of the table that elimination would have needed; None where the cost is proven
-    to be the least, and so equals the bound.
-    """
+    """The best assignment found, with its cost and a bound."""
 
     cost: int
+    """The cost of the assignment."""
+
     lower_bound: int
+    """A lower bound on the cost of every assignment."""
+
     assignment: tuple[int, ...]
+    """The value of every variable."""
+
     too_wide: int | None = None
+    """The entries of the table that elimination would have needed; None if the cost is proven the least."""
 
     def proven(self) -> int:
-        """Return what every assignment costs at least."""
+        """Return a lower bound on the cost of every assignment."""
         return self.lower_bound
 
 
 def least_cost(
     domains: Sequence[int], factors: Sequence[Factor], arithmetic: Arithmetic | None = None
 ) -> Optimum:
-    """The least-cost assignment of integer factors over pairs, or a good one with a bound."""
+    """Return the least-cost assignment of integer factors over pairs, or a good one with a bound."""
     try:
         return _eliminated(domains, factors, arithmetic)
     except WidthError as error:
@@ -60,7 +63,7 @@ def _eliminated(domains: Sequence[int], factors: Sequence[Factor], arithmetic: A
 
 
 def _approached(domains: Sequence[int], factors: Sequence[Factor], error: WidthError) -> Optimum:
-    """A good assignment and a bound. Any assignment costs less than what the search begins with."""
+    """Return a good assignment and a bound. Any assignment costs less than what the search begins with."""
     most = sum(int(factor.table.max()) for factor in factors)
     gap = close_gap(domains, factors, most + 1, unheard, EFFORT)
     assert gap.assignment is not None, "a beam within the largest cost has an assignment"

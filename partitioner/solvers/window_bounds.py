@@ -1,10 +1,13 @@
-"""A reweighted problem's least cost, between a bound that rises and a plan that is known.
+"""Close in on a reweighted problem's least cost, between a rising bound and the best known assignment.
 
-The order of the variables is cut into windows. The least that the costs of a window can add up to is a
-bound for that part of every assignment, and windows that do not overlap add up. Windows double in length:
-what is proven of the later half says how much of a budget an earlier state may not spend, as in Russian
-doll search (Verfaillie, Lemaitre and Schiex, 1996). A window's budget grows until it holds an assignment
-or too many states. The last window holds everything; its least cost is the optimum.
+The order of the variables is cut into windows. For a window W, let
+
+    least(W) = min over assignments of W of (unary costs in W + tables within W)
+
+All costs are at least zero, so the least costs of disjoint windows add up to a lower bound. Windows double in
+length: the bound of the later half limits the part of the budget that an earlier state may spend, as in
+Russian doll search (Verfaillie, Lemaitre and Schiex, 1996). A window's budget grows until it holds an
+assignment or too many states. The last window holds all variables; its least cost is the optimum.
 """
 
 from __future__ import annotations
@@ -16,37 +19,43 @@ from .bounded_search import BoundedSearch, Search, StateLimitError
 from .message_passing import Reweighted
 
 LEAF = 40
-"""Variables of the shortest windows, at most."""
+"""The largest number of variables of the shortest windows."""
 
 STATE_LIMITS = (1 << 16, 1 << 18, 1 << 20, 1 << 22)
-"""States that a search may keep at once; searches begin with few, which finds most of the gap at once."""
+"""The number of states that a search may keep; the first searches keep few and close most of the gap."""
 
 FIRST_STEP = 1e-4
-"""By how much a budget first exceeds what is proven, as a part of the whole cost."""
+"""The amount by which the first budget exceeds the bound, as a fraction of the whole cost."""
 
 GROWTH = 1.5
-"""How much larger every further step of a budget is."""
+"""The factor between successive increases of a budget."""
 
 
 @dataclass(slots=True)
 class Window:
-    """Variables `first` to `end - 1`; `proven` is the least that their costs are known to add up to.
-
-    `settled` says that this is their least cost, not only a bound.
-    """
+    """A run of variables with a bound on their costs."""
 
     first: int
+    """The first variable."""
+
     end: int
+    """The variable after the last one."""
+
     halves: tuple[Window, ...]
+    """The two halves of the window; none if it is short."""
+
     proven: float = 0.0
+    """A lower bound on the sum of the variables' costs."""
+
     settled: bool = False
+    """Whether this bound is their least cost."""
 
     def bound(self) -> float:
-        """The best that is known of all variables, from this window or its halves."""
+        """Return the best bound for all variables, from this window or its halves."""
         return max(self.proven, sum(half.bound() for half in self.halves))
 
     def after(self, variable: int) -> float:
-        """What is known of this window's variables after this one."""
+        """Return the bound for this window's variables after this one."""
         if variable < self.first:
             return self.bound()
         if variable >= self.end - 1:
@@ -54,7 +63,7 @@ class Window:
         return sum(half.after(variable) for half in self.halves)
 
     def outside(self, first: int, end: int) -> float:
-        """What is known of the variables outside of a window within this one."""
+        """Return the bound for this window's variables outside of a window within it."""
         if end <= self.first or self.end <= first:
             return self.bound()
         return sum(half.outside(first, end) for half in self.halves)
@@ -66,7 +75,7 @@ class Window:
 
 
 def windows(first: int, end: int) -> Window:
-    """The window of these variables, halved until none is longer than `LEAF`."""
+    """Return the window of these variables, halved until none is longer than `LEAF`."""
     if end - first <= LEAF:
         return Window(first, end, ())
     middle = (first + end) // 2
@@ -75,10 +84,10 @@ def windows(first: int, end: int) -> Window:
 
 @dataclass(slots=True)
 class WindowBounds:
-    """Proves of a problem that no assignment costs less than `best`, or finds the best that does.
+    """Proves that no assignment of a problem costs less than `best`, or finds the best that does.
 
-    After `run`, `bound` is what is proven, at most the cost of the best assignment; it is that cost where
-    `closed`. `assignment` is one that costs less than `best` did, if there is one.
+    After `run`, `bound` is the proven lower bound; if `closed`, it equals the cost of the best assignment.
+    `assignment` is one that costs less than the initial `best`, if there is one.
     """
 
     problem: Reweighted
@@ -101,13 +110,13 @@ class WindowBounds:
 
     @property
     def promise(self) -> float:
-        """The gap left times the work done so far: the less the better."""
+        """Return the gap left times the work done so far: the less the better."""
         return (self.best - self.bound) * self._bounded.entries
 
     def run(self, state_limits: Sequence[int], entry_limit: int, report: Callable[[float], None]) -> None:
         """Raise the bound until the gap is closed or `entry_limit` costs were computed.
 
-        `report` is told the bound whenever it rises.
+        `report` is called with the bound whenever it rises.
         """
         for state_limit in state_limits:
             for window in self._root.smallest_first():
@@ -139,7 +148,7 @@ class WindowBounds:
                 step *= GROWTH
 
     def _search(self, window: Window, budget: float, state_limit: int) -> float | None:
-        """The window's least cost within the budget. Of the whole, the assignment is kept."""
+        """Return the window's least cost within the budget. For the whole problem, keep the assignment."""
         search = Search(window.first, window.end, budget, window.after, state_limit)
         if window is not self._root:
             return self._bounded.least_cost(search)

@@ -1,1 +1,1 @@
-"""The CUDA engine: the same instruction lists on cards, launch by launch or as one graph per iteration."""
+"""The CUDA engine runs the same instruction lists on cards, launch by launch or as a graph per iteration."""

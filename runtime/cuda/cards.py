@@ -1,4 +1,4 @@
-"""Which cards there are, and how workers share them."""
+"""Find the cards of this machine, and share them among workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..context import Context, gpu
 
 
 def card_count() -> int:
-    """How many cards CUDA shows this process: none without a driver. Raises ExecutionError without CuPy."""
+    """Count the cards that this process sees, 0 without a driver. Raises ExecutionError without CuPy."""
     runtime = library("cupy", "a GPU").cuda.runtime
     try:
         return int(runtime.getDeviceCount())
@@ -17,14 +17,14 @@ def card_count() -> int:
 
 
 def shared(workers: int) -> list[Context]:
-    """A card for each worker, in turn, so that with fewer cards than workers several share one.
+    """Assign a card to each worker; if there are fewer cards than workers, several workers share one.
 
-    Neighbouring workers, which the last steps of a partition split, share sooner. Raises ExecutionError where
+    Neighbouring workers, which the last steps of a partition split, share first. Raises ExecutionError if
     there is no card.
     """
     count = min(card_count(), workers)
     if not count:
         raise ExecutionError(
-            "no card is found here; `tofu doctor` says what is missing, and --device cpu needs none"
+            "no card was found on this machine; run `tofu doctor` to see what is missing, or use --device cpu"
         )
     return [gpu(worker * count // workers) for worker in range(workers)]

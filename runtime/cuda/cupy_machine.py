@@ -1,7 +1,7 @@
-"""Real cards, driven through CuPy: memory, streams, events, launches, graphs.
+"""Drive real cards through CuPy: memory, streams, events, launches, graphs.
 
-The engine of one process drives all cards. Whatever CuPy allocates by itself is left alone: arenas are
-CUDA's own allocations, since kernels of other cards cannot read CuPy's asynchronous pools.
+The engine of one process drives all cards. Arenas are allocated directly by CUDA, not from CuPy's pools,
+because kernels of other cards cannot read CuPy's asynchronous pools.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from .machine import Bytes, Event, Graph
 from .vendor import VendorLibraries
 
 ALREADY_ENABLED = 704
-"""The status of CUDA where access between two cards has been enabled before."""
+"""CUDA's status if access between two cards has been enabled before."""
 
 BUSY_SECONDS = 1e-3
-"""How long the host looks for the end of an iteration without a pause."""
+"""How long the host polls for the end of an iteration without a pause."""
 
 PAUSE_SECONDS = 5e-5
 
 _ABANDONED: list[Any] = []
-"""What streams without end may still use: freeing it would wait for them, for ever."""
+"""Memory that hanging streams may still use: freeing it would wait for them for ever."""
 
 
 class CupyMachine:
-    """Worker `i` runs on card `cards[i]`, in a stream of its own.
+    """Worker `i` runs on card `cards[i]`, in a separate stream.
 
-    With `tf32` products and convolutions of float32 may round their factors to TF32. An iteration without
-    end is given up after `watchdog_seconds`. Raises ExecutionError for a card that is not there, and without
-    CuPy.
+    If `tf32`, products and convolutions of float32 may round their factors to TF32. An iteration that does
+    not end is abandoned after `watchdog_seconds`. Raises ExecutionError for a card that does not exist, and
+    if CuPy is missing.
 
-    What touches memory is put into a worker's stream: those streams do not wait for CUDA's default one.
+    Every access to memory goes into a worker's stream, because these streams do not wait for CUDA's default
+    one.
     """
 
     def __init__(self, cards: Sequence[int], *, tf32: bool = False, watchdog_seconds: float = 600.0) -> None:
@@ -58,7 +59,7 @@ class CupyMachine:
             missing = sorted({card for card in self._cards if not 0 <= card < count})
             if missing:
                 raise ExecutionError(
-                    f"gpu({missing[0]}) is asked for, but this machine has {count} "
+                    f"gpu({missing[0]}) was requested, but this machine has {count} "
                     f"card{'' if count == 1 else 's'}; several workers may share one"
                 )
             self._streams = [self._on(card, self._cuda.Stream, non_blocking=True) for card in self._cards]
@@ -185,20 +186,20 @@ class CupyMachine:
                         if waited > self._watchdog_seconds:
                             self._stuck = True
                             raise ExecutionError(
-                                f"no end after {self._watchdog_seconds:g} s: worker {worker} on "
+                                f"no progress for {self._watchdog_seconds:g} s: worker {worker} on "
                                 f"gpu({self._cards[worker]}) has not finished"
                             )
                         if waited > BUSY_SECONDS:
                             time.sleep(PAUSE_SECONDS)
 
     def close(self) -> None:
-        """Give all memory back, unless the watchdog gave up: CUDA would wait for the streams' end."""
+        """Release all memory, unless the watchdog gave up: CUDA would wait for the streams' end."""
         if self._stuck:
             _ABANDONED.append((self._libraries, self._blocks))
         else:
             for worker, close in self._libraries.closing():
                 with suppress(ExecutionError), self._errors(), self._current(worker):
-                    close()  # after an error of a card every call fails
+                    close()  # after a card's error every call fails
         self._blocks = []
 
     def _fork(self) -> None:
@@ -213,12 +214,12 @@ class CupyMachine:
             self.wait(0, self.record(worker))
 
     def _abandon_capture(self) -> None:
-        """Leave the capture that something went wrong in; that it is incomplete is no news."""
+        """Leave a failed capture; ignore the error that it is incomplete."""
         with suppress(ExecutionError), self._errors(), self._current(0):
             self._streams[0].end_capture()
 
     def _compile(self, sources: Iterable[str]) -> None:
-        """Several at a time: NVRTC takes a while for each, and CuPy keeps what it made on disk."""
+        """Compile several at a time: NVRTC takes a while for each, and CuPy caches the results on disk."""
         new = [source for source in sources if source not in self._modules]
         card = self._runtime.getDevice()
 
@@ -232,7 +233,7 @@ class CupyMachine:
             self._modules.update(zip(new, pool.map(compiled, new), strict=True))
 
     def _enable_peers(self) -> frozenset[tuple[int, int]]:
-        """The pairs of cards of which the first can read the second's memory."""
+        """Return the pairs of cards of which the first can read the second's memory."""
         cards = sorted(set(self._cards))
         reached = {(card, card) for card in cards}
         for card in cards:
@@ -251,16 +252,16 @@ class CupyMachine:
             return function(*arguments, **options)
 
     def _current(self, worker: int) -> Any:
-        """The worker's card as the current one."""
+        """Make the worker's card the current one."""
         return self._cuda.Device(self._cards[worker])
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """CUDA's errors as the package's own."""
+        """Turn CUDA's errors into ExecutionError."""
         cuda = self._cuda
         try:
             yield
-        except (  # those of the runtime, of the driver and of loading NVRTC are RuntimeErrors
+        except (  # errors of the runtime, the driver and the loading of NVRTC are RuntimeErrors
             RuntimeError,
             cuda.compiler.CompileException,
             cuda.memory.OutOfMemoryError,

@@ -1,8 +1,8 @@
-"""The CUDA engine: every worker's commands in its own stream, with events where one waits for another.
+"""The CUDA engine: every worker's commands in a separate stream, with events if one waits for another.
 
 Commands are issued in the order of the clock, in which no instruction waits for a later one. The whole
-iteration, of all workers, is captured once as one graph and launched from then on; `eager` issues it every
-time instead, for looking for mistakes.
+iteration, of all workers, is captured once as one graph and launched from then on. If `eager`, it is issued
+every time instead, which helps to find mistakes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .preparation import arena_views, overflows, prepare
 class CudaEngine:
     """Runs a partitioned graph on a machine's cards, one iteration per call of `run`.
 
-    Where the watch measures instructions or looks at their results the engine is eager and waits for every
-    instruction; an error of a card is then that of the instruction it names.
+    If the watch measures instructions or checks their results, the engine is eager and waits for every
+    instruction. An error of a card then belongs to the instruction that the message names.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class CudaEngine:
 
     @property
     def fetched_bytes(self) -> int:
-        """Bytes copied from one worker to another in an iteration, by the pieces that commands copy."""
+        """Count the bytes that commands copy from one worker to another in an iteration."""
         return sum(prepared.fetched_bytes for prepared in self._prepared) if self.iterations else 0
 
     @property
     def workspace_bytes(self) -> tuple[int, ...]:
-        """Bytes beside each worker's arena: scratch, flags, and what libraries hold."""
+        """Count the bytes besides each worker's arena: scratch, flags, and the memory of libraries."""
         return tuple(
             prepared.workspace_bytes + self._machine.library_bytes(worker)
             for worker, prepared in enumerate(self._prepared)
@@ -84,14 +84,14 @@ class CudaEngine:
 
     @property
     def failed(self) -> bool:
-        """Whether an iteration stopped half way."""
+        """Tell whether an iteration stopped halfway."""
         return self._failure is not None
 
     def run(self, updates: bool = True) -> None:
-        """Run one iteration; without `updates` what a graph with micro-batches learns waits for another one.
+        """Run one iteration. If `updates` is False, skip the parameter updates (for micro-batches).
 
-        Raises ExecutionError that names worker, operation and iteration as far as the card tells; afterwards
-        tensors may be half updated and the engine refuses to run.
+        Raises ExecutionError that names the worker, the operation and the iteration, as far as the card
+        reports them. Afterwards tensors may be half updated, and the engine refuses to run.
         """
         if self._failure is not None:
             raise ExecutionError(f"this executor stopped earlier ({self._failure}); make a new one")
@@ -118,17 +118,17 @@ class CudaEngine:
         self._machine.write(worker, view.address, held)
 
     def read(self, worker: int, buffer: int) -> Array:
-        """A copy of a buffer."""
+        """Copy a buffer to the host."""
         view = self.views[worker][buffer]
         return decoded(placed(self._machine.read(worker, view.address, view.nbytes), view), view.type)
 
     def close(self) -> None:
-        """Give the cards' memory back. The engine cannot run again."""
+        """Release the cards' memory. The engine cannot run again."""
         self._failure = self._failure or "closed"
         self._machine.close()
 
     def _launch(self, updates: bool) -> None:
-        """One graph, captured at the second iteration: what libraries do at first cannot be captured."""
+        """Launch one graph, captured at the second iteration: libraries' first calls cannot be captured."""
         if updates not in self._warm:
             self._issue(updates)
             self._warm.add(updates)
@@ -172,9 +172,9 @@ class CudaEngine:
                 raise ExecutionError(f"{self._place(worker, index)}: {found} is not a number")
 
     def _check_flags(self) -> None:
-        """Raise ExecutionError where a kernel found an index, computed from data, outside of its tensor.
+        """Raise ExecutionError if a kernel computed an index outside its tensor from data.
 
-        Or where it learned something infinite from gradients in float16.
+        Also raise it if a kernel computed an infinite update from gradients in float16.
         """
         for worker, prepared in enumerate(self._prepared):
             count = len(prepared.flagged)
@@ -188,20 +188,20 @@ class CudaEngine:
                     raise ExecutionError(self._failure)
 
     def _fault(self, worker: int, index: int) -> str:
-        """What the flag of an instruction says."""
+        """Describe the fault that the flag of an instruction stands for."""
         operation = self._partitioned.programs[worker].instructions[index].operation
         if overflows(self._partitioned.graph, operation):
             return (
-                "what it learned is infinite or no number, as a gradient in float16 becomes beyond 65504; "
+                "its update is infinite or not a number, because float16 cannot hold gradients beyond 65504; "
                 "train with a lower loss_scale or learning rate, or in bfloat16"
             )
-        return "an index that was computed from data is no whole number or lies outside of its tensor"
+        return "an index that was computed from data is not a whole number or lies outside its tensor"
 
     def _place(self, worker: int, index: int) -> str:
         return place_of(self._partitioned, worker, index)
 
 
 def placed(held: Bytes, view: DeviceView) -> Array:
-    """The elements of a dense view, whose bytes the host holds, with the view's strides."""
+    """Return the elements of a dense view, whose bytes the host holds, with the view's strides."""
     array: Array = np.ndarray(view.shape, view.dtype, held, 0, view.strides)
     return array

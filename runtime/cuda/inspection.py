@@ -1,4 +1,4 @@
-"""What this machine has for the CUDA engine, and what it lacks."""
+"""Inspect what this machine has for the CUDA engine, and what it lacks."""
 
 from __future__ import annotations
 
@@ -18,20 +18,27 @@ from .cupy_machine import CupyMachine
 from .machine import Machine
 
 COPIED_BYTES = 256 << 20
-"""Enough that the time of a copy is that of its bytes."""
+"""Large enough that bandwidth, not latency, dominates the time of a copy."""
 
 COPIES = 5
-"""Timed copies for each pair, of which the median counts."""
+"""The number of timed copies for each pair; the median counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A package or library: its version, or why it cannot be used and what to do."""
+    """A package or library."""
 
     name: str
+    """Its name."""
+
     version: str | None
+    """Its version; None if it cannot be used."""
+
     problem: str = ""
+    """Why it cannot be used."""
+
     remedy: str = ""
+    """What to do about that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +54,25 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """`reaches[i][j]`: whether kernels of card `i` can read card `j`'s memory.
-
-    `bandwidth[i][j]` is what a copy from card `j` to card `i` was measured at, bytes a second; along the
-    diagonal a copy within the card. Empty where it was not measured.
-    """
+    """The hardware and software that the CUDA engine finds."""
 
     processors: int
+    """The number of processors."""
+
     parts: tuple[Part, ...]
+    """The packages and libraries."""
+
     cards: tuple[Card, ...]
+    """The cards."""
+
     reaches: tuple[tuple[bool, ...], ...]
+    """`reaches[i][j]`: whether kernels of card `i` can read card `j`'s memory."""
+
     bandwidth: tuple[tuple[float, ...], ...]
+    """`bandwidth[i][j]`: the measured bytes per second of a copy from card `j` to card `i`.
+
+    The diagonal is for copies within a card. Empty if nothing was measured.
+    """
 
     @property
     def ready(self) -> bool:
@@ -66,7 +81,7 @@ class Inspection:
 
 
 def inspect(measure: bool = True) -> Inspection:
-    """Look at everything; what is missing is no error. `measure` copies between all pairs of cards."""
+    """Look at everything; a missing part is not an error. `measure` copies between all pairs of cards."""
     parts = [_package("cupy", "CuPy"), _package("cudnn", "cuDNN front end"), _cublas()]
     driver, cards, remedy = _cards()
     parts.insert(0, Part("NVIDIA driver", driver, *(() if driver else ("was not found", remedy))))
@@ -89,7 +104,7 @@ def copy_bandwidth(
     copies: int = COPIES,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[tuple[float, ...], ...]:
-    """Bytes a second of copies of `nbytes` to each worker from each worker, one pair at a time."""
+    """Measure the bytes per second of copies of `nbytes` between all workers, one pair at a time."""
     workers = range(machine.workers)
     blocks = [(machine.allocate(worker, nbytes), machine.allocate(worker, nbytes)) for worker in workers]
 
@@ -100,7 +115,7 @@ def copy_bandwidth(
             begun = clock()
             machine.issue(target, copy)
             machine.synchronize()
-            if number:  # the first one finds out how
+            if number:  # the first copy includes set-up work
                 taken.append(clock() - begun)
         return nbytes / statistics.median(taken)
 
@@ -116,7 +131,7 @@ def _package(module: str, name: str) -> Part:
 
 
 def _distributed(module: str) -> str:
-    """The version of the distribution that a module comes from."""
+    """Find the version of the distribution that a module comes from."""
     for distribution in metadata.packages_distributions().get(module, ()):
         return metadata.version(distribution)
     return "of an unknown version"
@@ -130,7 +145,7 @@ def _cublas() -> Part:
 
 
 def _cards() -> tuple[str | None, tuple[Card, ...], str]:
-    """The driver's version of CUDA, the cards, and what to do where there is none."""
+    """Return the driver's version of CUDA, the cards, and what to do if there are none."""
     remedy = "install the NVIDIA driver; `nvidia-smi` lists the cards once it works"
     try:
         cupy = library("cupy", "a GPU")

@@ -1,6 +1,6 @@
-"""What the engine asks of the cards that it runs on.
+"""The interface between the engine and the cards that it runs on.
 
-One implementation drives real cards; tests bring another, which runs the same commands on the processor.
+One implementation drives real cards. Tests bring another, which runs the same commands on the processor.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class Machine(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
+        """Return the number of workers."""
         ...
 
     def require(self, nbytes: Sequence[int]) -> None:
-        """Raise ExecutionError unless the workers' cards have so much memory left, all of it together."""
+        """Raise ExecutionError unless the workers' cards have this much memory left, for all together."""
         ...
 
     def library_bytes(self, worker: int) -> int:
-        """Memory of a worker that vendor libraries were given, beside what is allocated."""
+        """Return the bytes that vendor libraries hold for a worker, besides the allocations."""
         ...
 
     def scratch_bytes(self, worker: int, command: Convolution) -> int:
-        """What the library of convolutions asks for on a worker's card."""
+        """Return the scratch that the library of convolutions needs on a worker's card."""
         ...
 
     def allocate(self, worker: int, nbytes: int) -> int:
-        """The address of new memory of a worker, all zeros; held until `close`."""
+        """Allocate zeroed memory of a worker, held until `close`; return its address."""
         ...
 
     def reaches(self, worker: int, other: int) -> bool:
@@ -50,7 +50,7 @@ class Machine(Protocol):
         ...
 
     def load(self, worker: int, commands: Iterable[Command]) -> None:
-        """Make ready what a worker's commands need: compiled kernels, the libraries' handles and plans."""
+        """Prepare a worker's commands: compile kernels, open the libraries' handles, make their plans."""
         ...
 
     def issue(self, worker: int, command: Command) -> None:
@@ -58,19 +58,19 @@ class Machine(Protocol):
         ...
 
     def record(self, worker: int) -> Event:
-        """An event that happens once everything issued to the worker so far is done."""
+        """Return an event that happens once everything issued to the worker so far is done."""
         ...
 
     def wait(self, worker: int, event: Event) -> None:
-        """Let what is issued to the worker from now on wait for an event."""
+        """Let everything that is issued to the worker from now on wait for an event."""
         ...
 
     def captured(self, issue: Callable[[], None]) -> Graph:
-        """What `issue` puts into the streams, of all workers together, not run but kept."""
+        """Capture as a graph, without running it, what `issue` puts into the streams of all workers."""
         ...
 
     def launch(self, graph: Graph) -> None:
-        """Run what was captured."""
+        """Run a captured graph."""
         ...
 
     def synchronize(self) -> None:
@@ -78,7 +78,7 @@ class Machine(Protocol):
         ...
 
     def write(self, worker: int, address: int, values: Bytes) -> None:
-        """Copy bytes of the host into a worker's memory; done when it returns."""
+        """Copy bytes of the host into a worker's memory; the copy is done when this returns."""
         ...
 
     def read(self, worker: int, address: int, nbytes: int) -> Bytes:
@@ -86,5 +86,5 @@ class Machine(Protocol):
         ...
 
     def close(self) -> None:
-        """Give all memory back."""
+        """Release all memory."""
         ...

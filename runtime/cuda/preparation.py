@@ -1,7 +1,7 @@
-"""A worker's instructions as commands: the same lists as the NumPy engine's, on addresses.
+"""Prepare a worker's instructions as commands: the NumPy engine's lists, on addresses.
 
-Scratch is shared by all commands of a worker, which run one after the other. How much it takes is known once
-every instruction has been prepared; those that took any are prepared again where it lies.
+All commands of a worker share scratch, because they run one after the other. Its size is known once every
+instruction has been prepared. Instructions that took scratch are then prepared again at its final address.
 """
 
 from __future__ import annotations
@@ -31,28 +31,36 @@ Views = Sequence[Sequence[DeviceView]]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One worker's commands by instruction, what they fetch from others, and what they take beside the arena.
-
-    At address `flags` lie 32-bit flags, zero at first, that a kernel sets where an index computed from data
-    is bad, or what it learned is not finite; `flagged[i]` is the instruction of flag `i`.
-    """
+    """One worker's commands."""
 
     commands: Sequence[tuple[Command, ...]]
+    """The commands of each instruction."""
+
     fetched_bytes: int
+    """The bytes that they fetch from other workers."""
+
     scratch_bytes: int
+    """The scratch that they share."""
+
     flagged: tuple[int, ...]
+    """`flagged[i]` is the instruction of flag `i`."""
+
     flags: int = 0
+    """The address of the 32-bit flags, zero at first.
+
+    A kernel sets its flag if an index computed from data is bad or if its update is not finite.
+    """
 
     @property
     def workspace_bytes(self) -> int:
-        """Bytes beside the arena."""
+        """Count the bytes besides the arena."""
         return self.scratch_bytes + len(self.flagged) * FLAG_BYTES
 
 
 def arena_views(
     partitioned: PartitionedGraph, memory: MemoryPlan, bases: Sequence[int]
 ) -> list[list[DeviceView]]:
-    """Every buffer of every worker in arenas that start at `bases[worker]`; any number is an address."""
+    """Return views of all buffers in arenas that start at `bases[worker]`; any number is a valid address."""
     tensors = partitioned.graph.tensors
     return [
         [
@@ -68,15 +76,15 @@ def arena_views(
 
 
 def overflows(graph: Graph, operation: int) -> bool:
-    """Whether an operation learns from gradients in float16, of which large ones are infinite."""
+    """Tell whether an operation learns from gradients in float16, in which large values are infinite."""
     return graph.learns(graph.operations[operation]) and any(t.dtype == "float16" for t in graph.tensors)
 
 
 def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> Prepared:
-    """One worker's commands; `views[worker][buffer]` are all workers' buffers.
+    """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
 
-    Allocates scratch and flags together. Raises ExecutionError that names worker and operation where a
-    kernel cannot be prepared.
+    Scratch and flags are allocated together. Raises ExecutionError that names the worker and the operation if
+    a kernel cannot be prepared.
     """
     return _Preparation(partitioned, views, worker, machine).run()
 
@@ -135,7 +143,7 @@ class _Preparation:
     def _pairs(
         self, target: int, pieces: tuple[Piece, ...], workspace: DeviceWorkspace
     ) -> tuple[tuple[Command, ...], list[Pair]]:
-        """Where pieces are read and written; what kernels cannot reach is copied into scratch first."""
+        """Return the pairs of views to copy; unreachable memory is first copied into scratch."""
         copies: list[Command] = []
         pairs: list[Pair] = []
         for piece in pieces:
@@ -150,7 +158,7 @@ class _Preparation:
         return self._machine.scratch_bytes(self._worker, command)
 
     def _fetched_bytes(self) -> int:
-        """What crosses between workers, into this one, by the pieces of its instructions."""
+        """Count the bytes that other workers send to this one, by the pieces of its instructions."""
         instructions = self._partitioned.programs[self._worker].instructions
         moved = chain.from_iterable(map(transferred, instructions))
         return sum(

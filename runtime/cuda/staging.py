@@ -1,8 +1,8 @@
-"""Pieces in memory that a worker's kernels cannot read: copied into its scratch first.
+"""Copy pieces that a worker's kernels cannot read into its scratch first.
 
-Without access between two cards the driver still copies memory from one to the other, so long as it is in one
-piece. A part of a tensor that is not is copied run by run, or, where that would be too many copies, with all
-that lies between its first and its last element.
+Even without access between two cards, the driver copies contiguous memory from one to the other. A part of a
+tensor that is not contiguous is copied run by run. If that would take too many copies, everything between its
+first and its last element is copied.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ...operators.cuda.view import DeviceView
 from ...operators.cuda.workspace import DeviceWorkspace
 
 MOST_RUNS = 32
-"""Runs of memory that are copied one by one."""
+"""The largest number of runs of memory that are copied one by one."""
 
 
 def stage(source: DeviceView, workspace: DeviceWorkspace) -> tuple[tuple[Command, ...], DeviceView]:
-    """The copies that bring a view's elements into scratch, and the view of them there."""
+    """Return the copies that bring a view's elements into scratch, and the view of them there."""
     if not source.size:
         return (), source
     axes = sorted(range(source.ndim), key=lambda axis: -source.strides[axis])
@@ -53,6 +53,6 @@ def _count(source: DeviceView, axes: list[int]) -> int:
 
 
 def _offsets(source: DeviceView, axes: list[int]) -> Iterator[int]:
-    """Bytes from the first element to the start of each run, in the order of memory."""
+    """Yield the bytes from the first element to the start of each run, in the order of memory."""
     for index in product(*(range(source.shape[axis]) for axis in axes)):
         yield sum(at * source.strides[axis] for at, axis in zip(index, axes, strict=True))

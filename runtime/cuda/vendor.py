@@ -1,4 +1,4 @@
-"""The vendor's libraries as workers use them: a handle for each stream, plans for each card."""
+"""The vendor's libraries for workers: a handle for each stream, plans for each card."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ...operators.cuda.commands import Command, Convolution, MatrixProduct
 
 
 class VendorLibraries:
-    """cuBLAS and cuDNN for workers on `cards`, whose streams are these pointers; opened when they are needed.
+    """cuBLAS and cuDNN for workers on `cards`, opened when they are needed.
 
-    `allocate(worker, nbytes)` gives them memory, `nbytes[worker]` in sum. Every call is to find the worker's
-    card current. With `tf32` factors of float32 may be rounded to TF32.
+    `streams` are pointers to the workers' streams. `allocate(worker, nbytes)` gives the libraries memory,
+    `nbytes[worker]` in total. The worker's card must be current in every call. If `tf32`, factors of float32
+    may be rounded to TF32.
     """
 
     def __init__(
@@ -50,11 +51,11 @@ class VendorLibraries:
         self._plans_of(worker).plan(convolution).execute(convolution, self._cudnn_of(worker))
 
     def scratch_bytes(self, worker: int, convolution: Convolution) -> int:
-        """What a convolution's plan asks for on the worker's card."""
+        """Return the scratch that a convolution's plan needs on the worker's card."""
         return self._plans_of(worker).workspace_bytes(convolution)
 
     def closing(self) -> list[tuple[int, Callable[[], None]]]:
-        """By worker the calls that give its handles back; nothing may run with them afterwards."""
+        """Return the calls that release each worker's handles; nothing may run with them afterwards."""
         calls = [(worker, blas.close) for worker, blas in self._blas.items()]
         calls += [(worker, partial(cudnn.close_handle, handle)) for worker, handle in self._cudnn.items()]
         self._blas, self._cudnn, self._plans = {}, {}, {}

@@ -86,7 +86,7 @@ def test_resumes_where_a_run_stopped(tofu: Tofu, tmp_path: Path) -> None:
     result = tofu("train", *arguments, "--checkpoint", folder, "--resume")
     assert result.exit_code == 2
     assert "all 3 epochs are in the checkpoint" in result.output
-    assert "holds checkpoints already" in tofu("train", *arguments, "--checkpoint", folder).output
+    assert "already holds checkpoints" in tofu("train", *arguments, "--checkpoint", folder).output
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_gpus_that_are_not_there_are_one_message(tofu: Tofu, monkeypatch: pytest
     monkeypatch.setattr(cards, "card_count", lambda: 0)
     result = tofu("train", "mlp", "--device", "gpu")
     assert result.exit_code == 2
-    assert "`tofu doctor` says what is missing" in result.output
+    assert "run `tofu doctor` to see what is missing" in result.output
 
 
 def test_the_cards_options_need_cards(tofu: Tofu) -> None:

@@ -50,7 +50,7 @@ def test_fewer_workers_use_the_first_devices():
     for workers, level in ((6, "switch"), (3, "gpu"), (5, "switch|gpu")):
         with pytest.raises(MachineError, match=f"not divided evenly at level '({level})'"):
             machine.fan_out(workers)
-    with pytest.raises(MachineError, match="9 workers need as many devices; machine 'pcie-8' has 8"):
+    with pytest.raises(MachineError, match="9 workers need 9 devices, but machine 'pcie-8' has 8"):
         machine.check_workers(9)
 
 
@@ -72,7 +72,7 @@ def test_groups_may_differ_in_size():
     [
         ({"devices": []}, "at least one device"),
         ({"devices": [["a"], []]}, r"devices\[1\] has no gpu"),
-        ({"devices": [["a", "b"], ["b"]]}, r"devices\[1\]\[0\]: device 'b' is named twice"),
+        ({"devices": [["a", "b"], ["b"]]}, r"devices\[1\]\[0\]: two devices are named 'b'"),
         ({"devices": ["a", "b"]}, r"devices\[0\] is a; expected a list"),
         ({"devices": [[["a"]]]}, "must be a name"),
         ({"devices": [[1]]}, "must be a name"),

@@ -49,7 +49,7 @@ def test_reshape_and_copy_params_from() -> None:
             np.testing.assert_array_equal(
                 smaller.forward(data=np.ones((2, 5)))[0].asnumpy(), np.full((2, 3), 5)
             )
-        with pytest.raises(mx.MXNetError, match="there is no 'fc_wait'"):
+        with pytest.raises(mx.MXNetError, match="the symbol has no 'fc_wait'"):
             executor.copy_params_from({"fc_wait": mx.nd.ones((3, 5))})
 
 

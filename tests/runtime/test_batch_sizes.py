@@ -105,6 +105,6 @@ def test_a_batch_of_another_size_within_an_epoch_is_refused() -> None:
     data = batches(8)
     with (
         module(2) as trained,
-        pytest.raises(ShapeError, match=r"'data' has shape \(8, 5\), but its array \(3, 5\)"),
+        pytest.raises(ShapeError, match=r"'data' has shape \(8, 5\), but its array has shape \(3, 5\)"),
     ):
         trained.fit(Mixed(data.data, data.label, 8))

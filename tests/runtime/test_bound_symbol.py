@@ -65,9 +65,11 @@ def test_a_gradient_of_zero_is_written() -> None:
 def test_requests_that_mean_nothing() -> None:
     with pytest.raises(DataError, match="grad_req of 'data' is 'sum'; it must be one of write, add, null"):
         linear().simple_bind(None, "sum", data=(4, 5))
-    with pytest.raises(DataError, match="grad_req has 1 entries for 2 arguments"):
+    with pytest.raises(DataError, match="grad_req has 1 entries; give one for each of 2 arguments"):
         linear().simple_bind(None, ["add"], data=(4, 5))
-    with pytest.raises(DataError, match="grad_req names 'fc_wait'; did you mean 'fc_weight'"):
+    with pytest.raises(
+        DataError, match="grad_req names 'fc_wait', not an argument; did you mean 'fc_weight'"
+    ):
         linear().simple_bind(None, {"fc_wait": "add"}, data=(4, 5))
 
 
@@ -77,10 +79,13 @@ def test_bind_names_what_is_missing_or_does_not_fit() -> None:
     with pytest.raises(DataError, match="args has 1 arrays for 2 names"):
         linear().bind(None, [whole(4, 5)])
     with pytest.raises(
-        DataError, match="args has an array for 'dat', which is not there; did you mean 'data'"
+        DataError, match="args has an array for 'dat', which the symbol does not have; did you mean 'data'"
     ):
         linear().bind(None, {"dat": whole(4, 5), "fc_weight": whole(3, 5)})
-    with pytest.raises(ShapeError, match=r"argument 'fc_weight' has shape \(3, 5\), but args_grad \(5, 3\)"):
+    with pytest.raises(
+        ShapeError,
+        match=r"argument 'fc_weight' has shape \(3, 5\), but its array in args_grad has shape \(5, 3\)",
+    ):
         linear().bind(None, [whole(4, 5), whole(3, 5)], {"fc_weight": whole(5, 3)})
     with pytest.raises(ShapeError):
         linear().bind(None, [whole(4, 5), whole(3, 6)])
@@ -99,10 +104,12 @@ def test_copy_params_from() -> None:
     with linear().simple_bind(None, data=(4, 5)) as bound:
         bound.copy_params_from({"fc_weight": (weight := whole(3, 5))})
         np.testing.assert_array_equal(bound.arg_dict["fc_weight"], weight)
-        with pytest.raises(DataError, match="there is no 'fc_wait'; did you mean 'fc_weight'"):
+        with pytest.raises(DataError, match="the symbol has no 'fc_wait'; did you mean 'fc_weight'"):
             bound.copy_params_from({"fc_wait": weight})
         bound.copy_params_from({"fc_wait": weight}, allow_extra_params=True)
-        with pytest.raises(DataError, match=r"'fc_weight' has shape \(3, 5\), not \(5, 3\)"):
+        with pytest.raises(
+            DataError, match=r"'fc_weight' has shape \(3, 5\), but its new value has shape \(5, 3\)"
+        ):
             bound.copy_params_from({"fc_weight": weight.T})
 
 

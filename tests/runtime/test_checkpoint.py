@@ -186,7 +186,7 @@ def test_falls_back_to_the_one_before_and_removes_what_is_damaged(tmp_path: Path
     newest = folder.save(numbered(2))
     newest.write_bytes(newest.read_bytes()[:-1])
     again = CheckpointFolder(tmp_path)
-    with pytest.warns(UserWarning, match=r"000002.*damaged.*going on from .*000001"):
+    with pytest.warns(UserWarning, match=r"000002.*damaged.*continuing from .*000001"):
         assert_equal(again.load(), numbered(1))
     again.save(numbered(3))
     assert [path.name[:17] for path in again.paths()] == ["checkpoint-000001", "checkpoint-000003"]

@@ -48,11 +48,11 @@ def test_several_arrays_by_name() -> None:
 def test_bad_data_is_refused() -> None:
     with pytest.raises(DataError, match=r"different numbers of samples: {'data': 3, 'softmax_label': 4}"):
         ArrayIterator(np.zeros(3), np.zeros(4))
-    with pytest.raises(DataError, match=r"0 samples make no batch of 2"):
+    with pytest.raises(DataError, match=r"0 samples do not fill a batch of 2"):
         ArrayIterator(np.zeros((0, 2)), batch_size=2)
-    with pytest.raises(DataError, match=r"3 samples make no batch of 0"):
+    with pytest.raises(DataError, match=r"3 samples do not fill a batch of 0"):
         ArrayIterator(np.zeros(3), batch_size=0)
-    with pytest.raises(DataError, match=r"3 samples make no batch of 4"):
+    with pytest.raises(DataError, match=r"3 samples do not fill a batch of 4"):
         ArrayIterator(np.zeros(3), batch_size=4, drop_last=True)
     with pytest.raises(DataError, match=r"'data' must be an array"):
         ArrayIterator(np.array(["a", "b"]))
@@ -95,7 +95,7 @@ def test_batches_of_ones_own() -> None:
         ([], "epoch 0 gave 0 batches, but the length of the data is 1"),
         ([given(), given()], "epoch 0 gave 2 batches"),
         ([{"data": 1}], "gave a dict, expected a tofu.Batch"),
-        ([given(5)], "a batch of 4 samples says that 5 of them are valid"),
+        ([given(5)], "a batch of 4 samples states that 5 of them are valid"),
     ],
 )
 def test_batches_that_are_not_what_they_say(batches: list[object], message: str) -> None:

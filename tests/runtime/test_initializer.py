@@ -38,7 +38,7 @@ def test_spread() -> None:
 
 
 def test_what_is_unknown_is_refused() -> None:
-    with pytest.raises(DataError, match=r"how 'scale' of shape \(3,\) starts is unknown"):
+    with pytest.raises(DataError, match=r"no initial value for 'scale' of shape \(3,\)"):
         initial_value("scale", (3,), Xavier(), 0)
     with pytest.raises(DataError, match=r"Xavier needs weights \[out, in, ...\], but the shape is \(3,\)"):
         initial_value("a_weight", (3,), Xavier(), 0)

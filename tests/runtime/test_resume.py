@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="name it as checkpoint"):
         Run(1, resume=True)
     Run(1, epochs=1, checkpoint=tmp_path)
-    with pytest.raises(DataError, match="holds checkpoints already"):
+    with pytest.raises(DataError, match="already holds checkpoints"):
         Run(1, epochs=1, checkpoint=tmp_path)
     metrics = ("cross-entropy", "accuracy")
     with (
@@ -144,7 +144,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hidden", "says"),
-    [("fc0", 16, "there it is missing"), ("fc1", 8, r"\(8, 12\) here, there it has \(16, 12\)")],
+    [
+        ("fc0", 16, "is not in the checkpoint"),
+        ("fc1", 8, r"\(8, 12\) in this model but \(16, 12\) in the checkpoint"),
+    ],
 )
 def test_another_model_is_refused_as_such(tmp_path: Path, name: str, hidden: int, says: str) -> None:
     Run(1, epochs=1, checkpoint=tmp_path)
@@ -153,7 +156,7 @@ def test_another_model_is_refused_as_such(tmp_path: Path, name: str, hidden: int
         net = sym.SoftmaxOutput(net, name="softmax")
     with (
         Module(net, cpu(0), lower=lowered) as other,
-        pytest.raises(DataError, match=f"of another model: '{name}_weight' has shape .*{says}"),
+        pytest.raises(DataError, match=f"by a different model: '{name}_weight' has shape .*{says}"),
     ):
         other.fit(batches(), checkpoint=tmp_path, resume=True)
 

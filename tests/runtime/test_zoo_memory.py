@@ -59,7 +59,7 @@ def test_the_checker_sees_what_is_missing(name: str) -> None:
     program = lower(graph_of(name), partition(graph_of(name), 4))
     memory = plan_memory(program)
     waits = [[()] * len(each.instructions) for each in program.programs]
-    with pytest.raises(PlanError, match="nothing makes it wait"):
+    with pytest.raises(PlanError, match="a wait is missing"):
         check_memory(program, memory.offsets, memory.arena_bytes, waits)
 
 

@@ -133,7 +133,7 @@ def test_mistakes_are_named(graph):
         partition(graph, 8, objective="time")
     with pytest.raises(PlanError, match="there are: bytes, time"):
         partition(graph, 8, objective="money")
-    with pytest.raises(MachineError, match="16 workers need as many devices"):
+    with pytest.raises(MachineError, match="16 workers need 16 devices"):
         partition(graph, 16, machine=BOX, objective="time")
     with pytest.raises(MachineError, match="9 workers"):
         traffic(lower(graph, partition(graph, 9)), BOX)

@@ -34,7 +34,7 @@ def test_changes_add_up(graph, workers):
 def test_plans_for_two_graphs_are_refused(graph):
     plan = partition(graph, 4)
     other = dataclasses.replace(plan, fingerprint="0" * 64)
-    with pytest.raises(PlanError, match="two graphs"):
+    with pytest.raises(PlanError, match="different graphs"):
         difference(graph, plan, other)
     with pytest.raises(PlanError, match="fingerprint"):
         difference(graph, other, other)

@@ -69,11 +69,11 @@ def nothing(problem: Problem, workers: int) -> Solution:
     ("method", "message"),
     [
         (cheaper, "'cheaper' states a cost of .*, but what it chose costs"),
-        (other_workers, r"'other_workers' split by \(5,\), which is not 4 workers"),
+        (other_workers, r"'other_workers' split by \(5,\), which does not multiply to 4 workers"),
         (unsplit, "'unsplit', a tensor of shape .*: 0 choices for 1 steps"),
-        (short, "'short' chose for .* tensor classes, the problem has"),
+        (short, "'short' chose for .* tensor classes, but the problem has"),
         (unknown_variable, "'unknown_variable', operator .* cannot be split along 'nowhere'"),
-        (nothing, "'nothing' returned NoneType, expected a Solution"),
+        (nothing, "'nothing' returned a NoneType, expected a Solution"),
     ],
 )
 def test_what_is_no_plan_is_refused(graph, method, message):
@@ -95,12 +95,12 @@ def test_a_registered_method_is_chosen_by_its_name(graph):
 
 
 def test_only_methods_are_registered():
-    with pytest.raises(PlanError, match=r"a tofu.search.Method is registered, not a function"):
+    with pytest.raises(PlanError, match=r"register takes a tofu.search.Method, not a function"):
         register(same)
 
 
 def test_what_a_registered_method_returns_is_checked(graph):
-    with pytest.raises(PlanError, match=r"'wrong' split by \(5,\), which is not 4 workers"):
+    with pytest.raises(PlanError, match=r"'wrong' split by \(5,\), which does not multiply to 4 workers"):
         partition(graph, 4, method=Method("wrong", other_workers))
 
 

@@ -107,7 +107,7 @@ def test_another_error_in_enabling_access_is_one(cuda: StandIn) -> None:
 @pytest.mark.parametrize(("card", "cards"), [(2, "2 cards"), (-1, "2 cards"), (5, "1 card;")])
 def test_a_card_that_is_not_there(card: int, cards: str, cuda: StandIn) -> None:
     cuda.cards = int(cards[0])
-    with pytest.raises(ExecutionError, match=rf"gpu\({card}\) is asked for, but this machine has {cards}"):
+    with pytest.raises(ExecutionError, match=rf"gpu\({card}\) was requested, but this machine has {cards}"):
         CupyMachine([0, card])
 
 
@@ -207,7 +207,7 @@ def test_an_iteration_without_end_is_given_up(cuda: StandIn, monkeypatch: pytest
     cuda.endless.add(1)
     with (
         without_time(monkeypatch) as clock,
-        pytest.raises(ExecutionError, match=r"no end after 3 s: worker 1 on gpu\(1\) has not finished"),
+        pytest.raises(ExecutionError, match=r"no progress for 3 s: worker 1 on gpu\(1\) has not finished"),
     ):
         trained([0, 1], watchdog_seconds=3)
     assert 3 < clock.now < 4
