@@ -37,7 +37,7 @@ class Access:
         return False
 
     def follows(self, variables: tuple[str, ...]) -> bool:
-        """Whether the indices are exactly these variables, in order."""
+        """Return whether the indices are exactly these variables, in order."""
         return self.indices == tuple(Affine.variable(name) for name in variables)
 
 

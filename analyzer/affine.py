@@ -113,12 +113,12 @@ Index = Affine | WholeDimension | DataDependent
 
 @cache
 def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
-    """The extent of a whole tensor's dimension."""
+    """Return the extent of a whole tensor's dimension."""
     return sympy.Symbol(f"{tensor}.shape[{axis}]", integer=True, nonnegative=True)
 
 
 def normal_form(description: ast.Description, index: ast.Index) -> Index:
-    """An index's normal form.
+    """Return an index's normal form.
 
     Raises DescriptionError where the index neither is affine nor depends on data.
     """
@@ -134,7 +134,8 @@ def constant(
     expression: ast.Expression,
     otherwise: str = "an extent is made of integers and extents of tensors",
 ) -> sympy.Expr:
-    """An expression of integers and extents of tensors. Raises DescriptionError, saying `otherwise`."""
+    """Return an expression of integers and extents of tensors. Raises DescriptionError, saying `otherwise`.
+    """
     form = _affine(description, expression)
     if form.terms:
         raise error_at(description, expression.span, otherwise)
@@ -151,7 +152,7 @@ def variables_of(form: Affine) -> Iterator[str]:
 
 
 def inside(atom: Atom) -> tuple[Affine, ...]:
-    """What an atom is made of."""
+    """Return what an atom is made of."""
     match atom:
         case IndexVariable():
             return ()
@@ -220,7 +221,7 @@ def _product(description: ast.Description, node: ast.Binary, left: Affine, right
 
 
 def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
-    """The divisor, if its sign is certain."""
+    """Return the divisor, if its sign is certain."""
     if divisor == 0:
         raise error_at(description, node.span, "division by zero")
     if not divisor.is_nonnegative and not divisor.is_nonpositive:
@@ -270,7 +271,9 @@ def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
 
 
 def least(*values: sympy.Expr) -> sympy.Expr:
-    """The least value, as it stands: sympy would order the values, in a time exponential in their depth."""
+    """Return the least value, as it stands: sympy would order the values, in a time exponential in their
+    depth.
+    """
     if all(value.is_Integer for value in values):
         return sympy.Integer(min(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Min, *values)
@@ -278,7 +281,7 @@ def least(*values: sympy.Expr) -> sympy.Expr:
 
 
 def greatest(*values: sympy.Expr) -> sympy.Expr:
-    """The greatest value, as it stands."""
+    """Return the greatest value, as it stands."""
     if all(value.is_Integer for value in values):
         return sympy.Integer(max(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)

@@ -92,7 +92,8 @@ class Analysis:
         return elements_formula(self)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> Bound:
-        """The description for concrete shapes; equal shapes give the same object. Raises ShapeError."""
+        """Return the description for concrete shapes; equal shapes give the same object. Raises ShapeError.
+        """
         checked = checked_shapes(self.description, self.ranks, shapes)
         key = tuple(checked.values())
         bound = self._bounds.get(key)
@@ -101,7 +102,7 @@ class Analysis:
         return bound
 
     def extents_of(self, shapes: Mapping[str, Shape]) -> list[int]:
-        """The extents of `axes`."""
+        """Return the extents of `axes`."""
         return [shapes[tensor][axis] for tensor, axis in self.axes]
 
 
@@ -151,7 +152,7 @@ def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis
 
 
 def _grouped(found: Iteration) -> tuple[Access, ...]:
-    """Distinct accesses, those of one tensor beside each other, in the order of the tensors."""
+    """Return distinct accesses, those of one tensor beside each other, in the order of the tensors."""
     distinct: dict[tuple[object, ...], Access] = {}
     for access in found.accesses:
         distinct.setdefault((access.tensor, access.indices, access.padded, access.enclosing), access)
@@ -160,7 +161,7 @@ def _grouped(found: Iteration) -> tuple[Access, ...]:
 
 
 def _axes(description: ast.Description, ranks: Mapping[str, int]) -> Iterator[Axis]:
-    """Every dimension whose extent matters: those of tensors that are read, and those mentioned."""
+    """Yield every dimension whose extent matters: those of tensors that are read, and those mentioned."""
     mentioned = {(n.tensor, n.axis) for n in walk(description) if isinstance(n, ast.Extent)}
     for tensor in description.tensor_names:
         axes = set(range(ranks.get(tensor, 0))) | {axis for name, axis in mentioned if name == tensor}

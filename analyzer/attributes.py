@@ -16,7 +16,7 @@ AttributeValue = int | float | bool | tuple[int | float, ...]
 
 
 def attribute_values(description: ast.Description, given: Mapping[str, object]) -> dict[str, AttributeValue]:
-    """A value for every attribute, in the order of the description, completed with defaults.
+    """Return a value for every attribute, in the order of the description, completed with defaults.
 
     Raises OperatorError for an unknown or missing attribute and for a value of another kind than needed.
     """
@@ -37,7 +37,7 @@ def attribute_values(description: ast.Description, given: Mapping[str, object]) 
 
 
 def substitute(description: ast.Description, values: Mapping[str, AttributeValue]) -> ast.Description:
-    """The description without attributes, their values in place."""
+    """Return the description without attributes, their values in place."""
 
     def number(node: Node) -> Node:
         if not isinstance(node, ast.Attribute):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
-    """The extent of every index variable.
+    """Return the extent of every index variable.
 
     Raises ShapeError where tensors disagree, where one is too small for the indices, and where `Max` or
     `Min` has nothing to reduce.
@@ -53,7 +53,7 @@ def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
 
 
 def output_shapes(analysis: Analysis, found: Mapping[str, int]) -> tuple[Shape, ...]:
-    """The shape of every output. Raises ShapeError for one too large to count."""
+    """Return the shape of every output. Raises ShapeError for one too large to count."""
     shapes = tuple(
         tuple(found[binder.name] for binder in output.variables) for output in analysis.description.outputs
     )

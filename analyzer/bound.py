@@ -94,29 +94,29 @@ class Bound(NotebookDisplay):
         )
 
     def kind(self, variable: str) -> Kind | None:
-        """How the operator is split along a variable; None where it is not."""
+        """Return how the operator is split along a variable; None where it is not."""
         split = self.splits.get(variable)
         return None if split is None else split.kind
 
     def reducer(self, variable: str) -> AnyReducer | None:
-        """What combines partial outputs of a `reduce` strategy."""
+        """Return what combines partial outputs of a `reduce` strategy."""
         split = self.splits.get(variable)
         return None if split is None else split.reducer
 
     def split(self, variables: Sequence[str | None], factors: Sequence[int]) -> Boxes:
-        """Boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""
+        """Return boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""
         axes = [None if variable is None else self.variables.index(variable) for variable in variables]
         return region.split(self.full_box, axes, factors)
 
     def input_regions(self, boxes: Boxes) -> dict[str, Boxes]:
-        """What boxes `[n, variable, 2]` read of each tensor: `[n, dimension, 2]`.
+        """Return what boxes `[n, variable, 2]` read of each tensor: `[n, dimension, 2]`.
 
         Clipped to the tensor; all zeros where nothing is read.
         """
         return self._reader(boxes)
 
     def output_regions(self, boxes: Boxes) -> tuple[Boxes, ...]:
-        """What boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
+        """Return what boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
         return tuple(boxes[:, positions] for positions in self.analysis.output_positions)
 
     @cached_property
@@ -145,7 +145,7 @@ class Bound(NotebookDisplay):
         return operations.in_bulk(np.maximum(boxes[..., 1] - boxes[..., 0], 0))
 
     def elements_of(self, boxes: Boxes) -> Integers:
-        """Elements of the input regions and of the outputs of boxes `[n, variable, 2]`: `[n]`."""
+        """Return elements of the input regions and of the outputs of boxes `[n, variable, 2]`: `[n]`."""
         read = (part for name, part in self.input_regions(boxes).items() if name in self.reads)
         return sum(map(region.volume, (*read, *self.output_regions(boxes))), np.zeros(len(boxes), np.int64))
 
@@ -162,7 +162,7 @@ class Bound(NotebookDisplay):
     def interpret(
         self, tensors: Mapping[str, Array], opaque: Mapping[str, Callable[..., Any]] | None = None
     ) -> tuple[Array, ...]:
-        """The outputs from the description alone, slow and obvious."""
+        """Return the outputs from the description alone, slow and obvious."""
         return tdl.interpret(self.description, self.extents, tensors, self.shapes, opaque=opaque)
 
     @cached_property

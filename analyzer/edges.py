@@ -30,7 +30,9 @@ class Edge:
     factors: tuple[int, ...]
 
     def may_have_gaps(self, shortest: Sequence[int]) -> bool:
-        """Whether values may have gaps in any of several boxes, by the shortest length of each variable."""
+        """Return whether values may have gaps in any of several boxes, by the shortest length of each
+        variable.
+        """
         span = 0
         for factor, position in zip(self.factors, self.positions, strict=True):
             if span + 1 < factor:

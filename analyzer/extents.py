@@ -54,7 +54,7 @@ class Extents:
 
 
 def infer(found: Iteration) -> Extents:
-    """Symbolic extents of all variables. Raises DescriptionError where one cannot be inferred."""
+    """Return symbolic extents of all variables. Raises DescriptionError where one cannot be inferred."""
     extents = Extents()
     _adopt(extents, _stated(found))
     stated = frozenset(extents.of)
@@ -123,7 +123,7 @@ def _limits(found: Iteration, name: str, known: Mapping[str, sympy.Expr]) -> Ite
 def _largest(
     form: Affine, name: str, low: sympy.Expr, high: sympy.Expr, known: Mapping[str, sympy.Expr]
 ) -> Iterator[sympy.Expr]:
-    """The largest extent of a variable for which the form stays within `[low, high]`, if it has one.
+    """Yield the largest extent of a variable for which the form stays within `[low, high]`, if it has one.
 
     The variable may stand in one term, and in remainders beside it, whose whole range is allowed for.
     """
@@ -164,7 +164,9 @@ def _largest(
 
 
 def _limiting(form: Affine) -> set[str]:
-    """Variables that carry an index out of a tensor: those outside of remainders, minima, absolute values."""
+    """Return variables that carry an index out of a tensor: those outside of remainders, minima, absolute
+    values.
+    """
     found: set[str] = set()
     for _, atom in form.terms:
         match atom:
@@ -186,7 +188,7 @@ def _smallest(limits: list[sympy.Expr]) -> sympy.Expr:
 
 
 def _opaque_results(found: Iteration) -> Iterator[Source]:
-    """Result indices of opaque functions, each with the `:` that stands where it stands.
+    """Yield result indices of opaque functions, each with the `:` that stands where it stands.
 
     An opaque function's result has the shape of its first argument's slice unless extents are stated.
     """

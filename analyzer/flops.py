@@ -52,7 +52,7 @@ class Count:
 
 
 def count_operations(description: ast.Description, variables: Sequence[str]) -> Count | None:
-    """The operations of a description without stages; None where an opaque function hides some."""
+    """Return the operations of a description without stages; None where an opaque function hides some."""
     places = {name: position for position, name in enumerate(variables)}
     found: Counter[tuple[int, ...]] = Counter()
     for output in description.outputs:
@@ -64,7 +64,10 @@ def count_operations(description: ast.Description, variables: Sequence[str]) -> 
 
 
 def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, ...]] | None:
-    """Operations by the variables around them. The stack is explicit: sums of thousands of terms are deep."""
+    """Return operations by the variables around them.
+
+    The stack is explicit: sums of thousands of terms are deep.
+    """
     scope = tuple(places[binder.name] for binder in output.variables)
     visited: list[tuple[Node, tuple[int, ...]]] = []
     pending: list[tuple[Node, tuple[int, ...]]] = [(output.body, scope)]
@@ -86,7 +89,7 @@ def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, 
 
 
 def _operations(node: Node) -> int:
-    """What one node counts; a combination by a reducer of the user's own counts what that computes."""
+    """Return what one node counts; a combination by a reducer of the user's own counts what that computes."""
     match node:
         case ast.Reduce(ast.CustomReducer(body=body)):
             return sum(_operations(part) for part in walk(body))
@@ -97,7 +100,7 @@ def _operations(node: Node) -> int:
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
-    """The values that a node computes with: what stands inside an index is none of them."""
+    """Return the values that a node computes with: what stands inside an index is none of them."""
     match node:
         case ast.Element():
             return ()

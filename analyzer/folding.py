@@ -17,7 +17,7 @@ MAX_BITS = 62
 
 
 def fold(node: Node) -> Node:
-    """One node whose children are folded already, with the same value for every input.
+    """Return one node whose children are folded already, with the same value for every input.
 
     Only rules that hold in every arithmetic are used: `x * 0` stays, since x may be infinite or NaN, and so
     does `x + 0.0`, which turns an integer into a float.
@@ -51,7 +51,7 @@ def fold(node: Node) -> Node:
 
 
 def fold_index(index: ast.Index) -> ast.Index:
-    """An index or extent once more, with rules for integers: `x // 1` is x, `floor(0.5)` is 0."""
+    """Return an index or extent once more, with rules for integers: `x // 1` is x, `floor(0.5)` is 0."""
     return transform(index, _integer_rule)
 
 
@@ -98,7 +98,7 @@ def _known_condition(node: ast.Binary, other: ast.Expression, decisive: bool) ->
 
 
 def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Expression:
-    """The result of two numbers; the node itself where that is not finite or too large."""
+    """Return the result of two numbers; the node itself where that is not finite or too large."""
     with np.errstate(all="ignore"):
         value = ARITHMETIC[node.operator](left, right)
     fits = value.bit_length() <= MAX_BITS if isinstance(value, int) else math.isfinite(value)
@@ -106,5 +106,5 @@ def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Ex
 
 
 def _is(node: ast.Expression, value: int) -> bool:
-    """Whether a node is this integer; a float would change the type of what it is combined with."""
+    """Return whether a node is this integer; a float would change the type of what it is combined with."""
     return isinstance(node, ast.Number) and isinstance(node.value, int) and node.value == value

@@ -52,17 +52,17 @@ def upper_symbol(variable: str) -> sympy.Symbol:
 
 @cache
 def value_symbol(variable: str) -> sympy.Symbol:
-    """One value of an index variable."""
+    """Return one value of an index variable."""
     return sympy.Symbol(f"{variable}.value", integer=True)
 
 
 def box_ends(variable: str) -> Interval:
-    """Ends of a variable in a box of the iteration space."""
+    """Return ends of a variable in a box of the iteration space."""
     return Interval(lower_symbol(variable), upper_symbol(variable) - 1)
 
 
 def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
-    """The interval of an index while its variables run through theirs; none of them may be empty.
+    """Return the interval of an index while its variables run through theirs; none of them may be empty.
 
     Always contains every value. Exact where every variable occurs once, except under a remainder or an
     absolute value of something that moves in steps.
@@ -97,7 +97,7 @@ def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
 
 
 def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
-    """The interval times a constant, whose sign may depend on shapes."""
+    """Return the interval times a constant, whose sign may depend on shapes."""
     first, last = coefficient * interval.first, coefficient * interval.last
     if coefficient.is_nonnegative:
         return Interval(first, last)
@@ -120,7 +120,7 @@ def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
 
 
 def _step(form: Affine) -> int:
-    """The greatest common divisor of the coefficients; 1 where one of them depends on shapes."""
+    """Return the greatest common divisor of the coefficients; 1 where one of them depends on shapes."""
     if not all(coefficient.is_Integer for coefficient, _ in form.terms):
         return 1
     return gcd(*(int(coefficient) for coefficient, _ in form.terms))

@@ -84,7 +84,7 @@ class Reader:
 
 
 def _hull(boxes: Boxes) -> Boxes:
-    """The smallest boxes around all accesses: `[n, access, dimension, 2] -> [n, dimension, 2]`."""
+    """Return the smallest boxes around all accesses: `[n, access, dimension, 2] -> [n, dimension, 2]`."""
     if boxes.shape[1] == 1:
         single: Boxes = boxes[:, 0]
         return single

@@ -18,7 +18,7 @@ MAX_ELEMENTS = 2**62
 def checked_shapes(
     description: ast.Description, ranks: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, Shape]:
-    """The shapes of a description's tensors, in its order, as tuples of Python integers.
+    """Return the shapes of a description's tensors, in its order, as tuples of Python integers.
 
     Raises ShapeError for a missing or unknown tensor, a rank that is not `ranks[tensor]` and an extent
     that is not a non-negative integer.
@@ -43,14 +43,14 @@ def checked_shapes(
 
 
 def shapes_by_name(owner: str, shapes: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
-    """Shapes that a user gives for tensors, as tuples of Python integers. Raises ShapeError."""
+    """Return shapes that a user gives for tensors, as tuples of Python integers. Raises ShapeError."""
     if not isinstance(shapes, Mapping):
         raise ShapeError(f"{owner}: shapes are given by tensor, as {{'data': (4, 3)}}, found {shapes!r}")
     return {tensor: checked_shape(owner, tensor, shape) for tensor, shape in shapes.items()}
 
 
 def checked_shape(owner: str, tensor: str, shape: Sequence[int]) -> Shape:
-    """A shape as a tuple of Python integers. Raises ShapeError."""
+    """Return a shape as a tuple of Python integers. Raises ShapeError."""
     if isinstance(shape, str | bytes):
         raise ShapeError(f"{owner}: the shape of {tensor} is {shape!r}; give a tuple of integers")
     if getattr(shape, "ndim", 1) != 1:

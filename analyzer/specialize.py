@@ -21,7 +21,7 @@ Typed = tuple[str, type, AttributeValue, tuple[type, ...]]
 def specialize(
     description: ast.Description, attributes: Mapping[str, object], ranks: Mapping[str, int]
 ) -> ast.Description:
-    """The description with attributes replaced by their values, stars by index variables, and folded.
+    """Return the description with attributes replaced by their values, stars by index variables, and folded.
 
     `ranks` holds the number of dimensions of every tensor. Equal arguments give the same object. Raises
     OperatorError for an unknown, missing or malformed attribute, ShapeError where ranks do not fit, and
@@ -33,7 +33,7 @@ def specialize(
 
 
 def _typed(item: tuple[str, AttributeValue]) -> Typed:
-    """An attribute with its types: 1, 1.0 and True are equal, but not the same value."""
+    """Return an attribute with its types: 1, 1.0 and True are equal, but not the same value."""
     name, value = item
     inner = tuple(type(part) for part in value) if isinstance(value, tuple) else ()
     return name, type(value), value, inner

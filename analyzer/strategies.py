@@ -67,7 +67,7 @@ def _judge(found: Iteration, variable: str) -> Split | Refusal:
 
 
 def splittable(body: Node) -> dict[str, ast.AnyReducer]:
-    """Reduction variables over which partial values of an expression may be combined by a reducer.
+    """Return reduction variables over which partial values of an expression may be combined by a reducer.
 
     A reducer at the root combines its own parts, and those of the same reducer directly inside. A `Sum`
     also commutes with negation, with factors and divisors that do not contain the variable, and with
@@ -121,7 +121,7 @@ def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.
 
 
 def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.Reduce]]:
-    """Every reducer that binds the variable, with all that stands above it, the root first."""
+    """Yield every reducer that binds the variable, with all that stands above it, the root first."""
     pending: list[tuple[tuple[Node, ...], Node]] = [((), body)]
     while pending:
         above, node = pending.pop()

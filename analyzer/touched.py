@@ -23,12 +23,12 @@ ITEM_BYTES = 4
 
 
 def variable_extent(variable: str) -> sympy.Symbol:
-    """The extent of an index variable."""
+    """Return the extent of an index variable."""
     return sympy.Symbol(variable, integer=True, nonnegative=True)
 
 
 def elements_formula(analysis: Analysis) -> sympy.Expr:
-    """Elements of all input regions and outputs, in the extents of variables and tensors.
+    """Return elements of all input regions and outputs, in the extents of variables and tensors.
 
     For an iteration space that is not empty. Where a padded index moves in steps across the edge of its
     tensor the region is a little smaller than this says: see `edges`. An index that is nested deeper than
@@ -68,7 +68,7 @@ def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[
 
 
 def _depth(form: Affine) -> int:
-    """How many remainders, minima and absolute values stand inside each other at most."""
+    """Return how many remainders, minima and absolute values stand inside each other at most."""
     return max(
         (
             isinstance(atom, Remainder | Minimum | Absolute) + max(map(_depth, inside(atom)), default=0)
@@ -79,7 +79,7 @@ def _depth(form: Affine) -> int:
 
 
 def _hull(regions: Sequence[Sequence[Interval]]) -> sympy.Expr:
-    """Elements of the smallest box around several."""
+    """Return elements of the smallest box around several."""
     lengths = []
     for column in zip(*regions, strict=True):
         lower = sympy.Min(*(interval.first for interval in column))

@@ -44,7 +44,7 @@ class Trial:
                 bounds[np.flatnonzero(careful)[:, None], self.columns] = found[back]
 
     def _tried(self, intervals: Boxes, extents: Integers) -> Boxes | None:
-        """Bounds of the values inside the tensor, `[n, column, 2]`; empty where there are none."""
+        """Return bounds of the values inside the tensor, `[n, column, 2]`; empty where there are none."""
         lengths = intervals[..., 1] - intervals[..., 0]
         longest = lengths.max(axis=0).tolist()
         trials = prod(longest)

@@ -18,42 +18,42 @@ def operators() -> Iterable[str]:
 
 
 def models() -> Iterable[str]:
-    """The zoo."""
+    """Return the zoo."""
     from .. import models as zoo
 
     return zoo.names()
 
 
 def trainable() -> Iterable[str]:
-    """What `tofu train` knows by name."""
+    """Return what `tofu train` knows by name."""
     from .recipes import RECIPES
 
     return (*RECIPES, *(name for name in models() if name not in RECIPES))
 
 
 def methods() -> Iterable[str]:
-    """Searches, and layouts by hand."""
+    """Return searches, and layouts by hand."""
     from ..partitioner.methods.method import every_method
 
     return every_method()
 
 
 def machines() -> Iterable[str]:
-    """Machines that come with Tofu."""
+    """Return machines that come with Tofu."""
     from ..machines.machine_file import PRESETS
 
     return PRESETS
 
 
 def optimizers() -> Iterable[str]:
-    """What updates parameters."""
+    """Return what updates parameters."""
     from ..dataflow.optimizer import OPTIMIZERS
 
     return OPTIMIZERS
 
 
 def metrics() -> Iterable[str]:
-    """What can be measured."""
+    """Return what can be measured."""
     from ..runtime.metrics import METRICS
 
     return METRICS

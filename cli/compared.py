@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def slow_methods() -> set[str]:
-    """The methods that may take minutes for a large model."""
+    """Return the methods that may take minutes for a large model."""
     from ..partitioner import METHODS
 
     return {name for name, method in METHODS.items() if method.slow}
 
 
 def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request: Request) -> dict[str, Any]:
-    """What there is to compare of a plan, as `--json` prints it."""
+    """Return what there is to compare of a plan, as `--json` prints it."""
     return {
         "method": plan.method,
         "cost_bytes": plan.cost_bytes,
@@ -39,7 +39,8 @@ def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request:
 
 
 def _timed(plan: Plan) -> dict[str, Any]:
-    """What the search minimised in place of bytes, if it did; the bound is null where none is proven."""
+    """Return what the search minimised in place of bytes, if it did; the bound is null where none is proven.
+    """
     timed = plan.transfer_time
     if timed is None:
         return {}
@@ -62,7 +63,7 @@ def compared(
     without: Collection[str] = (),
     search: Callable[[Request, Graph, str], Plan] = Request.partition,
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
-    """The figures of every method but `without`, and why a method could not do what was asked."""
+    """Return the figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
     from ..programs.memory import plan_memory
 

@@ -116,7 +116,10 @@ def named_operator(name: str) -> Operator:
 def given_or_example(
     operator: Operator, shapes: dict[str, Shape], attributes: dict[str, object]
 ) -> tuple[dict[str, Shape], dict[str, object]]:
-    """Shapes and attributes as given, or those of the operator's example if none are. Raises TofuError."""
+    """Return shapes and attributes as given, or those of the operator's example if none are.
+
+    Raises TofuError.
+    """
     if not shapes and not attributes and operator.example is not None:
         return dict(operator.example.shapes), dict(operator.example.attributes)
     needed = " ".join(f"--shape {name}=..." for name in operator.arguments(attributes))

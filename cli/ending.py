@@ -40,7 +40,7 @@ class Interrupted(click.ClickException):
 
 
 def of_file(error: OSError) -> Mistake:
-    """What to say where a file that the user named cannot be read or written."""
+    """Return what to say where a file that the user named cannot be read or written."""
     place = f"{error.filename}: " if error.filename else ""
     return Mistake(f"{place}{error.strerror or error}")
 

@@ -42,7 +42,9 @@ SHORT = {"INTEGER RANGE": "N", "FLOAT RANGE": "X", "DIRECTORY": "FOLDER"}
 
 
 def page() -> str:
-    """Every command with its options and examples, the exit statuses and the variables of the environment."""
+    """Return every command with its options and examples, the exit statuses and the variables of the
+    environment.
+    """
     statuses = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
     sections = "\n".join(_section(name) for name in COMMANDS)
     return f"{HEAD}{statuses}\n{ENVIRONMENT}\n{sections}"
@@ -65,7 +67,7 @@ def _section(name: str) -> str:
 
 
 def example_lines(command: click.Command) -> Iterator[str]:
-    """The examples at the end of a command's help."""
+    """Return the examples at the end of a command's help."""
     return (line.strip() for line in (command.epilog or "").splitlines() if line.startswith("  "))
 
 

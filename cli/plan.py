@@ -167,7 +167,7 @@ def command(
 
 
 def _gathered(model: Model, graph: Graph, found: Plan, request: Request) -> tuple[dict[str, Any], MemoryPlan]:
-    """What `--json` prints of a plan, and its memory plan."""
+    """Return what `--json` prints of a plan, and its memory plan."""
     from ..partitioner import lower, partition
     from ..programs.memory import plan_memory
 

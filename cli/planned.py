@@ -30,7 +30,10 @@ class Planned:
     accumulate: int | None
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
-        """The training graph of MODEL, or of what the file says. Raises PlanError where it says nothing."""
+        """Return the training graph of MODEL, or of what the file says.
+
+        Raises PlanError where it says nothing.
+        """
         from ..partitioner.plans.origin import PlanOrigin
 
         name, source = model_name(plan, model), plan.source
@@ -59,12 +62,14 @@ def model_name(plan: Plan, model: str | None) -> str:
 
 
 def needs_model(plan: Plan) -> bool:
-    """Whether the file does not say what it was made for, or names Python code, which is not run unasked."""
+    """Return whether the file does not say what it was made for, or names Python code, which is not run
+    unasked.
+    """
     return plan.source is None or python_file.split(plan.source.model) is not None
 
 
 def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what a graph is, all as in the plan file if left out, as one `given`."""
+    """Return the options that say what a graph is, all as in the plan file if left out, as one `given`."""
 
     @wraps(command)
     def gathered(

@@ -13,7 +13,10 @@ from ..support.wording import alternatives
 
 
 def split(target: str) -> tuple[Path, str] | None:
-    """The file and the name in it, of a target written `file.py:name`. Raises TofuError for a file alone."""
+    """Return the file and the name in it, of a target written `file.py:name`.
+
+    Raises TofuError for a file alone.
+    """
     if target.endswith(".py"):
         raise TofuError(f"{target} holds several things; say which, as {target}:NAME")
     path, colon, name = target.rpartition(":")

@@ -110,7 +110,7 @@ def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) 
 
 
 def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path) -> Model:
-    """A model of the zoo, from a graph file or a Python function, for such data."""
+    """Return a model of the zoo, from a graph file or a Python function, for such data."""
     found = target.from_file(name)
     match found:
         case None:
@@ -122,7 +122,7 @@ def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path
 
 
 def _unknown(name: str) -> str:
-    """What to say of a name that is no recipe, where no data are named."""
+    """Return what to say of a name that is no recipe, where no data are named."""
     if name in models.names() or target.is_file(name):
         return f"{name} comes without data: name a file or folder with --data"
     hint = suggestion(name, RECIPES, most=1) or f"{', '.join(RECIPES)} bring data."
@@ -136,7 +136,10 @@ def changed(
     optimizer: str | None,
     metrics: tuple[str, ...],
 ) -> Settings:
-    """The settings with what was asked for in their place. Raises TofuError for names that are unknown."""
+    """Return the settings with what was asked for in their place.
+
+    Raises TofuError for names that are unknown.
+    """
     return replace(
         settings,
         epochs=epochs or settings.epochs,

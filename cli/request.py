@@ -93,7 +93,7 @@ class Request:
             raise PlanError(refused)
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
-        """What there is to say of a plan beyond its bytes, as `--json` prints it."""
+        """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
 
         facts: dict[str, Any] = {}

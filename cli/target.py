@@ -13,7 +13,7 @@ from . import python_file
 
 
 def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Model:
-    """The model that `target` names.
+    """Return the model that `target` names.
 
     A function in a Python file is called without arguments and returns a Model or a Symbol; graph files and
     symbols need `shapes` for their inputs. Raises TofuError saying what was expected.
@@ -36,7 +36,10 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
 
 
 def from_file(target: str) -> Model | sym.Symbol | None:
-    """What a Python function or a graph file gives, None where `target` names neither. Raises TofuError."""
+    """Return what a Python function or a graph file gives, None where `target` names neither.
+
+    Raises TofuError.
+    """
     if not is_file(target):
         return None
     in_python = python_file.split(target)
@@ -49,7 +52,7 @@ def from_file(target: str) -> Model | sym.Symbol | None:
 
 
 def is_file(target: str) -> bool:
-    """Whether `target` is written as a Python function or a graph file."""
+    """Return whether `target` is written as a Python function or a graph file."""
     return python_file.split(target) is not None or target.endswith(".json")
 
 

@@ -166,7 +166,7 @@ def _screen(as_json: bool) -> Screen | None:
 def _reports(
     screen: Screen | None, as_json: bool, log: Path | None, plot: Path | None, resume: bool
 ) -> list[Report]:
-    """All that are told of the run. Raises DataError where a file of theirs cannot be written."""
+    """Return all that are told of the run. Raises DataError where a file of theirs cannot be written."""
     from ..reports.training import Lines
 
     reports: list[Report] = [] if screen is None else [screen]

@@ -141,7 +141,7 @@ class Run:
             reports.summary(self._summary(executor, progress, history[-1]))
 
     def kept(self) -> str:
-        """What there is of a run that was interrupted."""
+        """Return what there is of a run that was interrupted."""
         if self.checkpoint is None:
             return "nothing of it is kept; --checkpoint FOLDER would keep it"
         if not CheckpointFolder(self.checkpoint).paths():
@@ -197,6 +197,6 @@ class Run:
         }
 
     def _alone(self, name: str) -> Footprint:
-        """What the whole batch takes on one device."""
+        """Return what the whole batch takes on one device."""
         graph = training_graph(self.task.model.symbol, self._train.shapes, self.settings.optimizer, name=name)
         return footprint(lower(graph, partition(graph, workers=1)))

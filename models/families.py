@@ -126,7 +126,7 @@ def _rnn(
 
 
 def _character_model(cell: recurrent.MakeCell) -> Callable[..., Model]:
-    """The builder of a language model of characters whose layers have these cells."""
+    """Return the builder of a language model of characters whose layers have these cells."""
 
     def build(
         *,

@@ -67,7 +67,7 @@ def _advice(data: Dataset) -> str:
 
 
 def _reads(needed: dict[str, Any]) -> str:
-    """What a family reads, by its options."""
+    """Return what a family reads, by its options."""
     if "vocabulary" in needed:
         return "text" + (" and a second input" if "memory" in needed else "")
     if "features" in needed:
@@ -76,7 +76,7 @@ def _reads(needed: dict[str, Any]) -> str:
 
 
 def _holds(data: Dataset) -> str:
-    """What there is, in words."""
+    """Return what there is, in words."""
     if data.sequence:
         return f"class numbers in sequences of {data.sample[0]} ({data.about})"
     labels = f"{data.classes} classes" if data.classes is not None else "labels that are no class numbers"
@@ -88,7 +88,7 @@ def _shape(shape: Shape) -> str:
 
 
 def of_symbol(name: str, symbol: Symbol, batch: int, data: Dataset, place: Path | str) -> Model:
-    """A graph without shapes, fed such data. Raises DataError where it does not take them."""
+    """Return a graph without shapes, fed such data. Raises DataError where it does not take them."""
     inputs = {"data": (batch, *data.sample), "softmax_label": (batch, *data.target)}
     arguments = symbol.list_arguments()
     if "data" not in arguments:
@@ -106,7 +106,7 @@ def of_symbol(name: str, symbol: Symbol, batch: int, data: Dataset, place: Path 
 
 
 def rebatched(model: Model, batch: int | None) -> Model:
-    """The model for batches of another size."""
+    """Return the model for batches of another size."""
     if batch is None or batch == model.batch:
         return model
     return Model(model.name, model.symbol, _resized(model.data, batch), _resized(model.labels, batch))

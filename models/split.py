@@ -41,7 +41,9 @@ class Split:
 
 
 def windows(classes: npt.NDArray[np.float32], length: int) -> Samples:
-    """A sequence of class numbers cut into windows `[n, length]`; each label is the class that follows.
+    """Return a sequence of class numbers cut into windows `[n, length]`.
+
+    Each label is the class that follows.
 
     Raises DataError where `length` is below one.
     """

@@ -60,7 +60,7 @@ class Initializer:
         self._kwargs = kwargs
 
     def dumps(self) -> str:
-        """The initializer as graph files hold it: `["xavier", {"magnitude": 3}]`."""
+        """Return the initializer as graph files hold it: `["xavier", {"magnitude": 3}]`."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, desc: str, arr: NDArray) -> None:
@@ -122,7 +122,7 @@ def register(klass: type[Initializer]) -> type[Initializer]:
 
 
 def create(init: str | Initializer, **kwargs: Any) -> Initializer:
-    """An initializer from a name, or from the text of a graph file.
+    """Return an initializer from a name, or from the text of a graph file.
 
     Raises DataError for an unknown one, and for settings that it does not have.
     """

@@ -64,7 +64,7 @@ class Optimizer:
         )
 
     def rate(self, num_update: int) -> float:
-        """The learning rate of an update; updates count from 1."""
+        """Return the learning rate of an update; updates count from 1."""
         return float(self.lr_scheduler(num_update)) if self.lr_scheduler is not None else self.lr
 
     @property

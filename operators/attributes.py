@@ -133,7 +133,7 @@ class Attributes(Mapping[str, Value]):
 
 
 def check_attributes(owner: str, specs: Sequence[AttributeSpec], values: Mapping[str, object]) -> Attributes:
-    """Values by name, converted and completed with defaults.
+    """Return values by name, converted and completed with defaults.
 
     Names in double underscores, such as MXNet's `__shape__`, describe variables and are skipped. Raises
     OperatorError for an unknown name, a missing one, or a value of the wrong kind.
@@ -168,7 +168,8 @@ def _convert(owner: str, spec: AttributeSpec, given: object) -> Value:
 
 
 def _literal(text: str) -> object:
-    """The value that text stands for; text that is no literal, or too long for one, stands for itself."""
+    """Return the value that text stands for; text that is no literal, or too long for one, stands for itself.
+    """
     if len(text) > MAX_LITERAL:
         return text
     try:
@@ -234,14 +235,14 @@ def _number(value: object) -> int | float | None:
 def integer(
     name: str, default: int | None = None, *, optional: bool = False, least: int | None = None
 ) -> AttributeSpec:
-    """An integer attribute; required where it has no default and may not be None."""
+    """Return an integer attribute; required where it has no default and may not be None."""
     return AttributeSpec(
         name, Kind.INT, default, default is None and not optional, optional=optional, least=least
     )
 
 
 def count(name: str, default: int | None = None) -> AttributeSpec:
-    """How many tensors or layers an operator has."""
+    """Return how many tensors or layers an operator has."""
     return AttributeSpec(name, Kind.INT, default, default is None, least=1, most=MAX_COUNT)
 
 
@@ -266,10 +267,10 @@ def choice(name: str, *choices: str, default: str | None = None) -> AttributeSpe
 
 
 def ignored(name: str, kind: Kind = Kind.TEXT, default: Value = None) -> AttributeSpec:
-    """An attribute of MXNet that chooses an implementation, not a result."""
+    """Return an attribute of MXNet that chooses an implementation, not a result."""
     return AttributeSpec(name, kind, default, optional=True, ignored=True)
 
 
 def optional_number(name: str) -> AttributeSpec:
-    """A number that may be left out."""
+    """Return a number that may be left out."""
     return AttributeSpec(name, Kind.FLOAT, None, optional=True)

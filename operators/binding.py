@@ -28,12 +28,15 @@ class Binding(StagedBound):
         self.parts = stages
 
     def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs from the description alone; `opaque` adds to the functions that the stages bring."""
+        """Return the outputs from the description alone.
+
+        `opaque` adds to the functions that the stages bring.
+        """
         functions = {name: function for stage in self.parts for name, function in stage.opaques.items()}
         return super().interpret(tensors, {**functions, **(opaque or {})})
 
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs for whole input tensors, stage by stage, from attached or derived kernels."""
+        """Return the outputs for whole input tensors, stage by stage, from attached or derived kernels."""
         known = checked_arrays(self.description.name, self.shapes, tensors)
         produced: tuple[Array, ...] = ()
         for stage in self.parts:
@@ -46,7 +49,7 @@ class Binding(StagedBound):
 def bind_variant(
     variant: Variant, shapes: Mapping[str, Shape], allowed: tuple[str, ...]
 ) -> BoundOperator | Binding:
-    """A variant for concrete shapes; tensors of `allowed` that it does not take are ignored.
+    """Return a variant for concrete shapes; tensors of `allowed` that it does not take are ignored.
 
     Raises ShapeError for a tensor that is missing, unknown or does not fit.
     """

@@ -8,7 +8,9 @@ from .kernel import Array
 
 
 def borders(array: Array, inside: Sequence[slice]) -> tuple[Array, ...]:
-    """Views that together cover what lies outside `inside`, each element once; empty ones are left out.
+    """Return views that together cover what lies outside `inside`, each element once.
+
+    Empty ones are left out.
 
     `inside` has a slice with both bounds and step one for each of the first dimensions.
     """

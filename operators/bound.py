@@ -31,7 +31,7 @@ class BoundOperator(Bound):
         self.stage = stage
 
     def prepare(self, call: KernelCall) -> Run:
-        """The function that computes one box of this operator, called once per iteration."""
+        """Return the function that computes one box of this operator, called once per iteration."""
         return self._prepare(call, {})
 
     def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
@@ -47,11 +47,14 @@ class BoundOperator(Bound):
         return has_parts(self.description)
 
     def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs from the description alone; `opaque` adds to the functions that the stage brings."""
+        """Return the outputs from the description alone.
+
+        `opaque` adds to the functions that the stage brings.
+        """
         return super().interpret(tensors, {**self.stage.opaques, **(opaque or {})})
 
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs for whole input tensors, from the attached kernel or else the derived one.
+        """Return the outputs for whole input tensors, from the attached kernel or else the derived one.
 
         In the inputs' floating-point type; integers are computed in float64. `opaque` gives the functions
         behind `Opaque()`, as for `interpret`; an attached kernel needs none. Raises ShapeError for a tensor
@@ -82,7 +85,7 @@ def _nothing() -> None:
 def checked_arrays(
     operator: str, shapes: Mapping[str, Shape], tensors: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """One array for each of `shapes`.
+    """Return one array for each of `shapes`.
 
     Raises ShapeError for a missing one or one of another shape, DataError for one without numbers.
     """

@@ -27,12 +27,12 @@ Resolving = Generator[Run, None, Any]
 
 
 def has_parts(description: ast.Description) -> bool:
-    """Whether a description holds what no kernel is derived for in one piece."""
+    """Return whether a description holds what no kernel is derived for in one piece."""
     return bool(description.opaques or custom_reducers(description))
 
 
 def compute_by_parts(call: KernelCall, functions: Functions) -> Run:
-    """The function that computes one box; `functions` are those behind `Opaque()`, on NumPy arrays.
+    """Return the function that computes one box; `functions` are those behind `Opaque()`, on NumPy arrays.
 
     Raises OperatorError for an opaque function that is not given; when run, ShapeError or DataError for a
     result of one that does not fit the indices.
@@ -77,7 +77,7 @@ class _Parts:
         self.regions: dict[str, Region] = dict(call.regions)
 
     def steps(self) -> Resolving:
-        """All steps in order; the last one writes the outputs."""
+        """Return all steps in order; the last one writes the outputs."""
         outputs = []
         for output in self.call.bound.description.outputs:
             body = yield from self.resolve(output.body)
@@ -85,7 +85,7 @@ class _Parts:
         yield self.derived(outputs, self.call.outputs)
 
     def resolve(self, node: Any) -> Resolving:
-        """The node with elements of computed arrays in place of the parts, inner ones first."""
+        """Return the node with elements of computed arrays in place of the parts, inner ones first."""
         inner = []
         for child in children(node):
             inner.append((yield from self.resolve(child)))
@@ -183,12 +183,12 @@ class _Parts:
         return int(value)
 
     def evaluate(self, body: ast.Expression, names: Sequence[str], target: Array) -> Run:
-        """The step that computes an expression at all values of the variables within the box."""
+        """Return the step that computes an expression at all values of the variables within the box."""
         binders = tuple(ast.Binder(name) for name in names)
         return self.derived([ast.Lambda(binders, body)], (target,))
 
     def derived(self, outputs: Sequence[ast.Lambda], targets: tuple[Array, ...]) -> Run:
-        """The derived kernel for these outputs, over the call's box."""
+        """Return the derived kernel for these outputs, over the call's box."""
         from .stage import derived
 
         stated = tuple(transform(output, self.stated) for output in outputs)
@@ -202,13 +202,13 @@ class _Parts:
         return derive(KernelCall(bound, box, inputs, regions, targets, self.call.workspace))
 
     def stated(self, node: Any) -> Any:
-        """Binders with the extents that are known already: the tensors that told them may be gone."""
+        """Return binders with the extents that are known already: the tensors that told them may be gone."""
         if not isinstance(node, ast.Binder):
             return node
         return ast.Binder(node.name, ast.Number(self.call.bound.extents[node.name]))
 
     def element(self, array: Array, names: tuple[str, ...], indices: tuple[ast.Index, ...]) -> ast.Element:
-        """An element of a part's array, which becomes a tensor that has the box's region."""
+        """Return an element of a part's array, which becomes a tensor that has the box's region."""
         tensor = f"part#{len(self.shapes)}"
         rest = array.shape[len(names) :]
         self.shapes[tensor] = (*(self.call.bound.extents[name] for name in names), *rest)
@@ -217,7 +217,7 @@ class _Parts:
         return ast.Element(tensor, (*map(ast.Variable, names), *indices))
 
     def free(self, *nodes: ast.Index) -> tuple[str, ...]:
-        """Variables that nodes use and do not bind, in the order of the bound operator."""
+        """Return variables that nodes use and do not bind, in the order of the bound operator."""
         used = set().union(*map(variable_names, nodes))
         bound = {part.name for node in nodes for part in walk(node) if isinstance(part, ast.Binder)}
         return tuple(name for name in self.call.bound.variables if name in used - bound)

@@ -9,7 +9,7 @@ Factors = tuple[str, str]
 
 
 def contraction(description: ast.Description) -> Factors | None:
-    """The two tensors that are multiplied and summed, perhaps scaled by a number; None for all else.
+    """Return the two tensors that are multiplied and summed, perhaps scaled by a number; None for all else.
 
     They share a summed index variable, each summed one is in both, and one of them alone has a variable
     of the result: where that is not so every product is used once, and nothing is gained by a library.
@@ -44,7 +44,7 @@ def _unscaled(body: ast.Expression) -> ast.Expression:
 
 
 def _factor(factor: ast.Expression) -> ast.Element | None:
-    """The one element that a factor is, zero where there is none."""
+    """Return the one element that a factor is, zero where there is none."""
     match factor:
         case ast.Element(indices=indices) if not any(reads_elements(index) for index in indices):
             return factor

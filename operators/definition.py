@@ -59,18 +59,18 @@ def variant(
     targets: Mapping[str, str] = NO_TARGETS,
     opaques: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
 ) -> Variant:
-    """A variant from TDL text; equal texts are parsed once."""
+    """Return a variant from TDL text; equal texts are parsed once."""
     return Variant(_parsed(text), constants, kernels, targets, opaques)
 
 
 def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachment] = NO_KERNELS) -> Variant:
-    """A variant whose keyword-only parameters are the operator's attributes of the same names."""
+    """Return a variant whose keyword-only parameters are the operator's attributes of the same names."""
     description = _parsed(text)
     return Variant(description, constants_of(description, attributes), kernels)
 
 
 def constants_of(description: ast.Description, attributes: Attributes) -> dict[str, Constant]:
-    """The values of a description's keyword-only parameters, from the attributes of the same names."""
+    """Return the values of a description's keyword-only parameters, from the attributes of the same names."""
     constants: dict[str, Constant] = {}
     for parameter in description.attributes:
         value = attributes[parameter.name]
@@ -112,5 +112,7 @@ Definition = Fixed | ByRank | ByShape
 
 
 def text(source: str) -> Fixed:
-    """The definition of an operator that is one text, its attributes the text's keyword-only parameters."""
+    """Return the definition of an operator that is one text, its attributes the text's keyword-only
+    parameters.
+    """
     return Fixed(lambda attributes: described(source, attributes))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def infer(
     operator: Operator, attributes: Attributes, given: Mapping[str, PartialShape]
 ) -> dict[str, PartialShape]:
-    """All shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`.
+    """Return all shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`.
 
     Shapes are the same in training and inference, so the simpler description, that of inference, is solved.
     """

@@ -49,7 +49,7 @@ Kernel = Callable[[KernelCall], Run]
 
 
 def in_turn(runs: Sequence[Run]) -> Run:
-    """One function that runs all, one after the other."""
+    """Return one function that runs all, one after the other."""
     if len(runs) == 1:
         return runs[0]
 
@@ -80,7 +80,7 @@ def check_kernel(operator: str, kernel: object) -> None:
 
 
 def prepared(kernel: Kernel, call: KernelCall) -> Run:
-    """What a kernel that a user wrote prepares. Raises OperatorError where it is not a function."""
+    """Return what a kernel that a user wrote prepares. Raises OperatorError where it is not a function."""
     run = kernel(call)
     if not callable(run):
         raise OperatorError(
@@ -91,7 +91,7 @@ def prepared(kernel: Kernel, call: KernelCall) -> Run:
 
 
 def view_of(array: Array, place: Iterable[slice]) -> Array:
-    """The part of an array that slices select, always as a view.
+    """Return the part of an array that slices select, always as a view.
 
     Without the ellipsis an array that has no dimensions would give a copy of its element.
     """

@@ -37,7 +37,7 @@ ULPS = 16
 
 @lru_cache(maxsize=1 << 16)
 def is_right(function: Function, kinds: tuple[Kind, ...], strides: Strides) -> bool:
-    """Whether a function is right for operands, the output last, with these strides in bytes.
+    """Return whether a function is right for operands, the output last, with these strides in bytes.
 
     An output with stride 0 is that of a reduction, of the second operand by a ufunc.
     """
@@ -68,7 +68,8 @@ def _places(kinds: tuple[Kind, ...], strides: Strides) -> Iterator[int | None]:
 def _agrees(
     function: Function, kinds: tuple[Kind, ...], strides: Strides, count: int, place: int | None
 ) -> bool:
-    """Whether elements that are apart give what contiguous ones give, and nothing around them changes."""
+    """Return whether elements that are apart give what contiguous ones give, and nothing around them changes.
+    """
     near: list[Array | Number] = []
     apart: list[_Apart | Number] = []
     for number, (kind, stride) in enumerate(zip(kinds[:-1], strides, strict=False)):
@@ -90,7 +91,7 @@ def _agrees(
 
 
 def _reduces(function: np.ufunc, kinds: tuple[Kind, ...], strides: Strides, count: int) -> bool:
-    """Whether elements that are apart are reduced to what contiguous ones are."""
+    """Return whether elements that are apart are reduced to what contiguous ones are."""
     kind = kinds[1]
     assert isinstance(kind, np.dtype)
     # sums and products of these are exact
@@ -128,7 +129,7 @@ class _Apart:
 
 
 def _values(dtype: DType, count: int, number: int) -> Array:
-    """Values for operand `number`, each unlike its neighbours; fractions lie on both sides of 1."""
+    """Return values for operand `number`, each unlike its neighbours; fractions lie on both sides of 1."""
     steps = (np.arange(count) * 37 + number * 11) % 101
     match dtype.kind:
         case "f":

@@ -64,7 +64,7 @@ class Example:
     domain: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)
 
     def tensors(self, generator: np.random.Generator) -> dict[str, Array]:
-        """Random values for the tensors."""
+        """Return random values for the tensors."""
         found = {}
         for name, shape in self.shapes.items():
             if name in self.whole:
@@ -119,7 +119,7 @@ class Operator:
         return f"<operator {self.name}>"
 
     def __str__(self) -> str:
-        """The description in canonical TDL."""
+        """Return the description in canonical TDL."""
         return tdl.format(self.written or self.description())
 
     def __call__(self, *inputs: object, **arguments: object) -> NoReturn:
@@ -130,24 +130,24 @@ class Operator:
         )
 
     def attributes(self, values: Mapping[str, object] = MappingProxyType({})) -> Attributes:
-        """Attribute values, possibly as text, checked and completed with defaults.
+        """Return attribute values, possibly as text, checked and completed with defaults.
 
         Raises OperatorError for an unknown or missing name (with a suggestion) or a bad value.
         """
         return check_attributes(self.name, self.specs, values)
 
     def arguments(self, attributes: Mapping[str, object]) -> tuple[str, ...]:
-        """Names of the input tensors, auxiliary states excluded, in order."""
+        """Return names of the input tensors, auxiliary states excluded, in order."""
         return self.argument_names(self.attributes(attributes))
 
     def outputs(self, attributes: Mapping[str, object]) -> tuple[str, ...]:
-        """Names of the outputs as stages and gradients know them: `output_0`, `output_1`, ..."""
+        """Return names of the outputs as stages and gradients know them: `output_0`, `output_1`, ..."""
         return output_names(self.output_count(self.attributes(attributes)) if self.output_count else 1)
 
     def description(
         self, shapes: Mapping[str, Shape] | None = None, training: bool = True, **attributes: object
     ) -> ast.Description:
-        """The description as written, for these attributes and shapes.
+        """Return the description as written, for these attributes and shapes.
 
         Where neither is given that of the example. Raises OperatorError, ShapeError where more is needed.
         """
@@ -156,14 +156,14 @@ class Operator:
         return self._variant(self.attributes(attributes), shapes or {}, training).description
 
     def starts_backward(self, attributes: Mapping[str, object]) -> bool:
-        """Whether gradients of the arguments need no gradient of the output: a loss."""
+        """Return whether gradients of the arguments need no gradient of the output: a loss."""
         heads = self.head_attribute is not None and self.attributes(attributes).flag(self.head_attribute)
         return self.is_loss and not heads
 
     def stages(
         self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
     ) -> tuple[Stage, ...]:
-        """The stages in execution order; the last one produces the outputs.
+        """Return the stages in execution order; the last one produces the outputs.
 
         `shapes` holds the shape of every argument and auxiliary state, and of the outputs where nothing else
         says it (`_zeros` with an unknown extent). Equal descriptions give the same stage objects. Raises
@@ -174,7 +174,7 @@ class Operator:
     def gradient(
         self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
     ) -> Gradient | None:
-        """The custom gradient, or None where stages are differentiated through `Stage.adjoint`."""
+        """Return the custom gradient, or None where stages are differentiated through `Stage.adjoint`."""
         if not self.differentiable:
             return Gradient((), {})
         if self.gradient_definition is None:
@@ -195,7 +195,7 @@ class Operator:
         return Gradient(stages, {argument: places[name] for argument, name in variant.targets.items()})
 
     def seed_update(self, seed: str) -> Stage:
-        """The stage whose output overwrites a seed after a training iteration."""
+        """Return the stage whose output overwrites a seed after a training iteration."""
         return derived(tdl.parse(NEXT_SEED.format(seed=seed)))
 
     def updates(self, attributes: Mapping[str, object], shapes: Mapping[str, Shape]) -> Mapping[str, Stage]:
@@ -215,7 +215,7 @@ class Operator:
     def infer(
         self, attributes: Mapping[str, object], shapes: Mapping[str, PartialShape]
     ) -> dict[str, PartialShape]:
-        """Every shape that follows from the given ones, forward and backward.
+        """Return every shape that follows from the given ones, forward and backward.
 
         Keys are arguments, auxiliary states and outputs (`output_0`, ...). A shape is None where not even
         the rank is known, a dimension is None where its extent is not. Raises ShapeError where two known
@@ -226,7 +226,9 @@ class Operator:
     def bind(
         self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object
     ) -> BoundOperator | Binding:
-        """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
+        """Return the operator for concrete shapes: output shapes, strategies, regions, `interpret`,
+        `compute`.
+        """
         checked = self.attributes(attributes)
         allowed = (*self.arguments(checked), *self.auxiliary, *self.seeds, *self.outputs(checked))
         shapes = shapes_by_name(self.name, shapes)

@@ -25,7 +25,8 @@ PartialShape = tuple[int | None, ...] | None
 
 
 def merge(operator: str, tensor: str, a: PartialShape, b: PartialShape) -> PartialShape:
-    """What two statements about one tensor's shape say together. Raises ShapeError if they disagree."""
+    """Return what two statements about one tensor's shape say together. Raises ShapeError if they disagree.
+    """
     if a is None or b is None:
         return b if a is None else a
     if len(a) != len(b):
@@ -91,7 +92,7 @@ def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> 
 
 
 def _uses(description: ast.Description) -> Iterator[tuple[str, int, list[tuple[str, str]]]]:
-    """Every produced tensor and every access: the tensor, plain indices, stars by scope and name."""
+    """Yield every produced tensor and every access: the tensor, plain indices, stars by scope and name."""
     for scope, name, value in _lambdas(description):
         stars = [(scope, binder.name) for binder in value.variables if binder.star]
         yield name, len(value.variables) - len(stars), stars
@@ -102,7 +103,7 @@ def _uses(description: ast.Description) -> Iterator[tuple[str, int, list[tuple[s
 
 
 def _lambdas(description: ast.Description) -> Iterator[tuple[str, str, ast.Lambda]]:
-    """Scope of the variables, name of what is produced, lambda; outputs share one scope."""
+    """Yield scope of the variables, name of what is produced, lambda; outputs share one scope."""
     for stage in description.stages:
         yield stage.name, stage.name, stage.value
     for name, value in zip(output_names(len(description.outputs)), description.outputs, strict=True):
@@ -172,7 +173,7 @@ class _Solver:
                 self.changed = True
 
     def _free_variable(self, scope: str, index: ast.Index) -> tuple[str, str] | None:
-        """The variable that an index is, where it runs over the whole dimension."""
+        """Return the variable that an index is, where it runs over the whole dimension."""
         if isinstance(index, ast.Variable) and (scope, index.name) not in self.stated:
             return scope, index.name
         return None
@@ -202,7 +203,7 @@ class _Solver:
             )
 
     def _constant(self, node: ast.Expression) -> int | None:
-        """An extent's value, or None where it depends on a shape that is not known yet."""
+        """Return an extent's value, or None where it depends on a shape that is not known yet."""
         match node:
             case ast.Number(value=int(value)):
                 return value

@@ -59,7 +59,7 @@ class Stage:
         return contraction(self.description)
 
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
-        """The stage for concrete input shapes; equal shapes give the same object.
+        """Return the stage for concrete input shapes; equal shapes give the same object.
 
         Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
         """
@@ -74,7 +74,7 @@ class Stage:
         return bound
 
     def adjoint(self, tensor: str) -> tuple[Stage, ...]:
-        """Stages whose sum is the gradient with respect to `tensor`; none where that is zero.
+        """Return stages whose sum is the gradient with respect to `tensor`; none where that is zero.
 
         They take `grad_k` and `output_k` for this stage's k-th output beside its own inputs. Raises
         OperatorError where the description has no adjoint.
@@ -88,7 +88,7 @@ class Stage:
         return stages
 
     def _with_functions(self, adjoint_stage: Stage) -> Stage:
-        """An adjoint that calls this stage's opaque functions, with what is behind them."""
+        """Return an adjoint that calls this stage's opaque functions, with what is behind them."""
         called = adjoint_stage.description.opaques
         functions = {name: self.opaques[name] for name in called if name in self.opaques}
         return replace(adjoint_stage, opaques=functions) if functions else adjoint_stage
@@ -96,7 +96,7 @@ class Stage:
 
 @cache
 def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage:
-    """The stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
+    """Return the stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
     return Stage(description, output_names(len(description.outputs)), kernel)
 
 

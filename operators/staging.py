@@ -22,7 +22,8 @@ _Attached = tuple[str, Kernel | None, tuple[tuple[str, Kernel], ...]]
 def describe(
     definition: Definition, attributes: Attributes, shapes: Mapping[str, Shape], operator: str
 ) -> Variant:
-    """The variant for these attributes; `shapes` must hold the tensors that the definition depends on."""
+    """Return the variant for these attributes; `shapes` must hold the tensors that the definition depends on.
+    """
     match definition:
         case Fixed():
             return definition.describe(attributes)
@@ -37,7 +38,7 @@ def describe(
 
 
 def stages_of(variant: Variant, shapes: Mapping[str, Shape]) -> tuple[Stage, ...]:
-    """The stages of a variant, cached on the description, its constants and the ranks.
+    """Return the stages of a variant, cached on the description, its constants and the ranks.
 
     Raises ShapeError where a tensor's shape is missing, OperatorError where a constant is.
     """

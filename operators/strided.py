@@ -43,7 +43,8 @@ Operand = Strided | Number
 
 
 def trusted(function: Function, arguments: Sequence[Operand], out: Strided) -> bool:
-    """Whether `function(*arguments, out=out)` is right, element by element, on arrays that lie like these.
+    """Return whether `function(*arguments, out=out)` is right, element by element, on arrays that lie like
+    these.
 
     A reduction by a ufunc of two arguments is asked for with `out` as its first argument, too, and a length
     of 1 wherever `out` has one element for all of an axis.
@@ -62,7 +63,7 @@ def bound(function: Function, arguments: Sequence[Array | Number], out: Array, w
 
 
 def copied_bytes(arguments: Sequence[Operand], out: Strided) -> int:
-    """The bytes of memory that `on_copies` takes."""
+    """Return the bytes of memory that `on_copies` takes."""
     size = prod(_shape((*arguments, out)))
     copies = [size * each.dtype.itemsize for each in arguments if not isinstance(each, Number)]
     return sum(map(aligned, (*copies, prod(out.shape) * out.dtype.itemsize)))
@@ -94,7 +95,7 @@ def _kind(operand: Operand) -> Kind:
 
 
 def _inner_strides(operands: Sequence[Operand]) -> Iterator[Strides]:
-    """The strides of all operands along every axis that NumPy may choose for its inner loop.
+    """Yield the strides of all operands along every axis that NumPy may choose for its inner loop.
 
     Loops over contiguous elements are left out.
     """
@@ -117,7 +118,7 @@ def _inner_strides(operands: Sequence[Operand]) -> Iterator[Strides]:
 
 
 def _inside(fast: Strides, slow: Strides) -> bool:
-    """Whether NumPy runs along one axis inside of another, in whatever order the axes stand."""
+    """Return whether NumPy runs along one axis inside of another, in whatever order the axes stand."""
     pairs = [(abs(f), abs(s)) for f, s in zip(fast, slow, strict=True) if f and s]
     return bool(pairs) and all(f < s for f, s in pairs)
 

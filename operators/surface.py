@@ -37,7 +37,7 @@ def op(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
-    """The operator that a decorated function describes. The function is read, never called.
+    """Return the operator that a decorated function describes. The function is read, never called.
 
         @tofu.op
         def conv1d(data, filters):
@@ -61,7 +61,7 @@ def parse(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """The operator that a text describes, with the functions behind its `Opaque()` names.
+    """Return the operator that a text describes, with the functions behind its `Opaque()` names.
 
     `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
     against the text. Raises DescriptionError, and OperatorError for a function that the text does not
@@ -80,7 +80,7 @@ def load(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """The operator that a `.tdl` file describes; a file holds one description, in UTF-8.
+    """Return the operator that a `.tdl` file describes; a file holds one description, in UTF-8.
 
     Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
@@ -106,7 +106,7 @@ def operator_of(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """A description as an operator: its keyword-only parameters are the attributes."""
+    """Return a description as an operator: its keyword-only parameters are the attributes."""
     unknown = [name for name in opaque if name not in description.opaques]
     if unknown:
         declared = ", ".join(description.opaques) or "none"

@@ -20,7 +20,7 @@ ALIGNMENT_BYTES = 64
 
 
 def aligned(nbytes: int) -> int:
-    """The next multiple of the alignment."""
+    """Return the next multiple of the alignment."""
     return -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
@@ -68,7 +68,7 @@ class Workspace:
         self._next = 0
 
     def array(self, shape: Iterable[int], dtype: npt.DTypeLike) -> Array:
-        """Scratch for the kernel being prepared; it does not outlast a run."""
+        """Return scratch for the kernel being prepared; it does not outlast a run."""
         lengths, kind = tuple(shape), np.dtype(dtype)
         nbytes = prod(lengths) * kind.itemsize
         start = self._next

@@ -17,12 +17,12 @@ GIGA = 1e9
 
 
 def document(found: Inspection) -> dict[str, Any]:
-    """The inspection as JSON; bandwidths in bytes a second."""
+    """Return the inspection as JSON; bandwidths in bytes a second."""
     return {"ready": found.ready, **asdict(found)}
 
 
 def text(found: Inspection) -> RenderableType:
-    """The inspection for a person."""
+    """Return the inspection for a person."""
     blocks: list[RenderableType] = [_parts(found)]
     if found.cards:
         blocks.append(_cards(found))

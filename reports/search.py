@@ -57,5 +57,5 @@ class Bounds:
 
 
 def format_picoseconds(count: int) -> str:
-    """The unit in which a search minimises the time of transfers."""
+    """Return the unit in which a search minimises the time of transfers."""
     return format_seconds(count * PICOSECOND)

@@ -46,7 +46,7 @@ class Screen(Report):
         self._task = self._bar.add_task("", total=None)
 
     def preparing(self) -> AbstractContextManager[object]:
-        """What a terminal shows until the run can start."""
+        """Return what a terminal shows until the run can start."""
         return self._console.status(PLAN) if self._live else nullcontext()
 
     def start(self, start: Start) -> None:

@@ -56,7 +56,7 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
 
 
 def syntax_hint(text: str, token: Token, accepted: set[str]) -> str:
-    """Advice on an unexpected token, empty where the slip has no name."""
+    """Return advice on an unexpected token, empty where the slip has no name."""
     before = text[: token.start_pos or 0].rstrip()
     line = before.rpartition("\n")[2]
     if token in STATEMENTS:

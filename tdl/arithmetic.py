@@ -22,7 +22,7 @@ MAX_BITS = 1024
 
 
 def call(function: str, arguments: Sequence[Scalar]) -> Scalar:
-    """A scalar function of numbers. Raises DataError for an integer that does not fit 64 bits."""
+    """Return a scalar function of numbers. Raises DataError for an integer that does not fit 64 bits."""
     entry = FUNCTIONS[function]
     if entry.integer and all(isinstance(argument, int) for argument in arguments):
         try:
@@ -33,7 +33,7 @@ def call(function: str, arguments: Sequence[Scalar]) -> Scalar:
 
 
 def as_float(value: Scalar) -> float:
-    """The nearest float; infinite for an integer beyond all of them."""
+    """Return the nearest float; infinite for an integer beyond all of them."""
     try:
         return float(value)
     except OverflowError:
@@ -61,7 +61,7 @@ def _power(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _propagating(choose: Operation) -> Operation:
-    """A choice between two values that NaN wins, as in NumPy."""
+    """Return a choice between two values that NaN wins, as in NumPy."""
 
     def operate(a: Scalar, b: Scalar) -> Scalar:
         return math.nan if a != a or b != b else choose(a, b)

@@ -72,7 +72,7 @@ class Builder:
         self._attributes: frozenset[str] = frozenset()
 
     def description(self, tree: ParseTree) -> ast.Description:
-        """The description of a `description` tree."""
+        """Return the description of a `description` tree."""
         name = next(child for child in tree.children if not is_tree(child))
         parts = {str(part.data): part for part in tree.children if is_tree(part)}
         statements = [part for part in tree.children if is_tree(part) and part.data == "statement"]
@@ -89,7 +89,7 @@ class Builder:
         )
 
     def expression(self, tree: ParseTree | Token) -> Expression:
-        """The expression of a `test` tree."""
+        """Return the expression of a `test` tree."""
         return self._expression(self._build(tree))
 
     def _complain(self, message: str, span: Span, hint: str) -> Failed:
@@ -153,7 +153,7 @@ class Builder:
         return built.name, built.span
 
     def _build(self, tree: ParseTree | Token) -> Part:
-        """The meaning of a tree, children before parents."""
+        """Return the meaning of a tree, children before parents."""
         assert is_tree(tree)
         built: dict[int, Part] = {}
         for subtree in tree.iter_subtrees():
@@ -212,7 +212,7 @@ class Builder:
         return tuple(binder for binder in listed(listing) if isinstance(binder, ast.Binder))
 
     def _expression(self, part: Part) -> Expression:
-        """A part as a value; complains, and gives a number in its place, where it is not one."""
+        """Return a part as a value; complains, and gives a number in its place, where it is not one."""
         match part:
             case Group(value=value):
                 return value

@@ -53,8 +53,9 @@ def check(
     reducers: Mapping[str, CustomReducer],
     complete: bool = True,
 ) -> list[Diagnostic]:
-    """All complaints about a description; `opaques` says where each opaque function is declared, `reducers`
-    holds all custom reducers, used or not.
+    """Return all complaints about a description.
+
+    `opaques` says where each opaque function is declared, `reducers` holds all custom reducers, used or not.
 
     What is missing (a use, an extent) is not reported where `complete` is false or a name is unknown: a
     placeholder then stands where the use may have been.
@@ -150,7 +151,7 @@ class _Checker:
         self.missing += unknown_extents(lambdas)
 
     def bind(self, variables: tuple[Binder, ...], outer: Scope) -> Scope:
-        """The scope inside a lambda."""
+        """Return the scope inside a lambda."""
         scope = dict(outer)
         stars = [binder for binder in variables if binder.star]
         for binder in stars[1:]:
@@ -262,7 +263,7 @@ class _Checker:
                 self.complain_unknown(f"unknown name '{name}'", node.span, hint or "bind it: lambda ...:")
 
     def check_tensor(self, name: str, span: Span) -> bool:
-        """Whether a name is a tensor that can be read here; complains where not."""
+        """Return whether a name is a tensor that can be read here; complains where not."""
         match self.kinds.get(name):
             case "tensor":
                 return True

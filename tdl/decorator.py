@@ -12,7 +12,9 @@ from ..errors import DescriptionError
 
 
 def op_location(function: Callable[..., Any]) -> tuple[str, str, int]:
-    """The source of a Python function, dedented, without its decorators; its file; the line of its `def`.
+    """Return the source of a Python function, dedented, without its decorators; its file.
+
+    The line of its `def`.
 
     Raises `DescriptionError` where Python does not keep the source (functions made by `exec` or typed at
     a prompt) or where it is not one plain `def`.

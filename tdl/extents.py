@@ -11,7 +11,7 @@ from .traverse import variable_names, walk
 
 
 def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
-    """Complaints about variables whose extent is not stated and that index nothing.
+    """Return complaints about variables whose extent is not stated and that index nothing.
 
     The lambdas share their variables; what one of them says holds for all.
     """
@@ -39,7 +39,7 @@ def _unknown(binder: Binder) -> Diagnostic:
 
 
 def misread_results(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
-    """Complaints about results of opaque functions that are indexed at the wrong rank.
+    """Return complaints about results of opaque functions that are indexed at the wrong rank.
 
     A result has the rank of its first argument's slice, unless its indices' extents are stated.
     """
@@ -64,6 +64,6 @@ def misread_results(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
 
 
 def _stated(lambdas: Sequence[Lambda]) -> set[str]:
-    """Variables whose extent a binder states."""
+    """Return variables whose extent a binder states."""
     binders = (node for value in lambdas for node in walk(value) if isinstance(node, Binder))
     return {binder.name for binder in binders if binder.extent is not None}

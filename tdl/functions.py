@@ -38,7 +38,7 @@ class ScalarFunction:
 
 
 def _per_element(function: Callable[[float], float]) -> Implementation:
-    """A function of one float as a function of arrays, in the argument's floating-point type."""
+    """Return a function of one float as a function of arrays, in the argument's floating-point type."""
 
     def guarded(value: float) -> float:
         try:
@@ -107,7 +107,8 @@ def _softplus(x: Any) -> Any:
 
 
 def _uniform(seed: Any, high: Any, low: Any) -> Any:
-    """A random number for every counter `high * 2**24 + low`, the same wherever and whenever it is computed.
+    """Return a random number for every counter `high * 2**24 + low`, the same wherever and whenever it is
+    computed.
 
     Widynski's Squares generator (2020), keyed by the seed through SplitMix64. Arguments are whole numbers
     from 0 to 2**24, exact in every floating-point type; so are results, odd multiples of 2**-24 in (0, 1).

@@ -31,12 +31,12 @@ def span_of(part: ParseTree | Token) -> Span:
 
 
 def is_tree(part: ParseTree | Token) -> TypeGuard[ParseTree]:
-    """Whether a part of the parse tree is a rule, not a token."""
+    """Return whether a part of the parse tree is a rule, not a token."""
     return hasattr(part, "data")
 
 
 def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scalar:
-    """A literal's value; 0 after a complaint."""
+    """Return a literal's value; 0 after a complaint."""
     text, span = str(token), span_of(token)
     if len(text) > MAX_DIGITS:
         diagnostics.append(
@@ -72,7 +72,7 @@ def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scal
 def read_parameters(
     tree: ParseTree, diagnostics: list[Diagnostic]
 ) -> tuple[tuple[TensorParameter, ...], tuple[AttributeParameter, ...]]:
-    """Tensors before the `*`, attributes after it."""
+    """Return tensors before the `*`, attributes after it."""
     tensors: list[TensorParameter] = []
     attributes: list[AttributeParameter] = []
     marker: Span | None = None
@@ -112,7 +112,10 @@ def _read_default(name: str, part: ParseTree | Token, diagnostics: list[Diagnost
 
 
 def _read_constant(name: str, outer: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scalar:
-    """A constant's value; 0 after a complaint. `True` is a truth value, `-True` and `(True)` are numbers."""
+    """Return a constant's value; 0 after a complaint.
+
+    `True` is a truth value, `-True` and `(True)` are numbers.
+    """
     sign, part = 1, outer
     assert is_tree(part)
     while part.data in ("negative", "constant_group"):

@@ -29,7 +29,7 @@ from .traverse import reads_elements, variable_names
 
 
 def check_index(index: Expression) -> list[Diagnostic]:
-    """Complaints about one index of a tensor's element."""
+    """Return complaints about one index of a tensor's element."""
     complaints = check_whole(index, "an index")
     if not complaints and not reads_elements(index):
         _check_affine(index, complaints)
@@ -37,7 +37,9 @@ def check_index(index: Expression) -> list[Diagnostic]:
 
 
 def check_whole(node: Expression, what: str) -> list[Diagnostic]:
-    """Complaints where an expression can be other than a whole number, leaving aside what tensors hold."""
+    """Return complaints where an expression can be other than a whole number, leaving aside what tensors
+    hold.
+    """
     match node:
         case Number(value=float() as value):
             hint = f"write {int(value)}" if value.is_integer() else f"{what} is a whole number"
@@ -65,7 +67,7 @@ def check_whole(node: Expression, what: str) -> list[Diagnostic]:
 
 
 def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
-    """Whether the expression holds index variables; complains where it is not affine in them."""
+    """Return whether the expression holds index variables; complains where it is not affine in them."""
     match node:
         case Number() | Attribute() | Extent() | Element() | Pad() | OpaqueElement():
             return False

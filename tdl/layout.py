@@ -32,7 +32,7 @@ _CLOSES = {")": "(", "]": "["}
 
 
 def check_text(source: Source, *, bounded: bool = True) -> list[Diagnostic]:
-    """Complaints about size, characters and brackets, found before any parsing."""
+    """Return complaints about size, characters and brackets, found before any parsing."""
     text = source.text
     if not bounded:
         return _check_characters(text) or _check_brackets(text)
@@ -103,7 +103,7 @@ def _check_brackets(text: str) -> list[Diagnostic]:
 
 
 def nested_too_deeply(span: Span, limit: int) -> Diagnostic:
-    """The complaint about nesting, for brackets and for expression trees."""
+    """Return the complaint about nesting, for brackets and for expression trees."""
     return Diagnostic(
         "the description is nested too deeply",
         span,
@@ -122,7 +122,7 @@ class Layout:
     _SILENT_AFTER = frozenset({None, "COLON", "SEMICOLON", "_NEWLINE"})
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The tokens without the line ends that mean nothing."""
+        """Yield the tokens without the line ends that mean nothing."""
         depth = 0
         previous: str | None = None
         for token in stream:

@@ -14,7 +14,10 @@ OTHER_KINDS = "cmMOSU"
 
 
 def real_array(what: str, given: object) -> npt.NDArray[Any]:
-    """What is given as an array of real numbers. Raises DataError that names `what` where it holds none."""
+    """Return what is given as an array of real numbers.
+
+    Raises DataError that names `what` where it holds none.
+    """
     try:
         array = np.asarray(given)
     except ValueError as error:

@@ -14,7 +14,7 @@ from .numbers import real_array
 def call_opaque(
     operator: str, name: str, function: Callable[..., Any], slices: Sequence[npt.NDArray[Any]]
 ) -> npt.NDArray[Any]:
-    """What a function makes of slices of tensors, as an array of numbers.
+    """Return what a function makes of slices of tensors, as an array of numbers.
 
     Raises DataError that names it where it raises or returns anything else.
     """

@@ -71,7 +71,7 @@ Part = Index | ast.Binder | Lambda | Name | Shape | OpaqueCall | Declaration | F
 def why_no_value(
     part: Shape | OpaqueCall | Declaration | Lambda | ast.Star | ast.FullSlice,
 ) -> tuple[str, Span, str]:
-    """Message, place and hint for a part that is not a value."""
+    """Return message, place and hint for a part that is not a value."""
     match part:
         case Shape(tensor=tensor):
             message = f"'{tensor}.shape' needs an axis"

@@ -33,7 +33,7 @@ class Usage:
     attributes: dict[str, list[Attribute]] = field(default_factory=dict)
 
     def check_agreement(self, description: Description) -> list[Diagnostic]:
-        """Complaints about ranks and forms that disagree between uses."""
+        """Return complaints about ranks and forms that disagree between uses."""
         complaints: list[Diagnostic] = []
         stages = {
             stage.name: Element(
@@ -59,7 +59,7 @@ class Usage:
         opaque_spans: Mapping[str, Span],
         reducers: Mapping[str, CustomReducer],
     ) -> list[Diagnostic]:
-        """Complaints about tensors, stages, opaque functions and custom reducers that nothing uses."""
+        """Return complaints about tensors, stages, opaque functions and custom reducers that nothing uses."""
         read = self.elements.keys() | self.extents.keys()
         complaints = [
             Diagnostic(
@@ -120,7 +120,7 @@ def _starred(element: Element) -> bool:
 
 
 def _check_calls(calls: list[OpaqueElement]) -> list[Diagnostic]:
-    """Every call of an opaque function has as many arguments and indices as the first."""
+    """Return every call of an opaque function has as many arguments and indices as the first."""
     complaints = []
     first = calls[0]
     for call in calls[1:]:

@@ -36,7 +36,7 @@ _SINGULAR_AT_ZERO = frozenset(
 
 
 def position(axis: int) -> str:
-    """The index variable of a gradient's dimension until it gets its final name."""
+    """Return the index variable of a gradient's dimension until it gets its final name."""
     return f"@{axis}"
 
 
@@ -128,7 +128,7 @@ class _Body:
                 raise no_adjoint(self.description, node.span, reason)
 
     def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
-        """Guards around the head gradient where that is padded too, else around all."""
+        """Return guards around the head gradient where that is padded too, else around all."""
         head = self._solved(self.site.head, escaping)
         if body.factors == (head,) or not isinstance(head, Pad):
             return Product(conditions=guards) * body
@@ -136,7 +136,7 @@ class _Body:
         return replace(body, factors=tuple(guarded if factor == head else factor for factor in body.factors))
 
     def _with_element(self, factor: Expression) -> Expression:
-        """The factor with the differentiated element itself written at the gradient's position."""
+        """Return the factor with the differentiated element itself written at the gradient's position."""
         element = self.site.element
         here = Element(element.tensor, tuple(Variable(name) for name in self.positions))
 
@@ -157,7 +157,9 @@ class _Body:
         return {name: needed for name, needed in conditions.items() if needed}
 
     def _has_vanishing_factor(self, body: Product, name: str) -> bool:
-        """Whether an access that will be padded multiplies the whole and leaves its tensor with `name`."""
+        """Return whether an access that will be padded multiplies the whole and leaves its tensor with
+        `name`.
+        """
         ranges = self.found.ranges
         extent = ranges.canonical(ranges.extents[name])
         for factor in body.factors:
@@ -172,7 +174,7 @@ class _Body:
         return False
 
     def _solved(self, node: Expression, escaping: frozenset[str]) -> Expression:
-        """The expression with the solution in it, indices in normal form, doubtful accesses padded."""
+        """Return the expression with the solution in it, indices in normal form, doubtful accesses padded."""
 
         def rewrite(part: Node) -> Node:
             match part:
@@ -204,7 +206,7 @@ class _Body:
 
 
 def _may_blow_up(node: Expression) -> bool:
-    """Whether a padded access stands where its 0 could give a result that is not finite."""
+    """Return whether a padded access stands where its 0 could give a result that is not finite."""
     for part in walk(node):
         hidden: Iterable[Node]
         match part:

@@ -37,7 +37,7 @@ from .straight import straightened
 
 @cache
 def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
-    """Descriptions whose results sum to the gradient with respect to `tensor`; none where it is zero.
+    """Return descriptions whose results sum to the gradient with respect to `tensor`; none where it is zero.
 
     Takes a description without attributes, stars and stages. A result's parameters are the head gradients
     (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the
@@ -69,7 +69,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
 
 
 def head_names(description: Description) -> tuple[str, ...]:
-    """Names of the head gradients, one for each output: `grad_0`, `grad_1`, ...
+    """Return names of the head gradients, one for each output: `grad_0`, `grad_1`, ...
 
     Where the description has tensors of these names, being an adjoint itself: `grad_grad_0`, ...
     """
@@ -77,7 +77,7 @@ def head_names(description: Description) -> tuple[str, ...]:
 
 
 def output_names(description: Description) -> tuple[str, ...]:
-    """Names under which adjoints read the outputs: `output_0`, ... or `output_output_0`, ..."""
+    """Return names under which adjoints read the outputs: `output_0`, ... or `output_output_0`, ..."""
     return _numbered("output_", description)
 
 

@@ -24,7 +24,7 @@ from .polynomial import Polynomial, Ranges, expression
 
 
 def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
-    """Variables that are the whole index of an unpadded access, with the dimension they index.
+    """Yield variables that are the whole index of an unpadded access, with the dimension they index.
 
     Such a variable takes every value of its dimension unless its binder states an extent.
     """
@@ -57,7 +57,7 @@ class Extents:
     names: Mapping[Extent, Extent]
 
     def expression(self, variable: str, heads: Container[str] = ()) -> Expression:
-        """An extent, as a dimension of one of `heads` if possible.
+        """Return an extent, as a dimension of one of `heads` if possible.
 
         Raises OperatorError where the extent does not follow from the shapes.
         """
@@ -72,7 +72,7 @@ class Extents:
         return self.known[variable]
 
     def follows(self, variable: str, filled: Iterable[Extent]) -> bool:
-        """Whether the extent follows from the dimensions that the variable fills in an adjoint.
+        """Return whether the extent follows from the dimensions that the variable fills in an adjoint.
 
         A stated extent may be less than a dimension of the description's tensors, so it only follows from
         those of gradients and outputs.
@@ -82,7 +82,7 @@ class Extents:
         return bool(tensors) and tensors.isdisjoint(own)
 
     def canonical(self, polynomial: Polynomial) -> Polynomial:
-        """The polynomial with one name for each set of dimensions that one variable makes equal."""
+        """Return the polynomial with one name for each set of dimensions that one variable makes equal."""
 
         def named(atom: Expression) -> Expression:
             return self.names.get(atom, atom) if isinstance(atom, Extent) else atom
@@ -163,7 +163,7 @@ def _limits(
 
 
 def _unpadded(description: Description) -> Iterator[tuple[Expression, Extent]]:
-    """Indices of unpadded accesses with the dimensions that they index."""
+    """Yield indices of unpadded accesses with the dimensions that they index."""
     padded = {id(node.element) for node in walk(description) if isinstance(node, Pad)}
     for node in walk(description):
         if isinstance(node, Element) and id(node) not in padded:

@@ -17,7 +17,8 @@ MOST_PIECES = 16
 
 
 def straightened(site: Site) -> tuple[Site, ...]:
-    """The pieces of a site; the site itself where it is straight, or would fall into too many pieces."""
+    """Return the pieces of a site; the site itself where it is straight, or would fall into too many pieces.
+    """
     pending, straight = [site], []
     while pending:
         current = pending.pop(0)
@@ -32,7 +33,7 @@ def straightened(site: Site) -> tuple[Site, ...]:
 
 
 def _innermost_bend(element: Element) -> Call | None:
-    """A call in an index that bends with index variables and has no other such call inside."""
+    """Return a call in an index that bends with index variables and has no other such call inside."""
     found: Call | None = None
     for index in element.indices:
         if isinstance(index, Expression) and not reads_elements(index):
@@ -43,7 +44,7 @@ def _innermost_bend(element: Element) -> Call | None:
 
 
 def _branches(bend: Call) -> tuple[tuple[Expression, Expression], ...]:
-    """What a bend is, each time with what is not negative where it is that."""
+    """Return what a bend is, each time with what is not negative where it is that."""
     match bend:
         case Call("minimum", (left, right)):
             return (left, Binary("-", right, left)), (right, _behind(left, right))
@@ -61,7 +62,7 @@ def _behind(greater: Expression, less: Expression) -> Expression:
 
 
 def _piece(site: Site, bend: Call, value: Expression, condition: Expression) -> Site:
-    """The site where a bend is one of its branches."""
+    """Return the site where a bend is one of its branches."""
 
     def straight(node: Node) -> Node:
         return value if node == bend else node

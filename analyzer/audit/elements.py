@@ -54,7 +54,7 @@ def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) ->
 
 
 def indexed_by_data(subject: Subject) -> bool:
-    """Whether elements of tensors are used in indices."""
+    """Return whether elements of tensors are used in indices."""
     return any(
         isinstance(inner, ast.Element)
         for part in subject.stage_bounds
@@ -68,7 +68,7 @@ def indexed_by_data(subject: Subject) -> bool:
 def _read(
     bound: Bound, intervals: Mapping[str, Any], only: Mask | None, tensors: Mapping[str, Array]
 ) -> dict[str, Mask]:
-    """Elements that outputs in the box (and, if given, at places where `only` is true) depend on."""
+    """Return elements that outputs in the box (and, if given, at places where `only` is true) depend on."""
     masks = {name: np.zeros(shape, np.bool_) for name, shape in bound.shapes.items()}
     run = Evaluation(tensors, bound.shapes, {})
     for element, outer, inner in sites(bound.description):
@@ -101,7 +101,7 @@ def _grid(
     only: Mask | None,
     operator: str,
 ) -> dict[str, Array]:
-    """Values of the variables that an element's indices mention, broadcasting against each other."""
+    """Return values of the variables that an element's indices mention, broadcasting against each other."""
     mentioned = variable_names(element)
     free = [name for name in dict.fromkeys((*outer, *inner)) if name in mentioned]
     columns: dict[str, Array] = {}

@@ -28,7 +28,7 @@ class Grade(StrEnum):
 
 
 def worst(grades: Iterable[Grade]) -> Grade:
-    """The worst of several grades; where nothing is read, regions are exact."""
+    """Return the worst of several grades; where nothing is read, regions are exact."""
     order = list(Grade)
     return max(grades, key=order.index, default=Grade.EXACT)
 

@@ -30,7 +30,7 @@ RELATIVE_TOLERANCE = 1e-9
 
 
 def reference(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
-    """The outputs for whole tensors. Raises what the interpreter raises."""
+    """Return the outputs for whole tensors. Raises what the interpreter raises."""
     if subject.description.opaques:
         return subject.interpret(tensors)
     if isinstance(subject, StagedBound):
@@ -45,7 +45,7 @@ def reference(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tup
 
 
 def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """What every stage but the last produces."""
+    """Return what every stage but the last produces."""
     produced: dict[str, Array] = {}
     for name, stage in subject.stages.items():
         (produced[name],) = reference(stage, {**tensors, **produced})
@@ -55,7 +55,7 @@ def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str
 def reference_part(
     bound: Bound, tensors: Mapping[str, Array], box: Mapping[str, tuple[int, int]]
 ) -> tuple[Array, ...]:
-    """The parts of the outputs that a box produces. Raises what the interpreter raises."""
+    """Return the parts of the outputs that a box produces. Raises what the interpreter raises."""
     try:
         return evaluate(bound.description, box, tensors, bound.shapes)
     except UnsuitedError:
@@ -63,7 +63,7 @@ def reference_part(
 
 
 def _confirmed(bound: Bound, tensors: Mapping[str, Array], found: tuple[Array, ...]) -> bool:
-    """Whether the interpreter gives the same for some elements of every output."""
+    """Return whether the interpreter gives the same for some elements of every output."""
     return all(
         np.isclose(output[place], part, RELATIVE_TOLERANCE, RELATIVE_TOLERANCE, equal_nan=True).all()
         for box in _points(bound)
@@ -77,7 +77,7 @@ def _confirmed(bound: Bound, tensors: Mapping[str, Array], found: tuple[Array, .
 
 
 def _points(bound: Bound) -> Iterator[dict[str, tuple[int, int]]]:
-    """Boxes of one element of every output: the first, the last, and some that lie on no diagonal."""
+    """Yield boxes of one element of every output: the first, the last, and some that lie on no diagonal."""
     outer = {binder.name for output in bound.description.outputs for binder in output.variables}
     if 0 in bound.extents.values():
         return

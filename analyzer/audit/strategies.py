@@ -29,7 +29,7 @@ NO_ISL = "islpy is not installed (pip install islpy)"
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:
-    """The strategies that the analysis offers."""
+    """Return the strategies that the analysis offers."""
     return subject.strategies
 
 
@@ -53,21 +53,24 @@ class Case:
         return sample(self.subject, self.domain)
 
     def sample(self, subject: Subject) -> Sample:
-        """Data for these or other shapes."""
+        """Return data for these or other shapes."""
         return self.given if subject is self.subject else sample(subject, self.domain)
 
     def counts(self, strategy: Strategy) -> list[int]:
-        """Numbers of workers that a strategy can be tried with."""
+        """Return numbers of workers that a strategy can be tried with."""
         return [count for count in self.workers if count <= strategy.bound.extents[strategy.variable]]
 
     def indices(self, subject: Subject) -> Sample:
-        """Data that says which elements are read: none, unless elements are used as indices."""
+        """Return data that says which elements are read: none, unless elements are used as indices."""
         return self.sample(subject) if indexed_by_data(subject) else Sample({}, None, {})
 
     def failing(
         self, strategy: Strategy, test: Test, data: Callable[[Subject], Sample] | None = None
     ) -> Callable[[Subject], Counterexample | None]:
-        """A test of one strategy over all worker counts, for any shapes; `data` are samples by default."""
+        """Return a test of one strategy over all worker counts, for any shapes.
+
+        `data` are samples by default.
+        """
 
         def fails(subject: Subject) -> Counterexample | None:
             given = (data or self.sample)(subject)
@@ -84,14 +87,14 @@ class Case:
     def failure(
         self, strategy: Strategy, test: Test, data: Callable[[Subject], Sample] | None = None
     ) -> Counterexample | None:
-        """The smallest counterexample of a test of one strategy over all worker counts."""
+        """Return the smallest counterexample of a test of one strategy over all worker counts."""
         fails = self.failing(strategy, test, data)
         found = fails(self.subject)
         return None if found is None else smallest(self.subject, self.bind, fails, found)
 
 
 def audit_strategies(case: Case) -> Iterator[Finding]:
-    """Findings about every strategy of an operator."""
+    """Yield findings about every strategy of an operator."""
     for strategy in case.select(case.subject):
         yield _regions(case, strategy)
         yield from _offset(case, strategy)
@@ -132,14 +135,14 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
 
 
 def _missed_nearby(case: Case, strategy: Strategy) -> Counterexample | None:
-    """A failure for shapes near the given ones, where nothing is proven."""
+    """Return a failure for shapes near the given ones, where nothing is proven."""
     fails = case.failing(strategy, trial.missed_element, case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)
 
 
 def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
-    """What isl proves of a strategy's regions, and why it does not prove them all."""
+    """Return what isl proves of a strategy's regions, and why it does not prove them all."""
     bound = strategy.bound
     if not from_analysis(strategy):
         return {}, "its regions do not come from the analysis"
@@ -163,7 +166,8 @@ def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
 
 
 def from_analysis(strategy: Strategy) -> bool:
-    """Whether boxes and regions are those of the analysis, and so covered by what is proven about it."""
+    """Return whether boxes and regions are those of the analysis, and so covered by what is proven about it.
+    """
     kind = type(strategy.bound)
     for base in (Bound, StagedBound):
         if issubclass(kind, base):
@@ -176,7 +180,7 @@ def from_analysis(strategy: Strategy) -> bool:
 
 
 def _offset(case: Case, strategy: Strategy) -> Iterator[Finding]:
-    """A variable used as a value: a kernel must know where its box starts."""
+    """Yield a variable used as a value: a kernel must know where its box starts."""
     if not used_as_value(case.subject.stage_bounds[-1].description, strategy.variable):
         return
     reason = f"'{strategy.variable}' is used as a value"

@@ -22,14 +22,14 @@ RELATIVE_TOLERANCE = 1e-9
 
 
 def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
-    """The box `[variable, 2]` of each worker."""
+    """Yield the box `[variable, 2]` of each worker."""
     yield from strategy.bound.split((strategy.variable,), (workers,))
 
 
 def missed_element(
     subject: Subject, strategy: Strategy, workers: int, given: Sample
 ) -> Counterexample | None:
-    """An element that a worker reads outside of the region it is given."""
+    """Return an element that a worker reads outside of the region it is given."""
     for worker, box in enumerate(parts(strategy, workers)):
         regions = strategy.input_regions(worker=worker, workers=workers)
         for tensor, mask in elements_read(subject, box, given.tensors).items():
@@ -50,7 +50,7 @@ def missed_element(
 
 
 def grades(subject: Subject, strategy: Strategy, workers: int, given: Sample) -> dict[str, Grade]:
-    """How well each tensor's regions fit what the workers read."""
+    """Return how well each tensor's regions fit what the workers read."""
     found: dict[str, list[Grade]] = {tensor: [] for tensor in subject.reads}
     for worker, box in enumerate(parts(strategy, workers)):
         regions = strategy.input_regions(worker=worker, workers=workers)
@@ -61,7 +61,7 @@ def grades(subject: Subject, strategy: Strategy, workers: int, given: Sample) ->
 
 
 def wrong_cover(subject: Subject, strategy: Strategy, workers: int) -> Counterexample | None:
-    """Boxes that do not cut the variable into parts, or outputs produced by no worker or by two."""
+    """Return boxes that do not cut the variable into parts, or outputs produced by no worker or by two."""
     reached = 0
     for worker, box in enumerate(parts(strategy, workers)):
         expected = {
@@ -138,7 +138,7 @@ def difference(
     workers: int | None = None,
     relative: float = 0.0,
 ) -> Counterexample | None:
-    """The first element at which results differ by more than a part of the largest element."""
+    """Return the first element at which results differ by more than a part of the largest element."""
     for output, (result, wanted) in enumerate(zip(results, reference, strict=True)):
         expected = np.asarray(wanted, np.float64)
         if result.shape != expected.shape:
@@ -163,13 +163,13 @@ def difference(
 
 
 def whole_numbers(arrays: Sequence[Array]) -> bool:
-    """Whether all finite elements are whole, so that sums of them are exact in any order."""
+    """Return whether all finite elements are whole, so that sums of them are exact in any order."""
     finite = [np.asarray(array, np.float64)[np.isfinite(array)] for array in arrays]
     return all(bool((array == np.floor(array)).all()) for array in finite)
 
 
 def part_of(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple[Array, ...]:
-    """The parts of the outputs that a box produces, from the description."""
+    """Return the parts of the outputs that a box produces, from the description."""
     last, known = subject, dict(tensors)
     if not isinstance(subject, Bound):
         last, known = subject.last, known | intermediate(subject, tensors)
@@ -179,14 +179,14 @@ def part_of(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple
 
 
 def inside(region: Region, shape: tuple[int, ...]) -> Mask:
-    """A mask of the elements in a region."""
+    """Return a mask of the elements in a region."""
     mask = np.zeros(shape, np.bool_)
     mask[_slices(region)] = True
     return mask
 
 
 def _limited(given: Sample, regions: Mapping[str, Region]) -> dict[str, Array]:
-    """The tensors with NaN outside of the regions; another index in tensors used as indices."""
+    """Return the tensors with NaN outside of the regions; another index in tensors used as indices."""
     limited = {}
     for tensor, array in given.tensors.items():
         valid = given.indices.get(tensor)
@@ -211,5 +211,5 @@ def _slices(region: Region) -> tuple[slice, ...]:
 
 
 def element(tensor: str, place: tuple[int, ...]) -> str:
-    """How an element is written."""
+    """Return how an element is written."""
     return f"{tensor}[{', '.join(map(str, place)) or '()'}]"

@@ -134,7 +134,7 @@ def pooled(node: Node) -> Sequence[Array]:
 
 
 def power_pooled(node: Node) -> Sequence[Array]:
-    """The root of a sum of powers."""
+    """Return the root of a sum of powers."""
     kernel, power = node.integers("kernel_shape", 99), node.number("p", 2)
     node.only(dilations=[1] * len(kernel))
     before, after = paddings(node, kernel)

@@ -63,5 +63,5 @@ class Reading:
 
 
 def refusal(path: Path | str, expected: str, found: str, advice: str) -> DataError:
-    """What to raise for a file that is not as it should be."""
+    """Return what to raise for a file that is not as it should be."""
     return DataError(f"{path}: expected {expected}, found {found}; {advice}")

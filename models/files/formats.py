@@ -35,7 +35,7 @@ _FOLDERS: tuple[tuple[Callable[[Path], bool], Reader], ...] = (
 
 
 def read(path: Path, reading: Reading | None = None) -> Dataset:
-    """The samples in a file or folder. Raises DataError naming place, expected and found."""
+    """Return the samples in a file or folder. Raises DataError naming place, expected and found."""
     try:
         return _reader(path)(path, reading or Reading())
     except OSError as error:

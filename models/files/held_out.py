@@ -33,7 +33,7 @@ def split(path: Path, samples: Samples, given: Samples | None, fraction: float |
 
 
 def held_out_count(path: Path, total: int, fraction: float) -> int:
-    """How many of `total` samples are held out."""
+    """Return how many of `total` samples are held out."""
     if not 0 <= fraction < 1:
         raise DataError(f"--hold-out is a fraction from 0 to below 1 of the samples, not {fraction}")
     count = max(1, round(total * fraction)) if fraction else 0

@@ -33,7 +33,7 @@ Found = npt.NDArray[np.generic]
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Arrays `[n, ...]`; `test_data` and `test_label`, where there are such, are held out.
+    """Return arrays `[n, ...]`; `test_data` and `test_label`, where there are such, are held out.
 
     Images come out as `[n, channels, height, width]`, those of bytes from 0 to 1; where the last extent is 1
     or 3 and the second is not, channels were last. Other numbers are taken as they are. Raises DataError for
@@ -81,7 +81,7 @@ def _chosen(path: Path, members: set[str]) -> list[Names]:
 
 
 def _array(path: Path, name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Found:
-    """One array, whose size is compared with that of its file before anything of that size is made."""
+    """Return one array, whose size is compared with that of its file before anything of that size is made."""
     place = f"{path}, '{name}'"
     with archive.open(info) as stream:
         try:
@@ -148,7 +148,7 @@ def _channels_first(data: Found, place: str) -> npt.NDArray[np.float32]:
 
 
 def _classes(place: str, labels: list[npt.NDArray[np.float32]]) -> int | None:
-    """How many classes there are, None where labels are no class numbers.
+    """Return how many classes there are, None where labels are no class numbers.
 
     Raises DataError where so few of the classes occur that the numbers must mean something else.
     """

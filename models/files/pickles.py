@@ -130,7 +130,7 @@ class _Reader(pickle._Unpickler):
 
 
 def read_pickle(raw: bytes) -> object:
-    """What a pickle of plain values and arrays of bytes holds; text of Python 2 is bytes.
+    """Return what a pickle of plain values and arrays of bytes holds; text of Python 2 is bytes.
 
     Nothing that the pickle names is imported or called. Raises UnpicklingError, saying why, for all others.
     """
@@ -152,5 +152,5 @@ def _plain(value: object) -> object:
 
 
 def _shown(value: object) -> str:
-    """A value from the file, short and without control characters."""
+    """Return a value from the file, short and without control characters."""
     return repr(value)[:60] if isinstance(value, str | bytes) else type(value).__name__

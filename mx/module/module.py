@@ -78,7 +78,7 @@ class Module(BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
-        """A module of a saved symbol, which takes the saved parameters as soon as it is bound."""
+        """Return a module of a saved symbol, which takes the saved parameters as soon as it is bound."""
         symbol, arg_params, aux_params = model.load_checkpoint(prefix, epoch)
         module = Module(symbol, **kwargs)
         module._preloaded = (arg_params, aux_params)
@@ -191,7 +191,7 @@ class Module(BaseModule):
         self.init_params(None, arg_params, aux_params or {}, allow_missing, force_init, allow_extra)
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, whole tensors."""
+        """Return copies of parameters and auxiliary states, whole tensors."""
         self._ready("get_params")
         values = self._module.parameters()
         return (
@@ -242,11 +242,12 @@ class Module(BaseModule):
         optimizer.num_update += 1
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[NDArray]:
-        """The outputs of the batch."""
+        """Return the outputs of the batch."""
         return [NDArray(output) for output in self._under_way("get_outputs").outputs()]
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[NDArray]:
-        """The gradients of the data of the batch; the module must be bound with inputs_need_grad=True."""
+        """Return the gradients of the data of the batch; the module must be bound with inputs_need_grad=True.
+        """
         iteration = self._under_way("get_input_grads")
         if not self.inputs_need_grad:
             raise ExecutionError("get_input_grads needs bind(inputs_need_grad=True)")
@@ -278,7 +279,7 @@ class Module(BaseModule):
         self.set_optimizer_states({name: as_array(array) for name, array in found.items()})
 
     def optimizer_states(self) -> dict[str, Array]:
-        """What the optimizer keeps, whole tensors by name."""
+        """Return what the optimizer keeps, whole tensors by name."""
         executor, optimizer = self._trained("optimizer_states")
         return {**optimizer_state(executor), UPDATES: np.array([optimizer.num_update], np.int64)}
 

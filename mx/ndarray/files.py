@@ -31,7 +31,10 @@ def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping
 
 
 def load(fname: str | PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
-    """What `save` wrote. Raises DataError for a file that is missing, damaged, or written by MXNet itself."""
+    """Return what `save` wrote.
+
+    Raises DataError for a file that is missing, damaged, or written by MXNet itself.
+    """
     path = Path(fname)
     try:
         with path.open("rb") as file:

@@ -89,7 +89,7 @@ def _own(
     select: Select,
     domain: Domain,
 ) -> Iterator[Finding]:
-    """Every stage with the kernel it has."""
+    """Yield every stage with the kernel it has."""
     for part in stages(operator, shapes, attributes):
         if isinstance(part, Missing):
             yield Finding(part.name, Check.GRADIENT, Verdict.NOT_APPLICABLE, part.reason)
@@ -115,7 +115,7 @@ def _foreign(
     select: Select,
     domain: Domain,
 ) -> Iterator[Finding]:
-    """The operator as a whole with a kernel of the user's."""
+    """Yield the operator as a whole with a kernel of the user's."""
 
     def bind(local: Mapping[str, Shape]) -> Any:
         return operator.bind(local, True, **attributes)

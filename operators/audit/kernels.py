@@ -78,7 +78,8 @@ class KernelAudit:
         return difference(result.outputs, given.reference, subject, relative=_relative(result))
 
     def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """A result that depends on elements outside of its footprint, or a write beside the outputs."""
+        """Return a result that depends on elements outside of its footprint, or a write beside the outputs.
+        """
         everything = self.runner.everything(subject)
         try:
             clean = self.runner.run(subject, everything, given.tensors)
@@ -164,7 +165,7 @@ class KernelAudit:
     def _poisoned(
         self, subject: Subject, given: Sample, everything: Share, box: Boxes, clean: Result
     ) -> Counterexample | None:
-        """The whole operator again, with poison wherever one box of outputs reads nothing."""
+        """Return the whole operator again, with poison wherever one box of outputs reads nothing."""
         masks = elements_read(subject, box, given.tensors)
         places = tuple(to_region(boxes[0]) for boxes in subject.output_regions(box[None]))
         for poison in _rounds(subject, given):
@@ -190,7 +191,9 @@ class KernelAudit:
     def _part_poisoned(
         self, subject: Subject, given: Sample, strategy: Strategy, worker: int, workers: int
     ) -> Counterexample | None:
-        """A worker's part, with poison around its regions and at elements in them that it does not read."""
+        """Return a worker's part, with poison around its regions and at elements in them that it does not
+        read.
+        """
         share = Share.of(strategy, worker, workers)
         masks = elements_read(subject, share.box, given.tensors)
         try:
@@ -223,7 +226,7 @@ _CLAIMS = {
 
 
 def _points(subject: Subject) -> Iterator[Boxes]:
-    """Boxes of one output element: the first, the last, and two that lie on no diagonal."""
+    """Yield boxes of one output element: the first, the last, and two that lie on no diagonal."""
     outputs = {binder.name for output in subject.description.outputs for binder in output.variables}
     if any(not extent for extent in subject.extents.values()):
         return
@@ -242,19 +245,19 @@ def _points(subject: Subject) -> Iterator[Boxes]:
 
 
 def _rounds(subject: Subject, given: Sample) -> Iterator[Mapping[str, Poison]]:
-    """Poisons for all tensors, one of its own for each, several times."""
+    """Yield poisons for all tensors, one of its own for each, several times."""
     choices = {tensor: list(poisons(tensor, given)) for tensor in subject.shapes}
     for row in zip_longest(*choices.values()):
         yield {tensor: poison or choices[tensor][0] for tensor, poison in zip(choices, row, strict=True)}
 
 
 def _spoilt(given: Sample, masks: Mapping[str, Array], poison: Mapping[str, Poison]) -> dict[str, Array]:
-    """The tensors with poison outside of the masks."""
+    """Return the tensors with poison outside of the masks."""
     return {name: np.where(masks[name], array, poison[name](array)) for name, array in given.tensors.items()}
 
 
 def _culprit(masks: Mapping[str, Array]) -> str:
-    """The tensors that have elements outside of the footprint, or memory beside them."""
+    """Return the tensors that have elements outside of the footprint, or memory beside them."""
     partly = [name for name, mask in masks.items() if not mask.all()]
     return f"elements of {' or '.join(partly)}" if partly else "memory beside its inputs"
 

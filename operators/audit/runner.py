@@ -51,7 +51,7 @@ class Share:
 
     @classmethod
     def whole(cls, subject: Subject) -> Share:
-        """The whole operator; every tensor is there from end to end."""
+        """Return the whole operator; every tensor is there from end to end."""
         regions = {name: tuple((0, extent) for extent in shape) for name, shape in subject.shapes.items()}
         places = tuple(tuple((0, extent) for extent in shape) for shape in subject.output_shapes)
         return cls(subject.full_box, regions, places)
@@ -77,10 +77,10 @@ class Runner(Protocol):
         """Compute a share; `around` fills memory beside the inputs (zeros without). Raises KernelError."""
 
     def everything(self, subject: Subject) -> Share:
-        """The whole operator, with the inputs that the kernel is given for it."""
+        """Return the whole operator, with the inputs that the kernel is given for it."""
 
     def unfit(self, subject: Subject, strategy: Strategy, workers: int) -> str:
-        """Why the kernel cannot compute the parts of a strategy; empty if it can."""
+        """Return why the kernel cannot compute the parts of a strategy; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,9 @@ class FunctionRunner:
 
 
 def takes_call(kernel: Callable[..., Any]) -> bool:
-    """Whether a kernel is of Tofu's contract: its one parameter is called `call`, or annotated KernelCall."""
+    """Return whether a kernel is of Tofu's contract: its one parameter is called `call`, or annotated
+    KernelCall.
+    """
     try:
         parameters = list(inspect.signature(kernel).parameters.values())
     except (TypeError, ValueError):
@@ -198,7 +200,7 @@ def takes_call(kernel: Callable[..., Any]) -> bool:
 
 
 def _frame(tensor: Array, region: Region, around: Poisons | None, name: str) -> Array:
-    """A tensor's region inside a larger array."""
+    """Return a tensor's region inside a larger array."""
     part = view_of(tensor, [slice(*interval) for interval in region])
     frame = np.pad(part, MARGIN) if part.ndim else part.copy()
     if around is None or not part.ndim:
@@ -209,14 +211,14 @@ def _frame(tensor: Array, region: Region, around: Poisons | None, name: str) -> 
 
 
 def _guarded(shape: list[int]) -> Array:
-    """An output full of NaN inside a larger array of guard values."""
+    """Return an output full of NaN inside a larger array of guard values."""
     frame = np.full([length + 2 * MARGIN for length in shape], GUARD)
     _inner(frame)[...] = np.nan
     return cast(Array, frame)
 
 
 def _inner(frame: Array) -> Array:
-    """The view without margins, of arrays without dimensions too."""
+    """Return the view without margins, of arrays without dimensions too."""
     return view_of(frame, [slice(MARGIN, -MARGIN)] * frame.ndim)
 
 

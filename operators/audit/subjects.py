@@ -26,7 +26,8 @@ class Missing:
 def complete_shapes(
     operator: Operator, shapes: Mapping[str, Shape], attributes: Mapping[str, object]
 ) -> dict[str, Shape]:
-    """The shapes of all tensors that the operator takes, inferred from those given. Raises ShapeError."""
+    """Return the shapes of all tensors that the operator takes, inferred from those given. Raises ShapeError.
+    """
     names = (*operator.arguments(attributes), *operator.auxiliary)
     seeds: dict[str, Shape] = dict.fromkeys(operator.seeds, (1,))
     given = {name: tuple(shape) for name, shape in shapes.items() if name not in seeds}
@@ -45,7 +46,7 @@ def complete_shapes(
 def stages(
     operator: Operator, shapes: Shapes, attributes: Mapping[str, object]
 ) -> Iterator[tuple[Stage, Shapes] | Missing]:
-    """Every stage, with the shapes that it is bound to: forward, backward, updates."""
+    """Yield every stage, with the shapes that it is bound to: forward, backward, updates."""
     known: dict[str, Shape] = dict(shapes)
     forward = operator.stages(attributes, known)
     heads: list[tuple[Stage, dict[str, Shape]]] = []
@@ -74,7 +75,7 @@ def stages(
 
 
 def _adjoints(stage: Stage, shapes: Shapes) -> Iterator[tuple[Stage, Shapes] | Missing]:
-    """Gradients with respect to every input."""
+    """Yield gradients with respect to every input."""
     for tensor in stage.inputs:
         try:
             yield from ((adjoint, shapes) for adjoint in stage.adjoint(tensor))

@@ -24,7 +24,7 @@ def compute(
     *,
     finite: bool = False,
 ) -> tuple[Command, ...]:
-    """The commands that compute a call's box; its arrays are DeviceViews.
+    """Return the commands that compute a call's box; its arrays are DeviceViews.
 
     `scratch_bytes` is what the vendor's library asks for. With `finite` a result that is infinite or no
     number sets a flag of the workspace. Raises OperatorError where the description has no kernel: it calls an
@@ -43,7 +43,7 @@ def compute(
 
 
 def derived(call: KernelCall, workspace: DeviceWorkspace, *, finite: bool = False) -> tuple[Command, ...]:
-    """The launches of the kernel that is generated from the call's description."""
+    """Return the launches of the kernel that is generated from the call's description."""
     inputs: dict[str, Any] = dict(call.inputs)
     outputs: tuple[Any, ...] = call.outputs
     kernel = generate(

@@ -71,7 +71,7 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
 
 
 def spelling(operator: str, function: str) -> Spelling:
-    """The spelling of a function. Raises OperatorError for one that has none."""
+    """Return the spelling of a function. Raises OperatorError for one that has none."""
     found = SPELLINGS.get(function)
     if found is None:
         raise OperatorError(

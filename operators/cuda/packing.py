@@ -15,7 +15,7 @@ from .parameters import Parameters
 
 
 def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
-    """The struct for the call, an array of one element to hand to the launch by value.
+    """Return the struct for the call, an array of one element to hand to the launch by value.
 
     Arrays are NumPy's or anything with `__cuda_array_interface__`. `faults` is the address of
     `parameters.faults` 32-bit integers, zeroed before: the kernel sets those whose index, computed from data,

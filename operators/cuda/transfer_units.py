@@ -107,7 +107,7 @@ def units_source(units: Iterable[Unit]) -> str:
 
 @cache
 def copy_unit() -> Unit:
-    """Copies of up to `PIECES` cells, each from one source."""
+    """Return copies of up to `PIECES` cells, each from one source."""
     return Unit("copy", (_CELLS, _sources(PIECES)), f"tofu::copy<Index>({INSTANCE});")
 
 

@@ -28,13 +28,13 @@ class DeviceWorkspace:
         self.used_bytes = 0
 
     def take(self, nbytes: int) -> int:
-        """The address of scratch for the instruction being prepared."""
+        """Return the address of scratch for the instruction being prepared."""
         start = self.used_bytes
         self.used_bytes += aligned(nbytes)
         return self._address + start
 
     def flags(self, count: int) -> int:
-        """The address of so many 32-bit flags that are zero before the first iteration."""
+        """Return the address of so many 32-bit flags that are zero before the first iteration."""
         start = self.flag_count
         self.flag_count += count
         return self._flags + start * FLAG_BYTES

@@ -89,14 +89,15 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
 
 
 def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
-    """Whether a padded copy is of the size of what is read, not of a far larger gap around it."""
+    """Return whether a padded copy is of the size of what is read, not of a far larger gap around it."""
     copied = prod(high - low for low, high in wanted)
     held = prod(max(upper - lower, 0) for lower, upper in region)
     return copied <= 4 * (held + accessed)
 
 
 def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Steps) -> Array:
-    """A copy of the wanted region; steps fill its borders and copy the elements that the input holds."""
+    """Return a copy of the wanted region; steps fill its borders and copy the elements that the input holds.
+    """
     assert isinstance(load.padding, Constant)
     value = load.padding.value
     copy = steps.whole(tuple(high - low for low, high in wanted), array.dtype)

@@ -74,7 +74,7 @@ class Taken:
         return {axis.name: (0, axis.count) for axis in self.axes}
 
     def then(self, taken: Mapping[str, Taken]) -> Taken:
-        """The same values after some of the axes were cut in turn."""
+        """Return the same values after some of the axes were cut in turn."""
         start = self.start
         axes: list[Axis] = []
         for axis in self.axes:
@@ -104,7 +104,7 @@ class Asked:
 
 
 def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
-    """What all nodes ask of every variable that they ask something of."""
+    """Return what all nodes ask of every variable that they ask something of."""
     found: dict[str, Asked] = defaultdict(Asked)
     for node in nodes:
         match node:
@@ -156,7 +156,7 @@ def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
 
 
 def parts(name: str, interval: Interval, wanted: Asked, *, reduced: bool, fastest: bool) -> list[Taken]:
-    """The parts of a variable's interval.
+    """Return the parts of a variable's interval.
 
     One that is reduced is not cut where padding begins. `fastest`: it runs along the output's memory.
     """
@@ -192,17 +192,17 @@ def _segment(name: str, lower: int, upper: int, wanted: Asked, fastest: bool) ->
 
 
 def whole(name: str, lower: int, upper: int) -> Taken:
-    """All values from `lower` up to `upper`."""
+    """Return all values from `lower` up to `upper`."""
     return Taken(lower, (Axis(name, 1, max(upper - lower, 0)),))
 
 
 def _fits(longer: tuple[int, int], shorter: tuple[int, int]) -> bool:
-    """Whether a quotient changes wherever another one with longer periods does."""
+    """Return whether a quotient changes wherever another one with longer periods does."""
     return longer[0] % shorter[0] == 0 and (longer[1] - shorter[1]) % shorter[0] == 0
 
 
 def _residues(name: str, lower: int, upper: int, modulus: int, most: int) -> list[Taken]:
-    """A part for every residue; a single part if there are more of them than `most`."""
+    """Return a part for every residue; a single part if there are more of them than `most`."""
     if modulus > most or upper <= lower:
         return [whole(name, lower, upper)]
     return [
@@ -212,7 +212,7 @@ def _residues(name: str, lower: int, upper: int, modulus: int, most: int) -> lis
 
 
 def _first_change(lower: int, length: int, offset: int) -> int:
-    """The first value from `lower` on at which a quotient changes."""
+    """Return the first value from `lower` on at which a quotient changes."""
     return lower + (offset - lower) % length
 
 
@@ -226,7 +226,10 @@ def _changes(name: str, lower: int, upper: int, periods: set[tuple[int, int]]) -
 
 
 def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> list[Taken]:
-    """Whole periods as two axes, and what is left over on either side; cut where it changes without these."""
+    """Return whole periods as two axes, and what is left over on either side.
+
+    Cut where it changes without these.
+    """
     first = _first_change(lower, length, offset)
     count = (upper - first) // length
     if count < 1:

@@ -39,7 +39,7 @@ def size(names: Names, extents: Extents) -> int:
 
 
 def expanded(factors: list[Node], bound: Names, extents: Extents) -> Expansion | None:
-    """The expansion of the sum over `bound` of a product, or None if none pays."""
+    """Return the expansion of the sum over `bound` of a product, or None if none pays."""
     if not factors or sum(map(_is_sum, factors)) > MOST_SUMS:
         return None
     if (base := _squared(factors)) is not None and (parts := _parts(base)) is not None:
@@ -58,7 +58,7 @@ def expanded(factors: list[Node], bound: Names, extents: Extents) -> Expansion |
 
 
 def _squared(factors: list[Node]) -> Node | None:
-    """What the factors are the square of."""
+    """Return what the factors are the square of."""
     match factors:
         case [Apply(function="square", arguments=(base,))]:
             return base
@@ -71,7 +71,7 @@ def _squared(factors: list[Node]) -> Node | None:
 
 
 def _parts(factor: Node) -> tuple[Node, Node, int] | None:
-    """The two sides of a sum, and the second one's sign."""
+    """Return the two sides of a sum, and the second one's sign."""
     match factor:
         case Apply(function="+" | "-" as function, arguments=(a, b)):
             return a, b, 1 if function == "+" else -1
@@ -91,7 +91,7 @@ def _pays(parts: Iterable[Node], bound: Names, extents: Extents) -> bool:
 
 
 def _multiplied(node: Node) -> Iterator[Node]:
-    """What a product is made of."""
+    """Yield what a product is made of."""
     match node:
         case Apply(function="*" | "/" | "negative", arguments=arguments):
             for argument in arguments:
@@ -103,7 +103,7 @@ def _multiplied(node: Node) -> Iterator[Node]:
 def _complete(
     term: tuple[int, tuple[Node, ...]], bound: Names, extents: Extents
 ) -> tuple[int, tuple[Node, ...]]:
-    """A term of a sum, times the number of values of every variable that it does not depend on."""
+    """Return a term of a sum, times the number of values of every variable that it does not depend on."""
     coefficient, factors = term
     absent = bound - NOTHING.union(*(factor.free for factor in factors))
     return coefficient * size(absent, extents), factors

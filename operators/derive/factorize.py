@@ -58,7 +58,7 @@ def _mask(condition: Node) -> Node:
 
 
 def _condition(factor: Node) -> Node | None:
-    """The condition of a factor that is a mask."""
+    """Return the condition of a factor that is a mask."""
     match factor:
         case Apply(function="where", arguments=(condition, Constant(value=1), Constant(value=0))):
             return condition
@@ -100,7 +100,7 @@ def _factored(variables: tuple[str, ...], body: Node, extents: Extents) -> Node:
 
 
 def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -> Node:
-    """The sum of a product all of whose factors depend on variables of the sum."""
+    """Return the sum of a product all of whose factors depend on variables of the sum."""
     expansion = expanded(factors, frozenset(variables), extents)
     if expansion is not None:
         total: Node | None = None
@@ -136,7 +136,9 @@ def _factors(node: Node, bound: Names) -> list[Node]:
 
 
 def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
-    """The factors of a quotient, of which the one with fewest variables that has the divisor's is divided."""
+    """Return the factors of a quotient, of which the one with fewest variables that has the divisor's is
+    divided.
+    """
     hosts = [factor for factor in factors if divisor.free <= factor.free and _condition(factor) is None]
     if len(factors) < 2 or not hosts:
         return [quotient]
@@ -145,14 +147,14 @@ def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
 
 
 def _guarded(condition: Node, factors: list[Node]) -> list[Node]:
-    """Factors under a condition: those that might not be numbers where it fails stay under it."""
+    """Return factors under a condition: those that might not be numbers where it fails stay under it."""
     kept = [factor for factor in factors if factor.free & condition.free and not _is_number(factor)]
     others = [factor for factor in factors if factor not in kept]
     return [apply("where", condition, product(kept), ZERO) if kept else _mask(condition), *others]
 
 
 def _is_number(factor: Node) -> bool:
-    """Whether a factor is as finite as the tensors are."""
+    """Return whether a factor is as finite as the tensors are."""
     match factor:
         case Constant() | Load():
             return True

@@ -76,7 +76,7 @@ ROUNDING = frozenset({"floor", "ceil", "trunc", "round"})
 
 
 def identity(reducer: Reducer) -> Scalar:
-    """What an empty reduction gives."""
+    """Return what an empty reduction gives."""
     match reducer:
         case Reducer.SUM:
             return 0
@@ -89,12 +89,12 @@ def identity(reducer: Reducer) -> Scalar:
 
 
 def is_costly(function: str) -> bool:
-    """Whether a function takes many times as long as a multiplication."""
+    """Return whether a function takes many times as long as a multiplication."""
     return function != "where" and loop(function).kind is Kind.FLOAT and function not in ("/", "sqrt")
 
 
 def loop(function: str) -> Loop:
-    """The loop of an operator or function. Raises `OperatorError` where there is none."""
+    """Return the loop of an operator or function. Raises `OperatorError` where there is none."""
     if (known := LOOPS.get(function)) is not None:
         return known
     if (scalar := FUNCTIONS.get(function)) is None:
@@ -111,7 +111,7 @@ def loop(function: str) -> Loop:
 
 
 def fold(function: str, values: Sequence[Scalar]) -> Scalar:
-    """A function of constants, as the interpreter gives it; an integer beyond 64 bits as a float."""
+    """Return a function of constants, as the interpreter gives it; an integer beyond 64 bits as a float."""
     match function, values:
         case "where", (condition, x, y):
             return x if condition else y

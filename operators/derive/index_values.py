@@ -24,20 +24,20 @@ _PARTLY_EXACT: Mapping[str, Callable[[Array], Array]] = {
 
 
 def frozen(array: Array) -> Array:
-    """The array, read-only from now on: its values are known at preparation."""
+    """Return the array, read-only from now on: its values are known at preparation."""
     array.flags.writeable = False
     return array
 
 
 def iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Integers:
-    """The values of an index variable along its axis."""
+    """Return the values of an index variable along its axis."""
     shape = [1] * len(axes)
     shape[axes[name]] = -1
     return np.arange(*ranges[name], dtype=np.int64).reshape(shape)
 
 
 def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
-    """An expression of index variables and constants, in exact integers where it has them."""
+    """Return an expression of index variables and constants, in exact integers where it has them."""
     match node:
         case Constant(value=value):
             return np.full((1,) * len(axes), value)
@@ -50,7 +50,7 @@ def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
 
 
 def evaluate(function: str, values: list[Array]) -> Array:
-    """A function of integer arrays, in exact integers if the result has them."""
+    """Return a function of integer arrays, in exact integers if the result has them."""
     if function == "where":
         return np.where(*values)
     entry = loop(function)

@@ -100,7 +100,7 @@ class Lowered:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes a node is computed from, non-affine indices included."""
+    """Return the nodes a node is computed from, non-affine indices included."""
     match node:
         case Constant() | Iota():
             return ()
@@ -116,7 +116,10 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node, known: Container[Node] = ()) -> list[Node]:
-    """The node and everything below it, each once, in order of first appearance; not below `known` nodes."""
+    """Return the node and everything below it, each once, in order of first appearance.
+
+    Not below `known` nodes.
+    """
     seen: dict[Node, None] = {}
     pending = [node]
     while pending:

@@ -11,7 +11,7 @@ from .ir import Lowered, Node, Output
 
 
 def lower(description: ast.Description, builder: Builder) -> Lowered:
-    """The kernel form of a specialised single-stage description.
+    """Return the kernel form of a specialised single-stage description.
 
     Raises `OperatorError` for an opaque function, whose inside only an attached kernel can know.
     """
@@ -76,7 +76,7 @@ class _Lowering:
         )
 
     def call(self, function: str, arguments: tuple[Node, ...]) -> Node:
-        """A scalar function; those NumPy has no loop for are written with those it has."""
+        """Return a scalar function; those NumPy has no loop for are written with those it has."""
         build = self.builder
         match function, arguments:
             case "relu", (x,):

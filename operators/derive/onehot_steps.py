@@ -96,7 +96,7 @@ class _Writing:
         steps.add(run, (fixed(codes), fixed(values), *several), fixed(reduced), inplace=False)
 
     def codes(self, positions: list[str], digits: list[str]) -> tuple[Array, Array]:
-        """The code of every position, in a row and with one axis per variable."""
+        """Return the code of every position, in a row and with one axis per variable."""
         program, plan = self.program, self.plan
         keys = {key.variable: key for key in plan.keys}
         for name in digits:
@@ -125,7 +125,9 @@ class _Writing:
         return value, self.program.index(offset, ranges)
 
     def matrix(self, node: Node, outer: list[str], inner: list[str]) -> Array:
-        """A node's values `[outer, inner]`, evenly spaced: a view where it lies so in memory, else a copy."""
+        """Return a node's values `[outer, inner]`, evenly spaced: a view where it lies so in memory, else a
+        copy.
+        """
         program = self.program
         view = program.whole_view(node)
         if view is not None and (found := self.dense(view, outer, inner, program.number)) is not None:
@@ -149,7 +151,7 @@ class _Writing:
         return places, memory.reshape(self.size(outer), self.size(inner))
 
     def dense(self, view: Array, outer: list[str], inner: list[str], dtype: DType) -> Array | None:
-        """A view `[outer, inner]` of contiguous memory; None where it is not that."""
+        """Return a view `[outer, inner]` of contiguous memory; None where it is not that."""
         axes = [self.program.axes[name] for name in (*outer, *inner)]
         shape = (self.size(outer), self.size(inner))
         if view.dtype != dtype or prod(view.shape) != prod(shape):
@@ -160,7 +162,7 @@ class _Writing:
         return np.lib.stride_tricks.as_strided(view, shape, strides)
 
     def laid(self, names: Sequence[str], dtype: DType) -> tuple[Array, Array]:
-        """Scratch for values of the variables: all in a row, and with one axis per variable."""
+        """Return scratch for values of the variables: all in a row, and with one axis per variable."""
         program = self.program
         shape, strides = [1] * len(program.axes), [0] * len(program.axes)
         step = dtype.itemsize
@@ -175,13 +177,13 @@ class _Writing:
         return prod(length(self.program.box[name]) for name in names)
 
     def ordered(self, names: Names, strides: Sequence[int]) -> list[str]:
-        """Variables from the slowest in memory to the fastest."""
+        """Return variables from the slowest in memory to the fastest."""
         axes = self.program.axes
         order = [self.program.lowered.variables[axis] for axis in self.program.order]
         return sorted((name for name in order if name in names), key=lambda name: -abs(strides[axes[name]]))
 
     def strides(self, node: Node) -> Sequence[int]:
-        """How a node's values lie in memory, or would."""
+        """Return how a node's values lie in memory, or would."""
         view = self.program.whole_view(node)
         if view is not None:
             return view.strides

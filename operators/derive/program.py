@@ -116,13 +116,14 @@ class Program:
         return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
 
     def whole_view(self, node: Node) -> Array | None:
-        """The array that a factor is read from over the whole box; None where it is computed."""
+        """Return the array that a factor is read from over the whole box; None where it is computed."""
         if (array := self.given.get(node)) is not None:
             return array
         return self.access(node).view if isinstance(node, Load) else None
 
     def value(self, node: Node, ranges: Ranges) -> Operand:
-        """The node's value for the given ranges of its free variables, computing it where it is new."""
+        """Return the node's value for the given ranges of its free variables, computing it where it is new.
+        """
         if isinstance(node, Constant):
             return node.value
         key = (node, *(ranges[name] for name in self.lowered.variables if name in node.free))
@@ -134,14 +135,14 @@ class Program:
         return result
 
     def array(self, node: Node, ranges: Ranges) -> Value:
-        """The node's value as an array of a number type, constants included."""
+        """Return the node's value as an array of a number type, constants included."""
         operand = self.value(node, ranges)
         if isinstance(operand, Value):
             return self.cast(operand, self.number) if operand.dtype == BOOL else operand
         return fixed(frozen(np.full((1,) * len(self.axes), operand, self.number)))
 
     def fresh(self, names: Sequence[str], ranges: Ranges, dtype: DType) -> Value:
-        """A register for a value that depends on `names`."""
+        """Return a register for a value that depends on `names`."""
         shape = [1] * len(self.axes)
         for name in names:
             shape[self.axes[name]] = length(ranges[name])
@@ -200,7 +201,7 @@ class Program:
         return self.steps.add(run, arguments, out, inplace=False)
 
     def index(self, index: Affine, ranges: Ranges) -> Operand:
-        """The values of an affine form, known at preparation."""
+        """Return the values of an affine form, known at preparation."""
         values: Integers = np.full((1,) * len(self.axes), index.constant, np.int64)
         for name, coefficient in index.coefficients:
             values = values + coefficient * iota(name, self.axes, ranges)
@@ -232,7 +233,7 @@ class Program:
         return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), inplace=entry.ufunc)
 
     def _choose(self, operands: list[Operand], names: Sequence[str], ranges: Ranges) -> Operand:
-        """The second operand where the first holds, else the third, without a branch per element."""
+        """Return the second operand where the first holds, else the third, without a branch per element."""
         condition, x, y = operands
         if not isinstance(condition, Value):
             return x if condition else y
@@ -300,7 +301,7 @@ class Program:
         return total
 
     def _reduced(self, node: Reduction, body: Operand, block: Ranges, ranges: Ranges, dtype: DType) -> Value:
-        """One block reduced; variables the body does not mention repeat it."""
+        """Return one block reduced; variables the body does not mention repeat it."""
         shape = [1] * len(self.axes)
         for name in (*node.free, *node.variables):
             shape[self.axes[name]] = length({**ranges, **block}[name])
@@ -310,7 +311,7 @@ class Program:
         return self.steps.add(reduce, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
 
     def _memory_order(self) -> tuple[int, ...]:
-        """Axes of temporaries, slowest first: as the largest tensor of the kernel lies in memory."""
+        """Return axes of temporaries, slowest first: as the largest tensor of the kernel lies in memory."""
         count = len(self.lowered.variables)
         candidates = [
             (volume(frozenset(output.variables), self.box), view)

@@ -73,7 +73,7 @@ def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, ou
 
 
 def _parts(count: int) -> Iterator[slice]:
-    """Places in groups whose temporaries are small."""
+    """Return places in groups whose temporaries are small."""
     return (slice(first, first + CHUNK) for first in range(0, count, CHUNK))
 
 
@@ -87,7 +87,7 @@ class _Plain:
         self.combine(before, current, out=current)
 
     def over(self, places: int) -> _Plain:
-        """The step over several places at once."""
+        """Return the step over several places at once."""
         return self
 
     def take_over(self, before: Any, chunks: Any) -> None:

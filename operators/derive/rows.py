@@ -120,7 +120,7 @@ def _weigh(codes: Integers, values: Array, out: Array) -> None:
 
 
 def _order(codes: Integers, rows: int) -> Any:
-    """Codes from least to largest, equal ones as they come: 16 bits at a time, in linear time."""
+    """Return codes from least to largest, equal ones as they come: 16 bits at a time, in linear time."""
     order: Any = None
     for shift in range(0, max(rows.bit_length(), 1), 16):
         bits = (codes if order is None else codes[order] >> shift).astype(np.uint16)
@@ -161,7 +161,7 @@ class _Runs:
         out[targets[alone:]] = sums
 
     def _rows(self, places: Any, numbers: Any, room: Any) -> Any:
-        """The rows at places of the order; `numbers` are written over."""
+        """Return the rows at places of the order; `numbers` are written over."""
         found = self.order.take(places, None, numbers[: len(places)], "clip")
         return self.values.take(found, 0, room[: len(places)], "clip")
 

@@ -174,7 +174,7 @@ class _Writing:
         self.program.steps.add(convert, (source,), fixed(target), inplace=False)
 
     def _moved(self, value: Value) -> Value:
-        """A value along the terms as one along the axis of what they are reduced to."""
+        """Return a value along the terms as one along the axis of what they are reduced to."""
         axes = self.program.axes
         terms, shape, strides = axes[self.plan.order.variable], list(value.shape), list(value.strides)
         for lengths in (shape, strides):
@@ -189,7 +189,7 @@ class _Writing:
         return view_of(array, (part if axis == self.axis else slice(None) for axis in range(array.ndim)))
 
     def _shaped(self, memory: Array, like: Array) -> Array:
-        """Room for the terms of a block, in the order of the block's other axes."""
+        """Return room for the terms of a block, in the order of the block's other axes."""
         shape = [self.reach.terms if axis == self.axis else size for axis, size in enumerate(like.shape)]
         strides = register(tuple(shape), memory.dtype, self.program.order).strides
         return np.ndarray(shape, memory.dtype, memory, 0, strides)

@@ -123,7 +123,7 @@ def sign(x: Array, out: npt.NDArray[Any]) -> None:
 
 @cache
 def _of_scipy(name: str) -> np.ufunc:
-    """One of SciPy's functions, imported when a kernel is first prepared with it."""
+    """Return one of SciPy's functions, imported when a kernel is first prepared with it."""
     from scipy import special
 
     function: np.ufunc = getattr(special, name)

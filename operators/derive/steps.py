@@ -51,7 +51,7 @@ class Value:
     home: Array | Register
 
     def viewed(self, shape: Shape, strides: tuple[int, ...]) -> Value:
-        """The same memory with another shape."""
+        """Return the same memory with another shape."""
         if isinstance(self.home, Register):
             return Value(shape, strides, self.dtype, self.home)
         return fixed(np.lib.stride_tricks.as_strided(self.home, shape, strides))
@@ -75,7 +75,7 @@ def fixed(array: Array) -> Value:
 
 
 def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -> Value:
-    """A temporary whose axes lie in memory in the given order, slowest first."""
+    """Return a temporary whose axes lie in memory in the given order, slowest first."""
     strides = [0] * len(shape)
     step = dtype.itemsize
     for axis in reversed(range(len(shape)) if order is None else order):
@@ -102,7 +102,7 @@ class Steps:
     scratch: list[Array] = field(default_factory=list)
 
     def whole(self, shape: Shape, dtype: DType) -> Array:
-        """A temporary that lives for the whole run."""
+        """Return a temporary that lives for the whole run."""
         array: Array = np.empty(shape, dtype)
         self.scratch.append(array)
         return array
@@ -175,7 +175,7 @@ def _registers(operands: Iterable[Operand]) -> list[Register]:
 
 
 def _same_layout(step: Step, home: Register) -> bool:
-    """Whether every use of a register by a step covers exactly the elements the step writes."""
+    """Return whether every use of a register by a step covers exactly the elements the step writes."""
     uses = [value for value in step.arguments if isinstance(value, Value) and value.home is home]
     return home.target is None and all(
         value.shape == step.out.shape

@@ -19,7 +19,7 @@ def strided(
     axes: Mapping[str, int],
     ranges: Ranges,
 ) -> Array:
-    """A view with axis `axes[v]` for variable `v`, length 1 where no index mentions it.
+    """Return a view with axis `axes[v]` for variable `v`, length 1 where no index mentions it.
 
     `lower` is the tensor index of `array`'s first element. All indices must lie inside `array`.
     """
@@ -49,7 +49,7 @@ def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval
 
 
 def axes_view(array: Array, variables: tuple[str, ...], axes: Mapping[str, int]) -> Array:
-    """An output array as a view with one axis per variable of the kernel."""
+    """Return an output array as a view with one axis per variable of the kernel."""
     shape = [1] * len(axes)
     strides = [0] * len(axes)
     for dimension, name in enumerate(variables):
@@ -59,7 +59,7 @@ def axes_view(array: Array, variables: tuple[str, ...], axes: Mapping[str, int])
 
 
 def narrow(array: Array, axes: Mapping[str, int], ranges: Ranges, base: Ranges) -> Array:
-    """The part of a view over `base` that belongs to `ranges`; axes of length 1 stay."""
+    """Return the part of a view over `base` that belongs to `ranges`; axes of length 1 stay."""
     slices = [slice(None)] * array.ndim
     for name, axis in axes.items():
         if array.shape[axis] != 1 and name in ranges:

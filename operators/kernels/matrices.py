@@ -104,14 +104,14 @@ class Images:
         self._memory = workspace.array((0 if self._flat is not None else self._size(largest),), array.dtype)
 
     def matrices(self, block: Block) -> Array:
-        """The block's matrices; where they are copies, their values are undefined."""
+        """Return the block's matrices; where they are copies, their values are undefined."""
         if self._flat is not None:
             return block.of_flat(self._flat, self._windows.line)
         memory = self._memory[: self._size(block)]
         return memory.reshape(block.count, self._array.shape[1], -1)
 
     def load(self, block: Block) -> Array:
-        """The block's matrices with the values of the array."""
+        """Return the block's matrices with the values of the array."""
         matrices = self.matrices(block)
         if self._flat is None:
             source = block.of(self._array)

@@ -65,7 +65,7 @@ class Windows:
         return (self.taps[0] - 1) * self.dilate[0] // self.stride[0]
 
     def first(self, tap: int) -> tuple[int, int]:
-        """The phase of a tap of the first dimension, and the line where its matrix begins."""
+        """Return the phase of a tap of the first dimension, and the line where its matrix begins."""
         line, row = divmod(tap * self.dilate[0], self.stride[0])
         return self.phases.index(row), line
 
@@ -95,15 +95,17 @@ class Block:
         return self.places[1] - self.places[0]
 
     def places_in(self, windows: Windows) -> int:
-        """Places of all dimensions, in all images."""
+        """Return places of all dimensions, in all images."""
         return self.count * self.lines * windows.line
 
     def of(self, array: Array) -> Array:
-        """The block's part of `[image, channel, *place]`."""
+        """Return the block's part of `[image, channel, *place]`."""
         return array[slice(*self.images), :, slice(*self.places)]
 
     def of_flat(self, array: Array, line: int) -> Array:
-        """The block's part of `[image, channel, place]`, `line` places for each of the first dimension."""
+        """Return the block's part of `[image, channel, place]`, `line` places for each of the first
+        dimension.
+        """
         first, stop = self.places
         return array[slice(*self.images), :, first * line : stop * line]
 
@@ -124,7 +126,7 @@ class Patches:
         self._memory = workspace.array((need,), images.dtype)
 
     def gathered(self) -> Iterator[tuple[Block, list[Array]]]:
-        """Each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
+        """Yield each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
 
         Valid until the next block. What lies outside the images is zero.
         """
@@ -168,7 +170,7 @@ class Patches:
             np.copyto(target[(whole, whole, *inside)], images[(whole, whole, *source)])
 
     def _is_plain(self) -> bool:
-        """Whether windows are single elements, so that the images themselves are the matrices."""
+        """Return whether windows are single elements, so that the images themselves are the matrices."""
         windows = self.windows
         same = windows.places == self._images.shape[2:] and not any(windows.before)
         return same and prod(windows.taps) == 1 and set(windows.stride) == {1}
@@ -181,7 +183,8 @@ class Patches:
         return (block.count, *taps, self._images.shape[1], *lines)
 
     def _cut(self, elements: int) -> Iterator[Block]:
-        """Whole images, or lines of one that is too large; lines slowest, so that edges seldom change."""
+        """Yield whole images, or lines of one that is too large; lines slowest, so that edges seldom change.
+        """
         windows, images, places = self.windows, len(self._images), self.windows.places[0]
         line = len(windows.phases) * self._rows * windows.line
         image = line * (places + windows.overhang)

@@ -13,13 +13,13 @@ from ..kernel import Array, KernelCall
 
 
 def output_ranges(call: KernelCall) -> list[Interval]:
-    """The box's interval for every dimension of the only output."""
+    """Return the box's interval for every dimension of the only output."""
     (output,) = call.bound.description.outputs
     return [call.box[binder.name] for binder in output.variables]
 
 
 def tensor_ranges(call: KernelCall, tensor: str) -> list[Interval]:
-    """The elements of a tensor that take part, per dimension.
+    """Return the elements of a tensor that take part, per dimension.
 
     Where the tensor is indexed by a variable alone that is the variable's interval in the box, cut to what
     exists; elsewhere all that the input holds. Raises `OperatorError` unless it is accessed exactly once.
@@ -54,7 +54,7 @@ def require_roles(call: KernelCall, *tensors: str) -> None:
 
 
 def unfit(call: KernelCall, reason: str) -> OperatorError:
-    """The error for a description that is not of the form a kernel computes."""
+    """Return the error for a description that is not of the form a kernel computes."""
     return OperatorError(
         f"operator {call.bound.description.name}: the attached kernel does not fit its description, which "
         f"{reason}; correct the description or leave the kernel away"
@@ -62,7 +62,7 @@ def unfit(call: KernelCall, reason: str) -> OperatorError:
 
 
 def cut(array: Array, region: Region, ranges: list[Interval]) -> Array:
-    """The elements of `ranges`, in the whole tensor's coordinates, of an array that holds `region`."""
+    """Return the elements of `ranges`, in the whole tensor's coordinates, of an array that holds `region`."""
     return array[
         tuple(
             slice(lower - held[0], upper - held[0])

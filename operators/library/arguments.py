@@ -10,7 +10,7 @@ ArgumentNames = Callable[[Attributes], tuple[str, ...]]
 
 
 def arguments(*names: str) -> ArgumentNames:
-    """The same arguments whatever the attributes."""
+    """Return the same arguments whatever the attributes."""
     return lambda attributes: names
 
 

@@ -15,7 +15,7 @@ from .texts import element, joined, names, sized_like
 
 
 def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
-    """The condition that the variables lie in the cuts, without what always holds."""
+    """Return the condition that the variables lie in the cuts, without what always holds."""
     conditions = []
     for variable, cut, extent in zip(variables, cuts, whole, strict=True):
         start, length, step = cut
@@ -27,7 +27,7 @@ def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
 
 
 def _source(variable: str, cut: Cut) -> str:
-    """The index in the box of the place that `variable` is."""
+    """Return the index in the box of the place that `variable` is."""
     shifted = f"{variable} - {cut.start}" if cut.start else variable
     return shifted if cut.step == 1 else f"({shifted}) // {cut.step}"
 

@@ -31,7 +31,9 @@ INDEX = "x{d} * stride[{d}] + k{d} * dilate[{d}] - padding[{d}]"
 
 
 def per_dimension(operator: str, attributes: Attributes, name: str, default: int) -> tuple[int, ...]:
-    """An attribute with one value for each dimension of `kernel`; `default` everywhere where it is empty.
+    """Return an attribute with one value for each dimension of `kernel`.
+
+    `default` everywhere where it is empty.
 
     Raises OperatorError for another number of values.
     """
@@ -72,7 +74,7 @@ def _constants(attributes: Attributes) -> dict[str, Constant]:
 
 
 def _text(attributes: Attributes, channel: str) -> str:
-    """The description; `channel` is the index of the data channel that meets `weight[f, c, ...]`."""
+    """Return the description; `channel` is the index of the data channel that meets `weight[f, c, ...]`."""
     dimensions = range(len(attributes.shape("kernel")))
     _, _, padding = _geometry(attributes)
     element = f"data[n, {channel}, {joined([INDEX.format(d=d) for d in dimensions])}]"
@@ -86,7 +88,7 @@ def _text(attributes: Attributes, channel: str) -> str:
 
 
 def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, Attachment]:
-    """Matrix products over gathered windows, for the stage without the bias and for its gradients.
+    """Return matrix products over gathered windows, for the stage without the bias and for its gradients.
 
     A `depthwise` convolution, one channel and one filter in each group, has products too small to be worth
     gathering for, save those over all places that make its weight's gradient.

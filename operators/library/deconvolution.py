@@ -75,7 +75,7 @@ def deconvolution(name: str, attributes: Attributes, data: Shape, *, biased: boo
 def _padding_and_extents(
     name: str, attributes: Attributes, space: Shape
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What is cut off in front, and the output's extents; `target_shape` overrides `pad` and `adj`."""
+    """Return what is cut off in front, and the output's extents; `target_shape` overrides `pad` and `adj`."""
     kernel, target = attributes.shape("kernel"), attributes.shape("target_shape")
     stride, dilate = (per_dimension(name, attributes, each, 1) for each in ("stride", "dilate"))
     full = tuple(

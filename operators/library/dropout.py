@@ -26,7 +26,7 @@ STEPS = 1 << 23
 
 
 def position(shape: Shape) -> tuple[str, str]:
-    """The row-major position of index variables `i0`, `i1`, ... as two whole numbers below 2**24."""
+    """Return the row-major position of index variables `i0`, `i1`, ... as two whole numbers below 2**24."""
     variables = names("i", len(shape))
     first = len(shape)
     while first and prod(shape[first - 1 :]) <= COUNTERS:

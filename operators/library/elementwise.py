@@ -216,7 +216,7 @@ def _add_n(attributes: Attributes) -> Variant:
 
 
 def _where(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """A condition of one dimension chooses whole rows."""
+    """Return a condition of one dimension chooses whole rows."""
     rows = ranks["condition"] == 1 < ranks["x"]
     variables, place = ("n, *i", "n") if rows else ("*i", "*i")
     return variant(

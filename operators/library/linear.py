@@ -95,7 +95,7 @@ def _matrix_product(name: str, a: str, b: str, scale: str) -> ByRank:
 
 
 def _product(attributes: Attributes, batch: Sequence[str], a: str, b: str, scale: str) -> str:
-    """The lambda of a product of matrices in a batch."""
+    """Return the lambda of a product of matrices in a batch."""
     left = joined([*batch, *(("k", "i") if attributes.flag("transpose_a") else ("i", "k"))])
     right = joined([*batch, *(("j", "k") if attributes.flag("transpose_b") else ("k", "j"))])
     factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""

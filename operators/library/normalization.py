@@ -53,7 +53,7 @@ def BatchNorm_moving_{statistic}(moving_{statistic}, {statistic}, *, momentum):
 
 
 def _filled(template: str, attributes: Attributes, rank: int, moving: str = "") -> str:
-    """The template with its index variables; `fix_gamma` takes gamma to be one.
+    """Return the template with its index variables; `fix_gamma` takes gamma to be one.
 
     With `output_mean_var` the mean and one over the deviation are outputs, too, as in MXNet.
     """

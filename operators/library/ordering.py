@@ -32,7 +32,7 @@ class _Order:
     axis: int
 
     def at(self, tensor: str, index: str) -> str:
-        """The element of `tensor` at the index variables, `index` in the ordered dimension."""
+        """Return the element of `tensor` at the index variables, `index` in the ordered dimension."""
         return element(tensor, self.indices(index))
 
     def indices(self, index: str) -> Sequence[str]:
@@ -40,11 +40,11 @@ class _Order:
         return [*variables[: self.axis], index, *variables[self.axis + 1 :]]
 
     def binders(self, count: int) -> str:
-        """Binders of an output with the first `count` ranks."""
+        """Return binders of an output with the first `count` ranks."""
         return joined(self.indices(f"r={count}"))
 
     def ranked(self, value: str) -> str:
-        """The value of the element whose rank is `r`."""
+        """Return the value of the element whose rank is `r`."""
         place = names("i", len(self.shape))[self.axis]
         return f"Sum(lambda {place}: where({self.at('rank', place)} == r, {value}, 0))"
 
@@ -55,7 +55,7 @@ class _Order:
 
 
 def _order(name: str, attributes: Attributes, data: Shape) -> _Order:
-    """The stage `rank`; before it, without an axis, one that flattens."""
+    """Return the stage `rank`; before it, without an axis, one that flattens."""
     lines: list[str] = []
     tensor, axis, shape = "data", 0, data
     if attributes["axis"] is None:

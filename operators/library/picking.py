@@ -18,12 +18,12 @@ from .texts import axis_in, element, joined, names
 
 
 def clipped(position: str, tensor: str, axis: int) -> str:
-    """The index `position`, moved into the dimension."""
+    """Return the index `position`, moved into the dimension."""
     return f"minimum(maximum({position}, 0), {tensor}.shape[{axis}] - 1)"
 
 
 def wrapped(position: str, tensor: str, axis: int) -> str:
-    """The index `position`, counted round and round the dimension."""
+    """Return the index `position`, counted round and round the dimension."""
     return f"{position} % {tensor}.shape[{axis}]"
 
 

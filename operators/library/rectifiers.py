@@ -70,7 +70,7 @@ def _bounds(attributes: Attributes) -> tuple[float, float]:
 
 
 def _needed(attributes: Attributes) -> tuple[str, ...]:
-    """Tensors whose shapes the description depends on."""
+    """Return tensors whose shapes the description depends on."""
     return {"prelu": ("gamma",), "rrelu": ("data",)}.get(attributes.text("act_type"), ())
 
 

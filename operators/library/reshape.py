@@ -15,7 +15,8 @@ from .texts import axis_in, check_rank, element, flat_index, joined, names, size
 
 
 def reshaped(tensor: str, before: Shape, after: Shape) -> str:
-    """The lambda that reads `tensor` of shape `before` in the shape `after` of as many elements, row-major.
+    """Return the lambda that reads `tensor` of shape `before` in the shape `after` of as many elements,
+    row-major.
 
     Dimensions that pass through unchanged are bare indices; only groups that merge or split are
     addressed through floor quotients of their flat index.
@@ -49,7 +50,7 @@ def _groups(before: Shape, after: Shape) -> Iterator[tuple[list[int], list[int]]
 
 
 def target_shape(codes: Sequence[int], data: Shape) -> Shape:
-    """The shape that Reshape's codes ask for.
+    """Return the shape that Reshape's codes ask for.
 
     0 keeps a dimension, -1 is what remains, -2 keeps all that follow, -3 merges two, and -4 splits one
     into the two codes after it. Raises ShapeError.

@@ -40,7 +40,7 @@ def _hints(
 
 
 def _time(operator: str, attributes: Attributes) -> int:
-    """The dimension of time. Raises OperatorError for any but the first two."""
+    """Return the dimension of time. Raises OperatorError for any but the first two."""
     axis = attributes.integer("axis") if "axis" in attributes else 0
     if axis not in (0, 1):
         raise OperatorError(f"{operator}: axis={axis} is not supported; sequences lie along dimension 0 or 1")

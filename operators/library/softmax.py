@@ -67,7 +67,7 @@ class Distribution:
     classes: Collection[int]
 
     def fill(self, template: str, name: str, tempered: bool = False) -> str:
-        """The template for an operator; `tempered` divides by its attribute `temperature`."""
+        """Return the template for an operator; `tempered` divides by its attribute `temperature`."""
         kept = [v for d, v in enumerate(self.variables) if d not in self.classes]
         inner = [v for d, v in enumerate(self.variables) if d in self.classes]
         places = {"all": joined(self.variables), "kept": joined(kept) or "0"}
@@ -97,7 +97,8 @@ def _forward(name: str, template: str, classes: Classes) -> ByRank:
 def _tempered(
     template: str, name: str, attributes: Attributes, classes: Classes, rank: int
 ) -> tuple[str, Mapping[str, Constant]]:
-    """Text and constants; a temperature of one is left out. Raises OperatorError unless it is above 0."""
+    """Return text and constants; a temperature of one is left out. Raises OperatorError unless it is above 0.
+    """
     temperature = attributes.get("temperature")
     given = temperature not in (None, 1)
     if given and attributes.number("temperature") <= 0:

@@ -64,7 +64,7 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _targets(attributes: Attributes, classes: int) -> tuple[float, float]:
-    """The probability wanted of the label's class, and that of each other class."""
+    """Return the probability wanted of the label's class, and that of each other class."""
     smooth = attributes.number("smooth_alpha")
     if not 0 <= smooth <= 1:
         raise OperatorError(f"SoftmaxOutput: smooth_alpha={smooth} does not lie between 0 and 1")
@@ -72,7 +72,8 @@ def _targets(attributes: Attributes, classes: int) -> tuple[float, float]:
 
 
 def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str]:
-    """A stage that the scale needs, and the scale: MXNet divides several outputs by their number, too."""
+    """Return a stage that the scale needs, and the scale: MXNet divides several outputs by their number, too.
+    """
     space = range(2, rank) if attributes.flag("multi_output") else range(0)
     rows = range(1, rank - 1) if attributes.flag("preserve_shape") else space
     match attributes.text("normalization"):

@@ -74,7 +74,9 @@ def _surrounded(data: Shape, width: Sequence[int], value: float) -> Variant:
 
 
 def _continued(mode: str, data: Shape, width: Sequence[int]) -> Variant:
-    """One dimension after the other, each a stage: the second sees the first's result, corners included."""
+    """Return one dimension after the other, each a stage: the second sees the first's result, corners
+    included.
+    """
     padded = [axis for axis in range(len(data)) if width[2 * axis] or width[2 * axis + 1]]
     lines, tensor = [], "data"
     for axis in padded:

@@ -21,12 +21,12 @@ from .texts import joined, names
 
 
 def cholesky(matrix: Array) -> Array:
-    """The lower triangular factor. Raises LinAlgError where the matrix is not positive definite."""
+    """Return the lower triangular factor. Raises LinAlgError where the matrix is not positive definite."""
     return np.linalg.cholesky(matrix)
 
 
 def inverse(matrix: Array) -> Array:
-    """The inverse of a lower triangle."""
+    """Return the inverse of a lower triangle."""
     return np.tril(np.linalg.inv(np.tril(matrix)))
 
 

@@ -28,7 +28,7 @@ def _upsampling(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _interpolation(attributes: Attributes) -> Attributes:
-    """The deconvolution, channel by channel, that MXNet interpolates with."""
+    """Return the deconvolution, channel by channel, that MXNet interpolates with."""
     scale, channels = attributes.integer("scale"), attributes.integer("num_filter")
     if channels < 1:
         raise OperatorError("UpSampling: sample_type=bilinear needs num_filter, the number of channels")

@@ -13,7 +13,8 @@ STRONGEST_SHADE = 0.6
 
 
 def palette(workers: int) -> tuple[str, ...]:
-    """A colour per worker. Beyond eight, neighbours share one of eight and differ in how light it is."""
+    """Return a colour per worker. Beyond eight, neighbours share one of eight and differ in how light it is.
+    """
     if workers <= len(FAMILIES):
         return FAMILIES[:workers]
     family = -(-workers // len(FAMILIES))
@@ -26,13 +27,15 @@ def ink(fill: str) -> str:
 
 
 def contrast(first: str, second: str) -> float:
-    """The ratio of two colours' luminances as the Web Content Accessibility Guidelines define it, 1 to 21."""
+    """Return the ratio of two colours' luminances as the Web Content Accessibility Guidelines define it, 1 to
+    21.
+    """
     lighter, darker = sorted(map(luminance, (first, second)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def luminance(colour: str) -> float:
-    """The relative luminance of `#rrggbb`, 0 to 1."""
+    """Return the relative luminance of `#rrggbb`, 0 to 1."""
     red, green, blue = (_linear(channel / 255) for channel in _channels(colour))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -46,7 +49,7 @@ def _channels(colour: str) -> tuple[int, int, int]:
 
 
 def _shade(colour: str, number: int, count: int) -> str:
-    """The colour itself first, then ever closer to white."""
+    """Return the colour itself first, then ever closer to white."""
     toward = STRONGEST_SHADE * number / max(count - 1, 1)
     mixed = (round(channel + (255 - channel) * toward) for channel in _channels(colour))
     return "#" + "".join(f"{channel:02X}" for channel in mixed)

@@ -27,12 +27,13 @@ Box = tuple[float, float, float, float]
 
 
 def tensor_drawing(plane: Plane, title: str) -> Drawing:
-    """A plane alone, for a row of a table, with a margin of one pixel."""
+    """Return a plane alone, for a row of a table, with a margin of one pixel."""
     return Drawing(WIDTH, HEIGHT, title, tuple(tensor_marks(plane, (1, 1, WIDTH - 2, HEIGHT - 2))))
 
 
 def tensor_marks(plane: Plane, box: Box) -> Iterator[Mark]:
-    """The tiles in a box; panels stand side by side. Narrow intervals are widened until they are seen."""
+    """Yield the tiles in a box; panels stand side by side. Narrow intervals are widened until they are seen.
+    """
     x, y, width, height = box
     count = max(len(plane.panels), 1)
     panel_width = (width - GAP * (count - 1)) / count
@@ -67,7 +68,7 @@ def _tile(tile: Tile, workers: int, colours: Sequence[str], box: Box) -> Iterato
 
 
 def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
-    """Text in the middle of a box, where it fits."""
+    """Yield text in the middle of a box, where it fits."""
     x, y, width, height = box
     size = min(LARGEST_TEXT, height - 1, (width - 2) / (CHARACTER * len(text)))
     if size >= SMALLEST_TEXT:
@@ -75,7 +76,7 @@ def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
 
 
 def _plate(text: str, box: Box) -> Iterator[Mark]:
-    """Text on a plate in the middle of stripes, where it fits."""
+    """Yield text on a plate in the middle of stripes, where it fits."""
     x, y, width, height = box
     size = 9.0
     wide, tall = CHARACTER * size * len(text) + 6, size + 4
@@ -100,7 +101,7 @@ def _stripes(colours: Sequence[str], box: Box) -> Iterator[Mark]:
 
 
 def _band(width: float, height: float, start: float, stop: float) -> list[Point]:
-    """The part of a box at the origin where `start <= x + y <= stop`, in order around it."""
+    """Return the part of a box at the origin where `start <= x + y <= stop`, in order around it."""
     stop = min(stop, width + height)
     if start >= stop:
         return []

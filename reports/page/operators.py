@@ -22,7 +22,7 @@ class Kinds:
         self._factors = factors
 
     def split(self, operation: Operation, strategies: Strategies) -> int:
-        """The number of an operation's kind with these strategies."""
+        """Return the number of an operation's kind with these strategies."""
         return self.splits.number(
             (operation.bound, strategies), lambda: self._split(operation.bound, strategies)
         )
