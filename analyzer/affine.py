@@ -120,7 +120,7 @@ def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
 def normal_form(description: ast.Description, index: ast.Index) -> Index:
     """Return an index's normal form.
 
-    Raises DescriptionError where the index neither is affine nor depends on data.
+    Raises DescriptionError if the index neither is affine nor depends on data.
     """
     if isinstance(index, ast.FullSlice):
         return WholeDimension()
@@ -134,7 +134,9 @@ def constant(
     expression: ast.Expression,
     otherwise: str = "an extent is made of integers and extents of tensors",
 ) -> sympy.Expr:
-    """Return an expression of integers and extents of tensors. Raises DescriptionError, saying `otherwise`.
+    """Return an expression of integers and extents of tensors.
+
+    Raises DescriptionError, saying `otherwise`.
     """
     form = _affine(description, expression)
     if form.terms:

@@ -42,7 +42,7 @@ class Analysis:
 
     `elementwise`: without reducers, and every access is exactly the output variables, in order. `in_place`
     are the tensors of which that is true, whatever else is read. `operations` counts floating-point
-    operations; None where an opaque function hides some.
+    operations; None if an opaque function hides some.
     """
 
     description: ast.Description
@@ -92,7 +92,9 @@ class Analysis:
         return elements_formula(self)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> Bound:
-        """Return the description for concrete shapes; equal shapes give the same object. Raises ShapeError.
+        """Return the description for concrete shapes; equal shapes give the same object.
+
+        Raises ShapeError.
         """
         checked = checked_shapes(self.description, self.ranks, shapes)
         key = tuple(checked.values())

@@ -53,7 +53,7 @@ def substitute(description: ast.Description, values: Mapping[str, AttributeValue
 
 
 def _lengths(description: ast.Description) -> Iterator[tuple[str, int | None]]:
-    """For every attribute that is used: how many values its indices need, None where it is one number."""
+    """For every attribute that is used: how many values its indices need, None if it is one number."""
     longest: dict[str, int] = {}
     for node in walk(description):
         if isinstance(node, ast.Attribute):

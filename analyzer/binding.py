@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
     """Return the extent of every index variable.
 
-    Raises ShapeError where tensors disagree, where one is too small for the indices, and where `Max` or
+    Raises ShapeError if tensors disagree, where one is too small for the indices, and where `Max` or
     `Min` has nothing to reduce.
     """
     name = analysis.description.name

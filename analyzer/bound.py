@@ -36,7 +36,7 @@ class Bound(NotebookDisplay):
     """
 
     def __init__(self, analysis: Analysis, shapes: Mapping[str, Shape]) -> None:
-        """`shapes` are checked already, see `Analysis.bind`. Raises ShapeError where they do not fit."""
+        """`shapes` are checked already, see `Analysis.bind`. Raises ShapeError if they do not fit."""
         self.analysis = analysis
         self.description = analysis.description
         self.variables = analysis.variables
@@ -94,7 +94,7 @@ class Bound(NotebookDisplay):
         )
 
     def kind(self, variable: str) -> Kind | None:
-        """Return how the operator is split along a variable; None where it is not."""
+        """Return how the operator is split along a variable; None if it is not."""
         split = self.splits.get(variable)
         return None if split is None else split.kind
 
@@ -111,7 +111,7 @@ class Bound(NotebookDisplay):
     def input_regions(self, boxes: Boxes) -> dict[str, Boxes]:
         """Return what boxes `[n, variable, 2]` read of each tensor: `[n, dimension, 2]`.
 
-        Clipped to the tensor; all zeros where nothing is read.
+        Clipped to the tensor; all zeros if nothing is read.
         """
         return self._reader(boxes)
 
@@ -121,7 +121,7 @@ class Bound(NotebookDisplay):
 
     @cached_property
     def flops(self) -> int | None:
-        """Floating-point operations of the whole iteration space; None where some are opaque."""
+        """Floating-point operations of the whole iteration space; None if some are opaque."""
         operations = self.analysis.operations
         return None if operations is None else operations.at(tuple(self.extents.values()))
 
@@ -133,7 +133,7 @@ class Bound(NotebookDisplay):
     def flops_of(self, boxes: Boxes) -> Integers | None:
         """Floating-point operations of boxes `[n, variable, 2]`, as `flops`: `[n]`.
 
-        Raises ShapeError where the count of the whole iteration space exceeds 2**62.
+        Raises ShapeError if the count of the whole iteration space exceeds 2**62.
         """
         operations = self.analysis.operations
         if operations is None or self.flops is None:

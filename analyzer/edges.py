@@ -61,7 +61,7 @@ class Edge:
                 columns[careful, self.column] = found
 
     def _inside(self, lower: Integers, lengths: Integers, extent: int) -> Boxes | None:
-        """First and last value inside `[0, extent)`, half-open, `[n, 2]`; empty where there is none.
+        """First and last value inside `[0, extent)`, half-open, `[n, 2]`; empty if there is none.
 
         One variable is solved for, all combinations of the others are tried.
         """

@@ -32,7 +32,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Append `function(register[left], register[right])`, or the constant `left` where there is none."""
+    """Append `function(register[left], register[right])`, or the constant `left` if there is none."""
 
     function: Callable[[Value, Value], Value] | None
     left: int

@@ -2,8 +2,8 @@
 
 In this order: an extent stated by a binder; the extent of a dimension that the variable alone indexes;
 the largest extent for which an affine index stays inside its tensor while all other variables of that
-index are known, the smallest of these where there are several. A padded access may leave its tensor and so
-limits nothing; but where nothing else is known of a variable, a dimension that it alone indexes there
+index are known, the smallest of these if there are several. A padded access may leave its tensor and so
+limits nothing; but if nothing else is known of a variable, a dimension that it alone indexes there
 gives its extent.
 """
 
@@ -54,7 +54,7 @@ class Extents:
 
 
 def infer(found: Iteration) -> Extents:
-    """Return symbolic extents of all variables. Raises DescriptionError where one cannot be inferred."""
+    """Return symbolic extents of all variables. Raises DescriptionError if one cannot be inferred."""
     extents = Extents()
     _adopt(extents, _stated(found))
     stated = frozenset(extents.of)

@@ -52,7 +52,7 @@ class Count:
 
 
 def count_operations(description: ast.Description, variables: Sequence[str]) -> Count | None:
-    """Return the operations of a description without stages; None where an opaque function hides some."""
+    """Return the operations of a description without stages; None if an opaque function hides some."""
     places = {name: position for position, name in enumerate(variables)}
     found: Counter[tuple[int, ...]] = Counter()
     for output in description.outputs:

@@ -98,7 +98,7 @@ def _known_condition(node: ast.Binary, other: ast.Expression, decisive: bool) ->
 
 
 def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Expression:
-    """Return the result of two numbers; the node itself where that is not finite or too large."""
+    """Return the result of two numbers; the node itself if that is not finite or too large."""
     with np.errstate(all="ignore"):
         value = ARITHMETIC[node.operator](left, right)
     fits = value.bit_length() <= MAX_BITS if isinstance(value, int) else math.isfinite(value)

@@ -120,7 +120,7 @@ def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
 
 
 def _step(form: Affine) -> int:
-    """Return the greatest common divisor of the coefficients; 1 where one of them depends on shapes."""
+    """Return the greatest common divisor of the coefficients; 1 if one of them depends on shapes."""
     if not all(coefficient.is_Integer for coefficient, _ in form.terms):
         return 1
     return gcd(*(int(coefficient) for coefficient, _ in form.terms))

@@ -8,7 +8,7 @@ from ..tdl.source import Diagnostic, Source, SourceError
 
 
 def shown(description: Description, span: Span, what: str) -> str:
-    """Return the text with a caret under a place, to end a message with; empty where there is no text."""
+    """Return the text with a caret under a place, to end a message with; empty if there is no text."""
     if not description.source:
         return ""
     return "\n" + Source(description.source, description.name).render(Diagnostic(what, span))

@@ -130,8 +130,7 @@ def _is_inexact(form: Affine, number: Number) -> bool:
 
 
 def _steps(form: Affine, places: Mapping[str, int], number: Number) -> list[tuple[int, int]] | None:
-    """Return absolute factors and positions of an index's variables; None where it is made of anything else.
-    """
+    """Return absolute factors and positions of an index's variables; None if it is made of anything else."""
     steps = []
     for coefficient, atom in form.terms:
         if not isinstance(atom, IndexVariable):

@@ -1,7 +1,7 @@
 """Regions: boxes of half-open integer intervals, singly as tuples, in bulk as arrays.
 
 A bulk of `n` boxes with `d` dimensions is an int64 array `[n, d, 2]`; `[..., 0]` are the lower and
-`[..., 1]` the upper bounds. Boxes are empty where any upper bound is at or below its lower bound.
+`[..., 1]` the upper bounds. Boxes are empty if any upper bound is at or below its lower bound.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def specialize(
     """Return the description with attributes replaced by their values, stars by index variables, and folded.
 
     `ranks` holds the number of dimensions of every tensor. Equal arguments give the same object. Raises
-    OperatorError for an unknown, missing or malformed attribute, ShapeError where ranks do not fit, and
+    OperatorError for an unknown, missing or malformed attribute, ShapeError if ranks do not fit, and
     DescriptionError for an axis that a tensor does not have.
     """
     values = attribute_values(description, attributes)

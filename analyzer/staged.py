@@ -87,7 +87,7 @@ class StagedBound(NotebookDisplay):
         return self.last.refusals
 
     def kind(self, variable: str) -> Kind | None:
-        """Return how the operator is split along a variable; None where it is not."""
+        """Return how the operator is split along a variable; None if it is not."""
         return self.last.kind(variable)
 
     def reducer(self, variable: str) -> AnyReducer | None:
@@ -102,7 +102,7 @@ class StagedBound(NotebookDisplay):
         """Return what boxes `[n, variable, 2]` read of each parameter, through all stages: `[n, dimension,
         2]`.
 
-        Clipped to the tensor; all zeros where nothing is read.
+        Clipped to the tensor; all zeros if nothing is read.
         """
         needed = self._needed(boxes)
         return {
@@ -116,7 +116,7 @@ class StagedBound(NotebookDisplay):
 
     @property
     def flops(self) -> int | None:
-        """Floating-point operations of all stages; None where an opaque function hides some."""
+        """Floating-point operations of all stages; None if an opaque function hides some."""
         counts = [bound.flops for bound in self.stage_bounds]
         return None if None in counts else sum(count for count in counts if count is not None)
 

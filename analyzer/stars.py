@@ -60,7 +60,9 @@ def _expand(
 
 
 def _counts(operator: str, elements: Sequence[ast.Element], ranks: dict[str, int]) -> dict[str, int]:
-    """Return how many variables each star stands for; completes `ranks`. Raises ShapeError on disagreement.
+    """Return how many variables each star stands for; completes `ranks`.
+
+    Raises ShapeError on disagreement.
     """
     counts: dict[str, int] = {}
     waiting = list(elements)

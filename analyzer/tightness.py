@@ -59,7 +59,7 @@ def looseness(bound: Bound) -> tuple[Looseness, ...]:
 
 
 def _reason(access: Access, bound: Bound) -> str:
-    """Return why one access's region is not known to be tight; empty where it is."""
+    """Return why one access's region is not known to be tight; empty if it is."""
     moved: set[str] = set()
     for axis, (index, repeated) in enumerate(zip(access.indices, access.repeated, strict=True)):
         match index:

@@ -29,7 +29,7 @@ class Trial:
     def settle(self, bounds: Boxes, boxes: Boxes, limits: Integers) -> None:
         """Replace the bounds `bounds[:, columns]` by those of the values inside `[0, limits)`.
 
-        Bounds that need no care, or too many trials, are left as they are. Boxes are not empty where it
+        Bounds that need no care, or too many trials, are left as they are. Boxes are not empty if it
         matters: what an empty one reads is looked at elsewhere.
         """
         mine = bounds[:, self.columns]
@@ -44,7 +44,7 @@ class Trial:
                 bounds[np.flatnonzero(careful)[:, None], self.columns] = found[back]
 
     def _tried(self, intervals: Boxes, extents: Integers) -> Boxes | None:
-        """Return bounds of the values inside the tensor, `[n, column, 2]`; empty where there are none."""
+        """Return bounds of the values inside the tensor, `[n, column, 2]`; empty if there are none."""
         lengths = intervals[..., 1] - intervals[..., 0]
         longest = lengths.max(axis=0).tolist()
         trials = prod(longest)

@@ -1,4 +1,4 @@
-"""What a shell may complete: names of operators, models, methods and the like."""
+"""Names that a shell may complete: operators, models, methods and the like."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 def operators() -> Iterable[str]:
-    """Library operators by every name."""
+    """Return library operators by every name."""
     from ..operators import registry
 
     return registry.names()
@@ -60,7 +60,10 @@ def metrics() -> Iterable[str]:
 
 
 def of(names: Callable[[], Iterable[str]], files: bool = False) -> Candidates:
-    """Completes the names, in any case; where none fits, the shell completes `files` if it may."""
+    """Return a completer of the names, in upper or lower case.
+
+    If no name fits and `files` is True, the shell completes file names.
+    """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         start = incomplete.lower()

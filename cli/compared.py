@@ -1,4 +1,4 @@
-"""Plans by several methods, side by side."""
+"""Compare the plans of several methods."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request:
 
 
 def _timed(plan: Plan) -> dict[str, Any]:
-    """Return what the search minimised in place of bytes, if it did; the bound is null where none is proven.
-    """
+    """Return what the search minimised in place of bytes, if it did; the bound is null if none is proven."""
     timed = plan.transfer_time
     if timed is None:
         return {}
@@ -48,7 +47,7 @@ def _timed(plan: Plan) -> dict[str, Any]:
 
 
 def watched(request: Request, graph: Graph, method: str) -> Plan:
-    """Search by one method, and say on standard error how it goes."""
+    """Search by one method, and show its progress on standard error."""
     from ..reports.search import Bounds, format_picoseconds
     from ..reports.units import format_bytes
 

@@ -1,4 +1,4 @@
-"""The graph that a plan is for, on the command line; the plan file says what a user does not."""
+"""Options for the graph that a plan is for. The plan file supplies what a user leaves out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a user said of the graph, None for what the plan file is to say."""
+    """What a user asked of the graph. A field is None if the plan file supplies its value."""
 
     batch: int | None
     shapes: dict[str, Shape] | None
@@ -30,9 +30,9 @@ class Planned:
     accumulate: int | None
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
-        """Return the training graph of MODEL, or of what the file says.
+        """Return the training graph of MODEL, or of the model that the plan file names.
 
-        Raises PlanError where it says nothing.
+        Raises PlanError if neither names a model.
         """
         from ..partitioner.plans.origin import PlanOrigin
 
@@ -45,9 +45,10 @@ class Planned:
 
 
 def model_name(plan: Plan, model: str | None) -> str:
-    """MODEL, as given or recorded. Raises PlanError where it is neither, or recorded but Python code.
+    """Return MODEL as given, or as recorded in the plan file.
 
-    A plan file may come from anywhere, so what it names is never run unasked.
+    A plan file may come from anywhere, so Python code that it names is never run unasked. Raises PlanError if
+    MODEL is neither given nor recorded, or if the recorded one is Python code.
     """
     if model is not None:
         return model
@@ -85,7 +86,9 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         accumulate_option(default=None),
         dtype_option(default=None),
-        click.option("--optimizer", help="Whose updates the graph contains; as planned if left out."),
+        click.option(
+            "--optimizer", help="The optimizer whose updates the graph contains; as planned if left out."
+        ),
         shape_option("An input's shape, for graph files."),
         click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; as planned if left out."),
     ):

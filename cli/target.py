@@ -30,13 +30,13 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
     if not shapes:
         inputs = ", ".join(found.list_arguments()[:1])
         raise TofuError(
-            f"{target} is a graph without shapes; give them, for example --shape {inputs}=32,3,224,224"
+            f"{target} is a graph file without shapes; give them, for example --shape {inputs}=32,3,224,224"
         )
     return Model(target, found, shapes)
 
 
 def from_file(target: str) -> Model | sym.Symbol | None:
-    """Return what a Python function or a graph file gives, None where `target` names neither.
+    """Return the model of a Python function or a graph file; None if `target` names neither.
 
     Raises TofuError.
     """
@@ -47,7 +47,9 @@ def from_file(target: str) -> Model | sym.Symbol | None:
         return sym.load(target)
     found = _call(*in_python)
     if not isinstance(found, Model | sym.Symbol):
-        raise TofuError(f"{target} gave a {type(found).__name__}; expected a tofu.models.Model or a symbol")
+        raise TofuError(
+            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model or a symbol"
+        )
     return found
 
 

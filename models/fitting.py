@@ -25,7 +25,7 @@ CLASS_METRICS = ("accuracy", "cross-entropy", "perplexity")
 def built(name: str, batch: int | None, data: Dataset, place: Path | str, **options: Any) -> Model:
     """The zoo's model of this name for samples and classes such as these.
 
-    `options` hold beside those that follow from the data. Raises DataError where a model of its kind cannot
+    `options` hold beside those that follow from the data. Raises DataError if a model of its kind cannot
     read such data, GraphError for an unknown name.
     """
     family = zoo.family(name)
@@ -88,7 +88,7 @@ def _shape(shape: Shape) -> str:
 
 
 def of_symbol(name: str, symbol: Symbol, batch: int, data: Dataset, place: Path | str) -> Model:
-    """Return a graph without shapes, fed such data. Raises DataError where it does not take them."""
+    """Return a graph without shapes, fed such data. Raises DataError if it does not take them."""
     inputs = {"data": (batch, *data.sample), "softmax_label": (batch, *data.target)}
     arguments = symbol.list_arguments()
     if "data" not in arguments:
@@ -119,7 +119,7 @@ def _resized(shapes: Mapping[str, Shape], batch: int) -> dict[str, Shape]:
 def require_fit(model: Model, data: Dataset, place: Path | str, metrics: tuple[str, ...]) -> tuple[str, str]:
     """The names of the input and the label that the data are fed to.
 
-    Raises DataError where shapes or classes do not fit the model's, naming both.
+    Raises DataError if shapes or classes do not fit the model's, naming both.
     """
     if len(model.data) != 1 or len(model.labels) != 1:
         expected = f"arrays for {', '.join(model.shapes)}, which {model.name} is fed"
@@ -140,7 +140,7 @@ def require_fit(model: Model, data: Dataset, place: Path | str, metrics: tuple[s
 
 
 def _require_classes(model: Model, data: Dataset, place: Path | str) -> None:
-    """Raise DataError where labels are no classes of the model's first output."""
+    """Raise DataError if labels are no classes of the model's first output."""
     output = model.symbol.infer_shape(**model.shapes)[1][0]
     rows = int(np.prod(next(iter(model.labels.values()))))
     if len(output) != 2 or output[0] != rows:

@@ -81,7 +81,8 @@ def network(architecture: Architecture, image: tuple[int, int, int], classes: in
 
 
 def _unit(data: Symbol, width: int, stride: int, *, keeps_shape: bool, bottleneck: bool, name: str) -> Symbol:
-    """Return a residual unit: two 3x3 convolutions, or 1x1, 3x3, 1x1 with a quarter of the channels inside.
+    """Return a residual unit: two 3x3 convolutions, or 1x1, 3x3, 1x1 with a quarter of the
+    channels inside.
     """
     first = body = _activated(data, "1", f"{name}_")
     if bottleneck:

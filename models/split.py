@@ -45,7 +45,7 @@ def windows(classes: npt.NDArray[np.float32], length: int) -> Samples:
 
     Each label is the class that follows.
 
-    Raises DataError where `length` is below one.
+    Raises DataError if `length` is below one.
     """
     if length < 1:
         raise DataError(f"a window needs at least one character, but length is {length}")

@@ -19,5 +19,5 @@ def num_gpus() -> int:
 
 
 def current_context() -> Context:
-    """Return the device used where none is given."""
+    """Return the device used if none is given."""
     return cpu(0)

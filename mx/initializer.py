@@ -64,7 +64,7 @@ class Initializer:
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, desc: str, arr: NDArray) -> None:
-        """Fill the array. Raises DataError where a name says nothing."""
+        """Fill the array. Raises DataError if a name says nothing."""
         stated = desc.attrs.get("__init__") if isinstance(desc, InitDesc) else None
         if stated:
             create(stated)._init_weight(desc, arr)

@@ -28,7 +28,7 @@ def save_checkpoint(
     aux_params: Params,
     remove_amp_cast: bool = True,
 ) -> None:
-    """Write symbol and parameters. Raises DataError where they cannot be written."""
+    """Write symbol and parameters. Raises DataError if they cannot be written."""
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json")
     save_params(f"{prefix}-{epoch:04d}.params", arg_params, aux_params)

@@ -73,7 +73,7 @@ class Optimizer:
         return self.rate(max(self.num_update, 1))
 
     def set_learning_rate(self, lr: float) -> None:
-        """Raises OperatorError where a scheduler decides the rate."""
+        """Raises OperatorError if a scheduler decides the rate."""
         if self.lr_scheduler is not None:
             raise OperatorError("the learning rate is decided by lr_scheduler and cannot be set")
         self.lr = lr

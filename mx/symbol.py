@@ -129,7 +129,7 @@ class Symbol(dataflow.Symbol):
         """Return an executor with arrays of zeros; the shapes follow from those given by argument name.
 
         Several devices as `ctx` partition every operator and tensor over them. Numbers are float32, whatever
-        `type_dict` says. Raises ShapeError where shapes do not follow.
+        `type_dict` says. Raises ShapeError if shapes do not follow.
         """
         from .executor import simple_bind
 

@@ -1,4 +1,4 @@
-"""An operator for given shapes, as a user looks at it: one object whatever the number of stages."""
+"""An operator for given shapes, as a user sees it: one object, however many stages there are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from .staging import stages_of
 
 
 class Binding(StagedBound):
-    """A description with stages: regions are composed through the stages, strategies are the last one's."""
+    """A description with stages. Regions are composed through the stages.
+
+    Strategies are those of the last.
+    """
 
     def __init__(
         self, description: ast.Description, stages: tuple[Stage, ...], shapes: Mapping[str, Shape]
@@ -57,7 +60,8 @@ def bind_variant(
     unknown = [name for name in shapes if name not in allowed]
     if unknown:
         raise ShapeError(
-            f"{description.name}: it has no tensor {unknown[0]!r}, only {', '.join(allowed) or 'none at all'}"
+            f"{description.name}: it does not take a tensor {unknown[0]!r}, "
+            f"only {', '.join(allowed) or 'none at all'}"
         )
     stages = stages_of(variant, shapes)
     if len(stages) == 1:

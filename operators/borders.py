@@ -8,11 +8,10 @@ from .kernel import Array
 
 
 def borders(array: Array, inside: Sequence[slice]) -> tuple[Array, ...]:
-    """Return views that together cover what lies outside `inside`, each element once.
+    """Return views that together cover everything outside `inside`, each element once.
 
-    Empty ones are left out.
-
-    `inside` has a slice with both bounds and step one for each of the first dimensions.
+    `inside` has a slice with both bounds and step one for each of the first dimensions. Empty views are left
+    out.
     """
     views, rest = [], array
     for axis, part in enumerate(inside):

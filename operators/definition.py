@@ -1,4 +1,4 @@
-"""How an operator's description follows from its attributes and, where it must, from ranks or shapes.
+"""Make an operator's description from its attributes and, if needed, from ranks or shapes.
 
 Most operators are one text (`Fixed`). Some write their text from the ranks of their inputs (a convolution
 over one, two or three dimensions), a few from the shapes themselves (Reshape, broadcasting). The
@@ -27,7 +27,7 @@ NO_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Kernels for one stage: its own, and its gradients' by the tensor they differentiate for."""
+    """Kernels for one stage, and for its gradients by the tensor they differentiate with respect to."""
 
     kernel: Kernel | None = None
     adjoints: Mapping[str, Kernel] = field(default_factory=dict)
@@ -38,18 +38,17 @@ NO_KERNELS: Mapping[str, Attachment] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A description and the values of its keyword-only parameters.
-
-    `kernels` are listed by the stage that they compute, `output_0` for the last. `targets`, of a custom
-    gradient, says for each argument which stage or output is its gradient. `opaques` are the functions
-    behind the description's `Opaque()` names, on NumPy arrays.
-    """
+    """A description and the values of its keyword-only parameters."""
 
     description: ast.Description
     constants: Mapping[str, Constant] = field(default_factory=lambda: NOTHING)
+    """Values of the keyword-only parameters, by name."""
     kernels: Mapping[str, Attachment] = field(default_factory=lambda: NO_KERNELS)
+    """Attached kernels by the stage that they compute; the last stage is `output_0`."""
     targets: Mapping[str, str] = field(default_factory=lambda: NO_TARGETS)
+    """For a custom gradient: the stage or output that is each argument's gradient."""
     opaques: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: NO_FUNCTIONS)
+    """The functions of NumPy arrays behind the description's `Opaque()` names."""
 
 
 def variant(
@@ -87,14 +86,14 @@ def _parsed(text: str) -> ast.Description:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The description follows from the attributes alone."""
+    """A description that the attributes alone determine."""
 
     describe: Callable[[Attributes], Variant]
 
 
 @dataclass(frozen=True, slots=True)
 class ByRank:
-    """The description follows from the attributes and the ranks of the tensors `of`."""
+    """A description that the attributes and the ranks of the tensors `of` determine."""
 
     describe: Callable[[Attributes, Mapping[str, int]], Variant]
     of: tuple[str, ...] = ("data",)
@@ -102,7 +101,9 @@ class ByRank:
 
 @dataclass(frozen=True, slots=True)
 class ByShape:
-    """The description follows from the attributes and the shapes of the tensors `of` these attributes."""
+    """A description that the attributes and the shapes of some tensors determine; `of` names
+    these tensors.
+    """
 
     describe: Callable[[Attributes, Mapping[str, Shape]], Variant]
     of: Callable[[Attributes], tuple[str, ...]]

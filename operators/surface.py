@@ -1,4 +1,4 @@
-"""How users describe operators of their own: `@tofu.op`, `tofu.parse`, `tofu.load`, the language's words."""
+"""Describe new operators: `@tofu.op`, `tofu.parse`, `tofu.load`, and the words of the language."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def parse(
     """
     if not isinstance(text, str):
         raise DescriptionError(
-            f"a description is text, found {text!r}; tofu.op reads a function, tofu.load a file"
+            f"a description must be text, found {text!r}; use tofu.op for a function, tofu.load for a file"
         )
     return operator_of(tdl.parse(text, origin), opaque, kernel)
 
@@ -92,7 +92,7 @@ def load(
     except ValueError as error:
         raise DescriptionError(f"the description file {path!r} cannot be read: {error}") from None
     if len(data) > MAX_BYTES:
-        raise DescriptionError(f"{path} is no description: it is larger than {MAX_BYTES // 1024} KiB")
+        raise DescriptionError(f"{path} is not a description: it is larger than {MAX_BYTES // 1024} KiB")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -129,7 +129,7 @@ def operator_of(
 
 @dataclass(frozen=True, slots=True)
 class _Always(Generic[T]):
-    """A function of the attributes that does not depend on them; equal where its value is."""
+    """A function of the attributes that returns one value for all. Two are equal if their values are."""
 
     value: T
 

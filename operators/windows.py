@@ -1,9 +1,9 @@
-"""Equations between extents that windows and stated extents give, for shape inference in both directions.
+"""Equations between extents, from windows and stated extents, for shape inference in both directions.
 
-Where no binder and no bare index gives a variable's extent, it is the largest for which the one index it
-stands in stays inside the tensor. For `data[x + dx]` that is `x + dx == data.shape[0] + 1`, in extents, an
-equation that can be solved for any of the three; for `data[2 * x + dx]` only x follows, since several
-dimensions give the same x. A stated extent such as `x=a.shape[0] + b.shape[0]` is an equation, too.
+If neither a binder nor a bare index gives a variable's extent, it is the largest for which the only index
+that contains it stays inside the tensor. For `data[x + dx]` that is `x + dx == data.shape[0] + 1`, in
+extents. The equation can be solved for any of the three. For `data[2 * x + dx]` only x follows, because
+several dimensions give the same x. A stated extent such as `x=a.shape[0] + b.shape[0]` is also an equation.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Equation:
     place: str
 
     def solve(self, known: Known) -> tuple[ast.Expression, int] | None:
-        """Return the one unknown that follows from all others, with its value; None where none does."""
+        """Return the one unknown that follows from all others, with its value; None if none does."""
         rest, unknown = _substituted(self.terms, known)
         value = known(self.target)
         if not unknown:

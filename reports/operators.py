@@ -70,7 +70,7 @@ def facts_of(operator: Operator) -> OperatorFacts:
 
 
 def _expression(stage: Stage) -> str:
-    """Return what a stage returns, on one line, cut where it is long."""
+    """Return what a stage returns, on one line, cut if it is long."""
     _, returned = tdl.format(stage.description).split("return ", 1)
     line = " ".join(returned.split()).replace("( ", "(")
     return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."

@@ -13,7 +13,7 @@ from .units import format_bytes, format_seconds
 
 PICOSECOND = 1e-12
 LEAST_CHANGE = 0.001
-"""Where there is no terminal, a line is written when the gap has closed by this part of the cost."""
+"""If there is no terminal, a line is written when the gap has closed by this part of the cost."""
 
 
 class Bounds:

@@ -1,4 +1,4 @@
-"""What operators, functions and reducers give for numbers: exact for integers, as NumPy's for floats."""
+"""Evaluate operators, functions and reducers on numbers: exactly on integers, as NumPy does on floats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scalar = int | float
 Operation = Callable[[Scalar, Scalar], Scalar]
 
 MAX_BITS = 1024
-"""Powers of integers are exact up to this size: `9 ** 99 ** 99` must cost nothing."""
+"""Powers of integers are exact up to this size. Larger ones are floats: `9 ** 99 ** 99` costs nothing."""
 
 
 def call(function: str, arguments: Sequence[Scalar]) -> Scalar:
@@ -28,7 +28,7 @@ def call(function: str, arguments: Sequence[Scalar]) -> Scalar:
         try:
             return int(entry.implementation(*arguments))
         except OverflowError:
-            raise DataError(f"{function} is given an integer that does not fit 64 bits") from None
+            raise DataError(f"{function} takes integers of 64 bits at most; an argument is larger") from None
     return float(entry.implementation(*map(as_float, arguments)))
 
 

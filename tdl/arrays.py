@@ -1,9 +1,9 @@
-"""What a description means, by whole arrays: the interpreter's results, some thousand times faster.
+"""Evaluate a description on whole arrays: the interpreter's results, about a thousand times faster.
 
-Every index variable in scope has an axis of its own, the innermost ones first. Whole numbers are integers
-of 64 bits, all other numbers of one floating-point type. Sums take their terms one after the other, in the
-interpreter's order. What cannot be computed so raises `UnsuitedError`: integers that may be more than a float
-holds, errors that the interpreter knows how to tell, functions that are opaque.
+Every index variable in scope has its own axis, the innermost ones first. Whole numbers are integers of 64
+bits. All other numbers have one floating-point type. Sums add their terms one after the other, in the
+interpreter's order. `UnsuitedError` is raised for what this file cannot compute: integers that a float may
+not hold exactly, errors that only the interpreter reports, opaque functions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST = 2**53
 """Integers up to here are exact as floats too."""
 
 BLOCK_POINTS = 2**21
-"""Index values that are computed at a time."""
+"""The most index values computed at a time."""
 
 ARITHMETIC = frozenset("+-*")
 DIVISION = frozenset(("//", "%"))
@@ -59,7 +59,7 @@ TRUTH = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or"))
 
 
 class UnsuitedError(ShapeError):
-    """Whole arrays cannot say what the interpreter says."""
+    """Whole arrays cannot give the interpreter's result."""
 
 
 def evaluate(
@@ -108,7 +108,7 @@ def _output(run: Evaluation, output: Lambda) -> Array:
 
 
 def _blocks(box: list[Interval], points: int) -> Iterator[list[Interval]]:
-    """Yield parts of a box that have at most so many points, or one."""
+    """Yield parts of a box with at most `points` points each, or with a single one."""
     lengths = [upper - lower for lower, upper in box]
     if prod(lengths) <= points or max(lengths, default=1) <= 1:
         yield box
@@ -285,6 +285,6 @@ def _most(values: Array) -> int:
 
 
 def _bounded(size: int) -> None:
-    """Raise UnsuitedError for integers that may be too large."""
+    """Raise UnsuitedError if integers of this size may be too large for a float."""
     if size > LARGEST:
         raise UnsuitedError(f"integers up to {size} are too large")

@@ -1,4 +1,4 @@
-"""Whether extents can be known: those of index variables, and those of an opaque function's result."""
+"""Check that extents can be inferred: those of index variables and of opaque functions' results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def misread_results(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
                 f"{counted(len(node.indices), 'index', 'indices')}, but its first argument is a slice with "
                 f"{counted(slices, 'dimension')}"
             )
-            hint = "where the result has another rank than the slice, state extents: lambda i=...:"
+            hint = "if the rank of the result differs from that of the slice, state extents: lambda i=...:"
             complaints.append(Diagnostic(message, node.span, hint))
     return complaints
 

@@ -20,16 +20,15 @@ Implementation = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ScalarFunction:
-    """One function of the language.
-
-    `derivatives[k]` is the text of the partial derivative by argument `k`, empty where there is none to give.
-    `integer` says whether integer arguments give an integer, so that the function may appear in an index.
-    """
+    """One function of the language."""
 
     name: str
     implementation: Implementation
+    """The function of NumPy arrays, applied element by element."""
     derivatives: tuple[str, ...]
+    """The text of the partial derivative by each argument; empty if the language cannot express it."""
     integer: bool = False
+    """Whether integer arguments give an integer, so that the function may appear in an index."""
 
     @property
     def arity(self) -> int:

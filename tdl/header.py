@@ -1,4 +1,4 @@
-"""Parameters of a description, their defaults, and number literals: the constant parts of the text."""
+"""Read a description's parameters, their defaults, and number literals: the constant parts of the text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scal
         return 0
     if "__" in text or text.endswith("_") or "_." in text or "_e" in text.lower():
         diagnostics.append(
-            Diagnostic(f"'{text}' is not a number", span, "underscores stand between two digits")
+            Diagnostic(f"'{text}' is not a number", span, "put underscores between two digits only")
         )
         return 0
     value: Scalar
@@ -93,7 +93,7 @@ def read_parameters(
         if part.data == "default_parameter":
             diagnostics.append(
                 Diagnostic(
-                    f"'{name}' has a default but stands among the tensors",
+                    f"'{name}' has a default but is among the tensors",
                     span,
                     f"attributes are keyword-only, write: *, {name}=...",
                 )

@@ -1,9 +1,9 @@
-"""What may stand as an index: affine in parts in the index variables, or dependent on data.
+"""Check indices: an index is piecewise affine in the index variables, or depends on data.
 
-Affine in parts means sums and differences of index variables, their products with and floor quotients or
-remainders by constants, where attributes and `.shape` count as constants, and `minimum`, `maximum` and `abs`
-of such. An index that reads a tensor
-(`weight[data[b], j]`) may compute anything whole from it.
+Piecewise affine expressions are sums and differences of index variables, their products with constants, their
+floor quotients and remainders by constants, and `minimum`, `maximum` and `abs` of such expressions.
+Attributes and `.shape` count as constants. An index that reads a tensor (`weight[data[b], j]`) may compute
+any whole number from it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_whole(node: Expression, what: str) -> list[Diagnostic]:
 
 
 def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
-    """Return whether the expression holds index variables; complains where it is not affine in them."""
+    """Return whether the expression holds index variables. Complain if it is not affine in them."""
     match node:
         case Number() | Attribute() | Extent() | Element() | Pad() | OpaqueElement():
             return False

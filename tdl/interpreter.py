@@ -1,7 +1,7 @@
-"""What a description means, element by element: the reference that every kernel is held to.
+"""Evaluate a description element by element: the reference that every kernel is compared with.
 
-Slow and obvious on purpose: one Python evaluation per element, float64 (or exact integers where every
-tensor holds integers). Conditions do not short-circuit, as in a kernel that computes whole arrays.
+Slow and obvious on purpose: one Python evaluation per element, in float64, or in exact integers if every
+tensor holds integers. Conditions do not short-circuit, as in a kernel that computes whole arrays.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def interpret(
     """
     if description.attributes:
         raise OperatorError(
-            f"'{description.name}' still has attributes; specialise it before interpreting it"
+            f"'{description.name}' has attributes without values; specialise it before interpreting it"
         )
     if box is not None and description.stages:
         raise OperatorError(f"'{description.name}' has stages; interpret a box of one stage at a time")
@@ -156,12 +156,14 @@ class _Run:
             case OpaqueElement():
                 return self.opaque_element(node, at)
             case Attribute(name=name):
-                raise OperatorError(f"'{self.operator}' still has attribute '{name}'; specialise it first")
+                raise OperatorError(
+                    f"'{self.operator}': attribute '{name}' has no value; specialise it first"
+                )
             case _:
                 assert_never(node)
 
     def reduce(self, reducer: AnyReducer, values: list[Scalar]) -> Scalar:
-        """Return the values combined in order; the identity for none, where there is one."""
+        """Return the values combined in order, or the reducer's identity if there are no values."""
         if values:
             return reduce(self.combiner(reducer), values)
         match reducer:
@@ -182,7 +184,7 @@ class _Run:
             return COMBINE[reducer]
 
         def combine(left: Scalar, right: Scalar) -> Scalar:
-            # At a position that holds the reducer's two variables, which are numbers of any kind.
+            # Evaluate at a position that holds the reducer's two variables, which may be any numbers.
             pair: Any = {reducer.left: left, reducer.right: right}
             return self.value(reducer.body, pair)
 
@@ -195,7 +197,7 @@ class _Run:
         return self.tensors[tensor]
 
     def element(self, node: Element, at: Position) -> tuple[tuple[int, ...], Scalar | None]:
-        """Return the place that an access reads, and what is there; None where that is outside the tensor."""
+        """Return the position that an access reads and the element there; None if outside the tensor."""
         index, array = self.index(node.indices, at), self.array(node.tensor)
         if len(index) != array.ndim:
             raise ShapeError(

@@ -1,4 +1,4 @@
-"""Calls of the functions behind `Opaque()` names, which may fail in their own ways."""
+"""Call the functions behind `Opaque()` names and report how they fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def call_opaque(
 ) -> npt.NDArray[Any]:
     """Return what a function makes of slices of tensors, as an array of numbers.
 
-    Raises DataError that names it where it raises or returns anything else.
+    Raises a DataError that names the function if it raises, or if it returns anything else.
     """
     try:
         result = function(*slices)

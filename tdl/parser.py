@@ -1,8 +1,8 @@
-"""From text to a checked description; no part of the text is ever executed.
+"""Read a checked description from text. No part of the text is ever executed.
 
 Text is scanned for size, characters and brackets, parsed by lark's LALR(1) parser with the grammar in
-`grammar.lark`, built into a syntax tree and checked. Each phase reports all it finds; a later phase runs
-only on what the earlier ones accept.
+`grammar.lark`, built into a syntax tree and checked. Each phase reports everything that it finds. A later
+phase runs only on text that the earlier ones accept.
 """
 
 from __future__ import annotations
@@ -138,8 +138,7 @@ def _unexpected_token(text: str, error: UnexpectedToken) -> Diagnostic:
 
 
 def _expected(accepted: set[str]) -> str:
-    """Return terminals as words: what can start an expression and what can continue one are named together.
-    """
+    """Return terminals as words; those that start, or continue, an expression share one."""
     left = set(accepted)
     words = []
     if left >= _EXPRESSION_STARTS:

@@ -1,4 +1,4 @@
-"""Custom reducers: what may be in one, how arrays are combined by it, and a first test of its promise."""
+"""Custom reducers: check what they contain, combine arrays by them, and test their promise on 0 and 1."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ _TRIED = (0.0, 1.0)
 
 
 def combiner(reducer: AnyReducer) -> Combine:
-    """Return a function that combines two arrays element by element into the third, which may be one of them.
-    """
+    """Return a function that combines two arrays by element into a third, which may be one of them."""
     if isinstance(reducer, Reducer):
         ufunc = UFUNCS[reducer]
         return lambda left, right, out: ufunc(left, right, out=out)

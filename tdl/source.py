@@ -31,7 +31,7 @@ class Diagnostic:
 
 
 class SourceError(DescriptionError):
-    """A description error that still knows its places."""
+    """A description error that keeps the places it is about."""
 
     def __init__(self, source: Source, diagnostics: Iterable[Diagnostic]) -> None:
         self.source = source

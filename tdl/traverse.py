@@ -122,7 +122,7 @@ def reads_elements(node: Node) -> bool:
 
 
 def rebuild(node: AnyNode, parts: tuple[Node, ...]) -> AnyNode:
-    """Return the node with other children, given in the order of `children`; itself where nothing changed."""
+    """Return the node with other children, given in the order of `children`; itself if nothing changed."""
     old = children(node)
     if len(old) == len(parts) and all(a is b for a, b in zip(old, parts, strict=True)):
         return node

@@ -58,7 +58,8 @@ class Product:
         return choose(conjunction(around), result, ZERO) if around else result
 
     def _masked(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
-        """Return the factors with conditions around some of them, and the conditions that stand around all.
+        """Return the factors with conditions around some of them, and the conditions that stand
+        around all.
         """
         factors, around = self.factors, self.conditions
         others = [factor for factor in factors if not _is_element(factor)]

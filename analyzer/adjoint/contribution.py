@@ -95,7 +95,7 @@ class _Body:
 
     A solved variable may leave its range, for positions that no value of the free variables reaches. Every
     access it appears in is then padded with 0. That alone makes the term vanish where such an access is a
-    factor of it: the head gradient always is. Where it is not, comparisons guard the term.
+    factor of it: the head gradient always is. If it is not, comparisons guard the term.
     """
 
     description: Description
@@ -121,14 +121,14 @@ class _Body:
         return self._guarded(product(padded), tuple(dict.fromkeys(guards)), frozenset(escaping))
 
     def _refuse_calls(self, factor: Expression, escaping: frozenset[str]) -> None:
-        """A call of an opaque function cannot be padded. Raises OperatorError where it would have to be."""
+        """A call of an opaque function cannot be padded. Raises OperatorError if it would have to be."""
         for node in walk(factor):
             if isinstance(node, OpaqueElement) and variable_names(node) & escaping:
                 reason = f"'{node.function}' would be called, or its result be read, out of range"
                 raise no_adjoint(self.description, node.span, reason)
 
     def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
-        """Return guards around the head gradient where that is padded too, else around all."""
+        """Return guards around the head gradient if that is padded too, else around all."""
         head = self._solved(self.site.head, escaping)
         if body.factors == (head,) or not isinstance(head, Pad):
             return Product(conditions=guards) * body

@@ -37,7 +37,7 @@ from .straight import straightened
 
 @cache
 def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
-    """Return descriptions whose results sum to the gradient with respect to `tensor`; none where it is zero.
+    """Return descriptions whose results sum to the gradient with respect to `tensor`; none if it is zero.
 
     Takes a description without attributes, stars and stages. A result's parameters are the head gradients
     (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the
@@ -45,7 +45,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     other term has its own, a Sum at the root, so that it can be split by reduction. Where candidates of a Max
     or Min tie, each gets the gradient.
 
-    Raises OperatorError where the description has no derivative with respect to `tensor`.
+    Raises OperatorError if the description has no derivative with respect to `tensor`.
     """
     _check(description, tensor)
     heads, results = head_names(description), output_names(description)

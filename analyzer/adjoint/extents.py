@@ -59,7 +59,7 @@ class Extents:
     def expression(self, variable: str, heads: Container[str] = ()) -> Expression:
         """Return an extent, as a dimension of one of `heads` if possible.
 
-        Raises OperatorError where the extent does not follow from the shapes.
+        Raises OperatorError if the extent does not follow from the shapes.
         """
         for extent in self.produced.get(variable, ()):
             if extent.tensor in heads:
@@ -96,7 +96,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
     """Collect extents; `heads` names the head gradient of each output, whose dimensions are known.
 
     A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave, the
-    least where there are several such sums; those whose other variables are all known come first.
+    least if there are several such sums; those whose other variables are all known come first.
     """
     stated: dict[str, Expression] = {}
     dimensions: dict[str, dict[Extent, None]] = {}
@@ -141,7 +141,7 @@ def _binders(description: Description) -> Iterator[Binder]:
 def _limits(
     description: Description, variable: str, known: Mapping[str, Expression]
 ) -> list[Polynomial | None]:
-    """For every dimension that limits a variable its largest extent, None where others are not known yet.
+    """For every dimension that limits a variable its largest extent, None if others are not known yet.
 
     Nothing where the variable does not simply add to an index, so that its limits cannot be told.
     """

@@ -159,8 +159,7 @@ class _Solver:
         return False
 
     def _digits(self, equation: Polynomial, atom: Expression) -> tuple[Polynomial, Polynomial] | None:
-        """Return the equations for the leading digit and for the rest; None where `atom` is not such a digit.
-        """
+        """Return the equations for the leading digit and for the rest; None if `atom` is not such a digit."""
         factor = equation.coefficient(atom)
         if factor is None or len(factor.terms) != 1 or not self._is_unknown(atom):
             return None
@@ -339,7 +338,7 @@ class _Solver:
         return self._divided(-division.around, division.factor)
 
     def _residue(self, division: _Division) -> Polynomial:
-        """Return what the equation says that a remainder is, guarded where that may be none of its values."""
+        """Return what the equation says that a remainder is, guarded if that may be none of its values."""
         residue = self._value(division)
         self.found.guards.extend(in_range(residue, division.divisor, self.ranges))
         return residue

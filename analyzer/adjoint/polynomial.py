@@ -78,8 +78,7 @@ class Polynomial:
         return tuple(dict.fromkeys(atom for monomial in self.terms for atom in monomial))
 
     def coefficient(self, atom: Expression) -> Polynomial | None:
-        """Return what multiplies `atom`; None where it is absent or multiplies more than numbers and sizes.
-        """
+        """Return what multiplies `atom`; None if it is absent or multiplies more than numbers and sizes."""
         found: list[tuple[Monomial, int]] = []
         for monomial, c in self.terms.items():
             if atom not in monomial:
@@ -136,7 +135,7 @@ class Ranges:
     canonical: Canonical = _as_it_is
 
     def nonnegative(self, polynomial: Polynomial) -> bool:
-        """Return whether the polynomial is provably >= 0 for all sizes; False where that is not known."""
+        """Return whether the polynomial is provably >= 0 for all sizes; False if that is not known."""
         lowest = self.bound(polynomial, upper=False)
         return lowest is not None and self._size_nonnegative(lowest)
 
@@ -157,7 +156,7 @@ class Ranges:
         return _plainly_nonnegative(self.canonical(least))
 
     def bound(self, polynomial: Polynomial, *, upper: bool) -> Polynomial | None:
-        """Return the largest (smallest) value in terms of sizes alone; None where no bound is known."""
+        """Return the largest (smallest) value in terms of sizes alone; None if no bound is known."""
         total = _ZERO
         for monomial, c in polynomial.terms.items():
             sizes = tuple(atom for atom in monomial if is_size(atom))
@@ -219,7 +218,7 @@ class Ranges:
                 return Polynomial.atom(node)
 
     def _chosen(self, name: str, left: Polynomial, right: Polynomial) -> Polynomial:
-        """Return the greater or lesser one, where it is known which that is."""
+        """Return the greater or lesser one, if it is known which that is."""
         greater, less = (left, right) if self._occupied(left - right) else (right, left)
         if not self._occupied(greater - less):
             return Polynomial.atom(Call(name, (expression(left), expression(right))))
@@ -230,7 +229,8 @@ class Ranges:
         return positive if self._occupied(positive) else Polynomial.atom(Call("abs", (expression(value),)))
 
     def _occupied(self, polynomial: Polynomial) -> bool:
-        """Return whether the polynomial is >= 0 wherever no extent is 0, so that there is something to index.
+        """Return whether the polynomial is >= 0 wherever no extent is 0, so that there is
+        something to index.
         """
         lowest = self.bound(polynomial, upper=False)
         if lowest is None:
@@ -304,7 +304,7 @@ def is_size(node: Expression) -> bool:
 
 
 def at_least_one(size: Polynomial) -> Polynomial:
-    """Return the size, or 1 where it is 0 although no extent is, so that it can divide."""
+    """Return the size, or 1 if it is 0 although no extent is, so that it can divide."""
     if is_positive(size):
         return size
     return Polynomial.atom(Call("maximum", (expression(size), Number(1))))

@@ -65,7 +65,7 @@ class SiteFinder:
         self.numbers = count(1)
 
     def sites(self) -> Iterator[Site]:
-        """Yield all sites whose factor is not zero. Raises OperatorError where there is no derivative."""
+        """Yield all sites whose factor is not zero. Raises OperatorError if there is no derivative."""
         for node in walk(self.output.body):
             if isinstance(node, OpaqueElement) and self._reads(node):
                 reason = "nothing is known about an opaque function's inside"
@@ -115,7 +115,8 @@ class SiteFinder:
                 assert_never(reduction.reducer)
 
     def _slope(self, reducer: CustomReducer, reduction: Reduce, inner: Reduce) -> Expression:
-        """Return how a custom reduction follows one of its terms, combined with all the others by `reducer`.
+        """Return how a custom reduction follows one of its terms, combined with all the others by
+        `reducer`.
         """
         term, rest = Element("#term", ()), Element("#rest", ())
         slope = partial(

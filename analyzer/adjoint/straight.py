@@ -1,4 +1,4 @@
-"""Indices that bend, by `minimum`, `maximum` or `abs`, taken apart where they do.
+"""Indices that bend, by `minimum`, `maximum` or `abs`, taken apart at the bend.
 
 Reading at `minimum(i, n - 1)` is reading at `i` where `i <= n - 1`, and at `n - 1` elsewhere: two sites with
 straight indices, of which each holds under a condition. What they add to the gradient is summed.
@@ -17,8 +17,7 @@ MOST_PIECES = 16
 
 
 def straightened(site: Site) -> tuple[Site, ...]:
-    """Return the pieces of a site; the site itself where it is straight, or would fall into too many pieces.
-    """
+    """Return the pieces of a site; the site itself if it is straight, or would fall into too many pieces."""
     pending, straight = [site], []
     while pending:
         current = pending.pop(0)
@@ -44,7 +43,7 @@ def _innermost_bend(element: Element) -> Call | None:
 
 
 def _branches(bend: Call) -> tuple[tuple[Expression, Expression], ...]:
-    """Return what a bend is, each time with what is not negative where it is that."""
+    """Return what a bend is, each time with what is not negative if it is that."""
     match bend:
         case Call("minimum", (left, right)):
             return (left, Binary("-", right, left)), (right, _behind(left, right))

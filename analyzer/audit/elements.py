@@ -36,7 +36,7 @@ Site = tuple[ast.Element, tuple[str, ...], tuple[str, ...]]
 def elements_read(subject: Subject, box: Boxes, tensors: Mapping[str, Array]) -> dict[str, Mask]:
     """For every tensor a mask of the elements that a box `[variable, 2]` reads.
 
-    `tensors` say where indices go that depend on data. Raises ShapeError where there is too much to run
+    `tensors` say where indices go that depend on data. Raises ShapeError if there is too much to run
     through.
     """
     intervals = dict(zip(subject.variables, box.tolist(), strict=True))

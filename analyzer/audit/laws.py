@@ -13,7 +13,7 @@ Law = str
 
 
 def concat_law(description: ast.Description, variable: str) -> Law | None:
-    """Return why outputs can be concatenated along a variable; None where no law says so."""
+    """Return why outputs can be concatenated along a variable; None if no law says so."""
     reduced = (
         binder.name
         for output in description.outputs
@@ -29,7 +29,7 @@ def concat_law(description: ast.Description, variable: str) -> Law | None:
 
 
 def reduce_law(description: ast.Description, variable: str, reducer: ast.AnyReducer) -> Law | None:
-    """Return why outputs over parts of a reduction combine by a reducer; None where no law says so."""
+    """Return why outputs over parts of a reduction combine by a reducer; None if no law says so."""
     steps: list[Law] = []
     for output in description.outputs:
         if variable in (binder.name for binder in output.variables):

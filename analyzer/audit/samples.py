@@ -20,7 +20,7 @@ _RANGES = ((-4, 5, 1.0), (1, 5, 1.0), (-7, 8, 8.0), (1, 8, 8.0))
 """Numerators from, up to, and their divisor: the first for which every result is finite is taken."""
 _Draw = Callable[[Shape, np.random.Generator], Array]
 _FIRST_INDICES = (0, 1)
-"""Indices may count from 0, or from 1 where they are lengths."""
+"""Indices may count from 0, or from 1 if they are lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Sample:
 
 
 def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
-    """Return data on which the operator is defined. Raises DataError where none is found."""
+    """Return data on which the operator is defined. Raises DataError if none is found."""
     limits = index_limits(subject)
     failure: Exception | None = None
     fallback = None

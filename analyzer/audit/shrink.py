@@ -44,7 +44,7 @@ def smallest(start: Subject, bind: Bind, fails: Callable[[Subject], Found | None
 
 
 def tried(bind: Bind, shapes: Shapes, fails: Callable[[Subject], Found | None]) -> Found | None:
-    """Return what fails for these shapes; None where they do not fit the operator."""
+    """Return what fails for these shapes; None if they do not fit the operator."""
     try:
         return fails(bind(shapes))
     except TofuError:
@@ -52,7 +52,8 @@ def tried(bind: Bind, shapes: Shapes, fails: Callable[[Subject], Found | None]) 
 
 
 def groups(subject: Subject) -> list[Group]:
-    """Return axes of the tensors that must have one extent, since one index variable runs along all of them.
+    """Return axes of the tensors that must have one extent, since one index variable runs along
+    all of them.
     """
     of_variable: dict[str, set[Axis]] = {}
     for part in subject.stage_bounds:

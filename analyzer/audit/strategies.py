@@ -135,7 +135,7 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
 
 
 def _missed_nearby(case: Case, strategy: Strategy) -> Counterexample | None:
-    """Return a failure for shapes near the given ones, where nothing is proven."""
+    """Return a failure for shapes near the given ones, if nothing is proven."""
     fails = case.failing(strategy, trial.missed_element, case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)
@@ -166,7 +166,8 @@ def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
 
 
 def from_analysis(strategy: Strategy) -> bool:
-    """Return whether boxes and regions are those of the analysis, and so covered by what is proven about it.
+    """Return whether boxes and regions are those of the analysis, and so covered by what is
+    proven about it.
     """
     kind = type(strategy.bound)
     for base in (Bound, StagedBound):

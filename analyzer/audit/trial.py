@@ -119,7 +119,7 @@ def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Samp
 
 
 def combine(result: Array, part: Array, place: Region, strategy: Strategy, first: bool) -> bool:
-    """Put a worker's part into the result; False where it does not fit."""
+    """Put a worker's part into the result; False if it does not fit."""
     here: tuple[Any, ...] = (..., *_slices(place))  # the dots keep a tensor without dimensions an array
     target: Array = result[here]
     if target.shape != part.shape:

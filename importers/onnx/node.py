@@ -21,7 +21,7 @@ class UnsupportedNodeError(OperatorError):
 
 @dataclass(frozen=True)
 class Node:
-    """A node's kind, attributes, inputs (None where one is left out) and number of outputs."""
+    """A node's kind, attributes, inputs (None if one is left out) and number of outputs."""
 
     kind: str
     attributes: Mapping[str, object]
@@ -54,7 +54,7 @@ class Node:
         return given.decode() if isinstance(given, bytes) else str(given)
 
     def only(self, **expected: object) -> None:
-        """Raises UnsupportedNodeError where an attribute is given with another value."""
+        """Raises UnsupportedNodeError if an attribute is given with another value."""
         for name, value in expected.items():
             if self.attributes.get(name, value) != value:
                 raise UnsupportedNodeError(f"{self.kind} with {name}")
@@ -64,7 +64,8 @@ Adapter = Callable[[Node], Sequence[Array]]
 
 
 def outputs(name: str, *tensors: Array, training: bool = False, **attributes: Any) -> list[Array]:
-    """Return all outputs of a library operator for arrays in the order of its arguments and auxiliary states.
+    """Return all outputs of a library operator for arrays in the order of its arguments and
+    auxiliary states.
     """
     operator = get(name)
     names = (*operator.arguments(attributes), *operator.auxiliary)

@@ -17,7 +17,7 @@ STEPS = 32
 class Dataset:
     """A split, and what there is to know of it.
 
-    `about` says what the file is. `classes` counts the label's classes, None where labels are no class
+    `about` says what the file is. `classes` counts the label's classes, None if labels are no class
     numbers; `names` says what those numbers stand for, where the file does. In a `sequence` the data are
     class numbers too, those of text.
     """
@@ -55,7 +55,7 @@ class Reading:
     resize: tuple[int, int] | None = None
 
     def only(self, path: Path, what: str, *used: str) -> None:
-        """Raise DataError where something is asked for that has no meaning for what the path holds."""
+        """Raise DataError if something is asked for that has no meaning for what the path holds."""
         for each in fields(self):
             if getattr(self, each.name) is not None and each.name not in ("hold_out", *used):
                 option = each.name.replace("_", "-")

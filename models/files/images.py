@@ -106,7 +106,7 @@ def _pixels(paths: list[Path], resize: tuple[int, int] | None) -> Pixels:
 
 
 def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
-    """Return one image as bytes, `[height, width]` where it is grey, else `[height, width, 3]`."""
+    """Return one image as bytes, `[height, width]` if it is grey, else `[height, width, 3]`."""
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -33,7 +33,7 @@ Found = npt.NDArray[np.generic]
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Return arrays `[n, ...]`; `test_data` and `test_label`, where there are such, are held out.
+    """Return arrays `[n, ...]`; `test_data` and `test_label`, if there are such, are held out.
 
     Images come out as `[n, channels, height, width]`, those of bytes from 0 to 1; where the last extent is 1
     or 3 and the second is not, channels were last. Other numbers are taken as they are. Raises DataError for
@@ -67,7 +67,7 @@ def read(path: Path, reading: Reading) -> Dataset:
 
 
 def _chosen(path: Path, members: set[str]) -> list[Names]:
-    """The names of data and labels, and of those held out where there are such."""
+    """The names of data and labels, and of those held out if there are such."""
     for train, test in NAMES:
         if members.issuperset(train):
             held_out = members.intersection(test)
@@ -148,9 +148,9 @@ def _channels_first(data: Found, place: str) -> npt.NDArray[np.float32]:
 
 
 def _classes(place: str, labels: list[npt.NDArray[np.float32]]) -> int | None:
-    """Return how many classes there are, None where labels are no class numbers.
+    """Return how many classes there are, None if labels are no class numbers.
 
-    Raises DataError where so few of the classes occur that the numbers must mean something else.
+    Raises DataError if so few of the classes occur that the numbers must mean something else.
     """
     if any((label < 0).any() or (label != np.floor(label)).any() for label in labels):
         return None

@@ -44,7 +44,7 @@ class _Array:
         self.fill(shape, dtype, columns_first, raw)
 
     def fill(self, shape: Any, dtype: object, columns_first: object, raw: object) -> None:
-        """Take the contents. Raises UnpicklingError where they are not `shape`'s number of bytes."""
+        """Take the contents. Raises UnpicklingError if they are not `shape`'s number of bytes."""
         if not isinstance(dtype, _Type) or not isinstance(raw, bytes | bytearray) or columns_first:
             raise pickle.UnpicklingError("it holds an array that is none of bytes, row by row")
         if any(type(extent) is not int or extent < 0 for extent in shape) or math.prod(shape) != len(raw):

@@ -54,7 +54,7 @@ class EvalMetric:
         self.update(*chosen)
 
     def update(self, labels: Sequence[Any], preds: Sequence[Any]) -> None:
-        """Count one batch. Raises DataError where labels and outputs do not fit each other."""
+        """Count one batch. Raises DataError if labels and outputs do not fit each other."""
         pairs = _pairs(self.name, labels, preds)
         for label, pred in pairs:
             total, count = self.measure(label, pred)

@@ -155,7 +155,7 @@ class BaseModule(ABC):
     ) -> None:
         """Bind, initialise and train up to epoch `num_epoch`, with a log line for each epoch.
 
-        Raises ExecutionError where that is left out.
+        Raises ExecutionError if that is left out.
         """
         if num_epoch is None:
             raise ExecutionError("fit needs num_epoch, the number of epochs to train")
@@ -235,7 +235,8 @@ class BaseModule(ABC):
     def iter_predict(
         self, eval_data: DataIter, num_batch: int | None = None, reset: bool = True
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
-        """Yield the outputs of each batch, its number and the batch; rows that fill up the last are left out.
+        """Yield the outputs of each batch, its number and the batch; rows that fill up the last
+        are left out.
         """
         for nbatch, batch in self._batches(eval_data, num_batch, reset):
             self.forward(batch, is_train=False)

@@ -38,7 +38,8 @@ class Inputs:
         return Batch(data, label, size - (batch.pad or 0))
 
     def shapes_of(self, batch: Batch) -> Shapes:
-        """Return shapes of all inputs for this batch; those of labels that it lacks as bound, for its size.
+        """Return shapes of all inputs for this batch; those of labels that it lacks as bound, for
+        its size.
         """
         labels = {each.name: (batch.size, *each.shape[1:]) for each in self.label}
         given = {name: array.shape for name, array in {**batch.data, **batch.label}.items()}

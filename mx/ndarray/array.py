@@ -66,7 +66,7 @@ class NDArray:
         return self.numpy_array.copy()
 
     def asscalar(self) -> Any:
-        """Return the only element. Raises DataError where there are several."""
+        """Return the only element. Raises DataError if there are several."""
         if self.size != 1:
             raise DataError(f"an array of shape {self.shape} is no single number")
         return self.numpy_array.reshape(())[()]
@@ -248,5 +248,5 @@ def _plain(key: Any) -> Any:
 
 
 def as_array(value: npt.ArrayLike | NDArray) -> Array:
-    """Return the NumPy array behind a value, shared where it is one."""
+    """Return the NumPy array behind a value, shared if it is one."""
     return value.numpy_array if isinstance(value, NDArray) else np.asarray(value)

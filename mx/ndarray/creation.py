@@ -1,4 +1,4 @@
-"""New arrays, of float32 where nothing else is said."""
+"""New arrays, of float32 if nothing else is said."""
 
 from __future__ import annotations
 

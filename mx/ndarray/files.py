@@ -16,7 +16,7 @@ MXNET_MAGIC = (0x112).to_bytes(8, "little")
 
 
 def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
-    """Write an array, a list or a dictionary of arrays. Raises DataError where it cannot be written."""
+    """Write an array, a list or a dictionary of arrays. Raises DataError if it cannot be written."""
     from safetensors import SafetensorError
 
     unnamed = not isinstance(data, Mapping)

@@ -40,7 +40,7 @@ def _assigned(
 ) -> tuple[dict[str, Array], Attributes]:
     """Return the input arrays by slot, and the attributes.
 
-    Raises OperatorError where any is missing or unknown.
+    Raises OperatorError if any is missing or unknown.
     """
     tensor = (NDArray, np.ndarray)
     named = {key: value for key, value in keywords.items() if isinstance(value, tensor)}
@@ -86,7 +86,7 @@ def _drawn_seed() -> Array:
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> Result:
-    """Return arrays one after the other. Raises ShapeError where they do not fit."""
+    """Return arrays one after the other. Raises ShapeError if they do not fit."""
     return function("Concat")(*arrays, dim=axis)
 
 

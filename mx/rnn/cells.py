@@ -28,7 +28,7 @@ class RNNParams:
         self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **settings: Any) -> Symbol:
-        """The variable `prefix + name`; settings count where it is new."""
+        """The variable `prefix + name`; settings count if it is new."""
         full = self._prefix + name
         if full not in self._params:
             self._params[full] = sym.Variable(full, **settings)
@@ -232,7 +232,7 @@ class GRUCell(_Described):
 
 
 def split(inputs: Any, length: int, layout: str, prefix: str, input_prefix: str = "") -> list[Symbol]:
-    """Return one symbol [batch, features] for each step. Raises GraphError where there are not `length`."""
+    """Return one symbol [batch, features] for each step. Raises GraphError if there are not `length`."""
     if inputs is None:
         return [sym.Variable(f"{input_prefix}t{step}_data") for step in range(length)]
     return [sym.of(step) for step in rnn.steps_of(prefix, length, inputs, axis_of(layout))]

@@ -140,7 +140,7 @@ class FusedRNNCell(BaseRNNCell):
     def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the one vector in place of the arrays of each layer, direction and gate.
 
-        Raises DataError where one of them is missing.
+        Raises DataError if one of them is missing.
         """
         found = dict(args)
         first = _taken(dict(args), f"{self._prefix}l0_i2h{GATES[self.mode][0]}_weight")
@@ -170,7 +170,7 @@ class FusedRNNCell(BaseRNNCell):
 
 
 def _taken(arrays: dict[str, NDArray], name: str) -> Array:
-    """Return an array, taken out. Raises DataError where it is missing."""
+    """Return an array, taken out. Raises DataError if it is missing."""
     if name not in arrays:
         raise DataError(f"there is no array '{name}'{alternatives(name, arrays)}")
     return as_array(arrays.pop(name))

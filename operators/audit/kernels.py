@@ -78,7 +78,8 @@ class KernelAudit:
         return difference(result.outputs, given.reference, subject, relative=_relative(result))
 
     def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """Return a result that depends on elements outside of its footprint, or a write beside the outputs.
+        """Return a result that depends on elements outside of its footprint, or a write beside
+        the outputs.
         """
         everything = self.runner.everything(subject)
         try:

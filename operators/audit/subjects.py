@@ -26,7 +26,9 @@ class Missing:
 def complete_shapes(
     operator: Operator, shapes: Mapping[str, Shape], attributes: Mapping[str, object]
 ) -> dict[str, Shape]:
-    """Return the shapes of all tensors that the operator takes, inferred from those given. Raises ShapeError.
+    """Return the shapes of all tensors that the operator takes, inferred from those given.
+
+    Raises ShapeError.
     """
     names = (*operator.arguments(attributes), *operator.auxiliary)
     seeds: dict[str, Shape] = dict.fromkeys(operator.seeds, (1,))

@@ -81,7 +81,7 @@ class Body:
     def value(self, node: ast.Index) -> Value:
         """Return the node's value; adds the statements that it takes.
 
-        Raises OperatorError where there is none.
+        Raises OperatorError if there is none.
         """
         parameters = self.parameters
         match node:
@@ -163,7 +163,7 @@ class Body:
                 return Value(f"pow({bare(base.real)}, {bare(self.value(node.right).real)})", Kind.REAL)
 
     def _element(self, node: ast.Element, padding: ast.Expression | None) -> Value:
-        """Return a variable that holds the element; guarded where its indices may leave the given region."""
+        """Return a variable that holds the element; guarded if its indices may leave the given region."""
         kind = Kind.INTEGER if dict(self.parameters.inputs)[node.tensor].integer else Kind.REAL
         gathered = [axis for axis, index in enumerate(node.indices) if reads_elements(index)]
         guarded = padding is not None or bool(gathered)
@@ -221,7 +221,7 @@ class Body:
         return loop.total
 
     def _under(self, left: tuple[str, ...], lines: list[str]) -> list[str]:
-        """Return the lines, run where none of these index variables has an empty interval."""
+        """Return the lines, run if none of these index variables has an empty interval."""
         if not left:
             return lines
         conditions = (f"{self.parameters.lower(name)} < {self.parameters.upper(name)}" for name in left)

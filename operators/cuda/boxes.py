@@ -60,7 +60,7 @@ class Box:
 def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
     """Yield the views of one shape and type, the one that is written first; one box where the axes suffice.
 
-    None where they are empty. Raises DataError where shapes or types differ, or two elements of the
+    None if they are empty. Raises DataError if shapes or types differ, or two elements of the
     first view are in one place.
     """
     target = views[0]
@@ -90,7 +90,8 @@ def check_alike(source: DeviceView, target: DeviceView) -> None:
 
 
 def _oriented(views: Sequence[DeviceView]) -> tuple[list[int], list[Axis]]:
-    """Return addresses and axes, without those of one element, turned so that the first view's strides rise.
+    """Return addresses and axes, without those of one element, turned so that the first view's
+    strides rise.
     """
     starts, axes = [view.address for view in views], []
     for length, *strides in zip(views[0].shape, *(view.strides for view in views), strict=True):

@@ -27,7 +27,7 @@ def compute(
     """Return the commands that compute a call's box; its arrays are DeviceViews.
 
     `scratch_bytes` is what the vendor's library asks for. With `finite` a result that is infinite or no
-    number sets a flag of the workspace. Raises OperatorError where the description has no kernel: it calls an
+    number sets a flag of the workspace. Raises OperatorError if the description has no kernel: it calls an
     opaque function.
     """
     if not any(output.size for output in call.outputs):

@@ -49,7 +49,7 @@ def supported(call: KernelCall) -> bool:
 
 
 def commands(call: KernelCall, workspace: DeviceWorkspace, need: Need) -> tuple[Command, ...]:
-    """Return what computes a call that is `supported`, in order; nothing where the output is empty.
+    """Return what computes a call that is `supported`, in order; nothing if the output is empty.
 
     Weights with gaps are copied to scratch, or from there: the library takes dense ones only.
     """
@@ -139,7 +139,7 @@ def _packed(view: DeviceView) -> bool:
 
 
 def _command(computes: Pass, part: Part) -> Convolution | None:
-    """Return the command without its scratch; None where every sum is empty."""
+    """Return the command without its scratch; None if every sum is empty."""
     data, weight, output = (cast(DeviceView, view) for view in (part.data, part.weight, part.output))
     if not (data.size and weight.size and output.size):
         return None
@@ -176,7 +176,9 @@ class _Met:
 
 
 def _met(rows: int, places: int, taps: int, stride: int, dilate: int, before: int) -> _Met:
-    """Return one dimension's. Up to `stride - 1` rows may follow the last window: the library expects them.
+    """Return one dimension's.
+
+    Up to `stride - 1` rows may follow the last window: the library expects them.
     """
     reach = (taps - 1) * dilate
     first = max(0, -((reach - before) // stride))

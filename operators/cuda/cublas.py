@@ -101,7 +101,7 @@ class Cublas:
 
 
 def version() -> str:
-    """Return the library's version. Raises ExecutionError where there is none."""
+    """Return the library's version. Raises ExecutionError if there is none."""
     number = c_int()
     parts = []
     for part in range(3):  # major, minor, patch
@@ -142,7 +142,7 @@ def arguments(gemm: Gemm, tf32: bool = False) -> tuple[Any, ...]:
 def _loaded() -> ctypes.CDLL:
     """Return the library that CuPy would load, with its prototypes.
 
-    Raises ExecutionError where there is none.
+    Raises ExecutionError if there is none.
     """
     finder = library("cuda.pathfinder", "a matrix product on a GPU")
     try:

@@ -93,7 +93,7 @@ class Plans:
         """Return the plan for a command, the first that the library's heuristics propose and that may be
         used.
 
-        Raises ExecutionError where the library is missing or has no plan.
+        Raises ExecutionError if the library is missing or has no plan.
         """
         key = signature(command)
         if key not in self._plans:
@@ -164,7 +164,7 @@ class Plans:
 
     @cached_property
     def _properties(self) -> Any:
-        """The described card; None where there is a handle, which knows its card."""
+        """The described card; None if there is a handle, which knows its card."""
         return None if self._described is None else self._library.create_device_properties(self._described)
 
 
@@ -185,7 +185,7 @@ def close_handle(handle: int) -> None:
 
 
 def _loaded() -> Any:
-    """The front end, with the library behind it. Raises ExecutionError where either is missing."""
+    """The front end, with the library behind it. Raises ExecutionError if either is missing."""
     cudnn = library("cudnn", "convolution on a GPU")
     try:
         cudnn.backend_version()

@@ -16,7 +16,7 @@ from ...errors import OperatorError
 class DataType:
     """`storage` is the C++ type of an element, `numpy` the type that holds its bits on the host.
 
-    `macro` asks the prelude for the header that defines `storage`; empty where none is needed.
+    `macro` asks the prelude for the header that defines `storage`; empty if none is needed.
     """
 
     name: str
@@ -58,7 +58,8 @@ def computed_in(names: Iterable[str]) -> str:
 
 
 def encoded(values: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
-    """Return values as a type stores them: those of bfloat16 as the upper halves of float32, rounded to even.
+    """Return values as a type stores them: those of bfloat16 as the upper halves of float32,
+    rounded to even.
     """
     if name != "bfloat16":
         return values.astype(data_type(name).numpy, copy=False)

@@ -15,7 +15,7 @@ from ...errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """`real` for floating-point arguments; `integer`, where there is one, for integers: the result is one."""
+    """`real` for floating-point arguments; `integer`, if there is one, for integers: the result is one."""
 
     real: str
     integer: str = ""

@@ -19,7 +19,9 @@ INT32 = 1 << 31
 
 
 def index_text(parameters: Parameters, index: ast.Index) -> str:
-    """Return the text of an index that reads no tensor. Raises OperatorError for anything that is no index.
+    """Return the text of an index that reads no tensor.
+
+    Raises OperatorError for anything that is no index.
     """
 
     def text(node: ast.Index) -> str:

@@ -53,7 +53,7 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
 
 
 def _check_regions(parameters: Parameters, call: KernelCall) -> None:
-    """Raise OperatorError where a box reads elements that its input does not hold."""
+    """Raise OperatorError if a box reads elements that its input does not hold."""
     box = np.array([[call.box[name] for name in call.bound.variables]], np.int64).reshape(1, -1, 2)
     needed = call.bound.input_regions(box)
     for name, _ in parameters.inputs:
@@ -81,7 +81,7 @@ def _address(name: str, array: Array, entry: DataType) -> int:
 
 
 def strides(name: str, array: Array) -> list[int]:
-    """In elements. Raises DataError where one is not whole."""
+    """In elements. Raises DataError if one is not whole."""
     if any(stride % array.itemsize for stride in array.strides):
         raise DataError(
             f"{name} has strides of {array.strides} bytes, which are not whole elements of {array.itemsize}; "

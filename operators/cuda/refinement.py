@@ -20,7 +20,7 @@ def cells(terms: Sequence[Sequence[Pair]]) -> list[tuple[DeviceView, ...]]:
     """Return the coarsest cells that no piece's edge runs through: the target's part, then each term's
     source.
 
-    Raises DataError where a source is not like its target, the targets of a term are not parts of one array,
+    Raises DataError if a source is not like its target, the targets of a term are not parts of one array,
     or they do not together cover what those of the first term cover.
     """
     pieces = [[_turned(pair) for pair in term if pair[1].size] for term in terms]

@@ -44,7 +44,7 @@ def reduce(reducer: ast.AnyReducer, terms: Sequence[Sequence[Pair]]) -> tuple[Co
     One pass: every element of the target is computed from all terms and rounded once, up to `SOURCES` terms.
     Of more, that many are combined first, and the rest with what the target then holds: one rounding for
     each pass. Of the first `SOURCES` sources one may be the target itself, each element in its own place.
-    Raises DataError where a term does not cover the target, and for elements not aligned to their size.
+    Raises DataError if a term does not cover the target, and for elements not aligned to their size.
     """
     if len(terms) < 2:
         return tuple(command for term in terms for command in fetch(term))

@@ -27,7 +27,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A C++ expression, in parentheses where it is not one term."""
+    """A C++ expression, in parentheses if it is not one term."""
 
     text: str
     kind: Kind
@@ -64,7 +64,8 @@ class Value:
 
 
 def common(values: Iterable[Value]) -> Kind:
-    """Return the kind that numbers are computed in together: integers unless one is a floating-point number.
+    """Return the kind that numbers are computed in together: integers unless one is a
+    floating-point number.
     """
     return Kind.REAL if any(value.kind is Kind.REAL for value in values) else Kind.INTEGER
 

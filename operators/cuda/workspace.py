@@ -14,7 +14,7 @@ class DeviceWorkspace:
     """Scratch from `address` on, shared by a worker's commands; from `flags` on what kernels find wrong.
 
     Nothing is allocated: `used_bytes` and `flag_count` tell how much the commands that were made since
-    `restart`, and all that were made, take. Addresses are only good where that much memory is.
+    `restart`, and all that were made, take. Addresses are valid only in memory of at least that size.
     """
 
     def __init__(self, address: int = NOWHERE, flags: int = NOWHERE) -> None:

@@ -63,7 +63,8 @@ def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout
 
 
 def _bounded(call: KernelCall, templates: list[Array], limit: int) -> list[Recipe]:
-    """Return recipes that need at most `limit` bytes beyond the call's arrays, if parts of the box need less.
+    """Return recipes that need at most `limit` bytes beyond the call's arrays, if parts of the
+    box need less.
     """
     box = tuple([call.box[name] for name in call.bound.variables])
     at_once = [_derived(piece, call, templates) for piece in pieces(call.bound, box)]

@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """`view` has an axis per variable and covers the whole box; None where elements are gathered."""
+    """`view` has an axis per variable and covers the whole box; None if elements are gathered."""
 
     tensor: str
     array: Array
@@ -37,7 +37,7 @@ class Access:
 def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Array, out: Array) -> None:
     """`arguments` are `index_0, ..., index_n-1, [padding]`, indices in the whole tensor's coordinates.
 
-    Raises `DataError` where an index from data leaves the tensor and nothing is said for outside it.
+    Raises `DataError` if an index from data leaves the tensor and nothing is said for outside it.
     """
     indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
     outside: Mask | None = None
@@ -96,7 +96,8 @@ def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
 
 
 def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Steps) -> Array:
-    """Return a copy of the wanted region; steps fill its borders and copy the elements that the input holds.
+    """Return a copy of the wanted region; steps fill its borders and copy the elements that the
+    input holds.
     """
     assert isinstance(load.padding, Constant)
     value = load.padding.value

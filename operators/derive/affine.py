@@ -107,6 +107,6 @@ def _decided(always: bool, never: bool) -> bool | None:
 
 
 def compared(operator: str, a: Affine, b: Affine, ranges: Ranges) -> bool | None:
-    """Return whether a comparison holds everywhere or nowhere in the ranges; None where it varies."""
+    """Return whether a comparison holds everywhere or nowhere in the ranges; None if it varies."""
     lower, stop = added(a, b, -1).interval(ranges)
     return None if stop <= lower else _HOLDS[operator]((lower, stop))

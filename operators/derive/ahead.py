@@ -14,7 +14,7 @@ Plan = Scan | OneHot
 
 
 def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
-    """Return how a reduction is computed in linear time; None where its form allows or repays none."""
+    """Return how a reduction is computed in linear time; None if its form allows or repays none."""
     for plan in (onehot.onehot(node), scan.scan(node)):
         if plan is not None and plan.pays(extents):
             return plan
@@ -22,7 +22,7 @@ def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
 
 
 def isolate(lowered: Lowered, extents: Mapping[str, int]) -> Lowered:
-    """Return all outputs, with reductions regrouped so that a part of them has a plan, where that is
+    """Return all outputs, with reductions regrouped so that a part of them has a plan, if that is
     possible.
     """
     done: dict[Node, Node] = {}

@@ -92,7 +92,7 @@ class Builder:
         )
 
     def form(self, node: Node) -> Affine | None:
-        """Return the affine form of an integer expression of index variables, or None where it has none."""
+        """Return the affine form of an integer expression of index variables, or None if it has none."""
         if node not in self._forms:
             self._forms[node] = self._form(node)
         return self._forms[node]

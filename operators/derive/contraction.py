@@ -107,7 +107,8 @@ def _strides(program: Program, factor: Node) -> tuple[int, ...]:
 def _chunk_lengths(
     program: Program, node: Reduction, left: Node, right: Node, groups: _Axes, target: Array
 ) -> dict[str, int]:
-    """Return chunks that keep every packed matrix within the workspace, cut along slow and shared axes first.
+    """Return chunks that keep every packed matrix within the workspace, cut along slow and shared
+    axes first.
     """
     lengths = {name: max(length(interval), 1) for name, interval in program.box.items()}
     batch, rows, columns, summed = groups.batch, groups.rows, groups.columns, groups.summed

@@ -25,8 +25,7 @@ class Decay:
 
 
 def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, suffix: bool) -> Decay | None:
-    """Return the product of factors that depend on `variable` and `along`; None where one is of another form.
-    """
+    """Return the product of factors that depend on `variable` and `along`; None if one is of another form."""
     distance = affine.added(bound, affine.variable(variable), -1)
     if suffix:
         distance = affine.added(affine.ZERO, distance, -1)
@@ -54,7 +53,7 @@ def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, s
 
 
 def _along(shape: Affine, distance: Affine) -> tuple[int, int] | None:
-    """Return an affine form as `slope * distance + level`; None where it is no such thing, or constant."""
+    """Return an affine form as `slope * distance + level`; None if it is no such thing, or constant."""
     name, unit = distance.coefficients[0]
     slope = dict(shape.coefficients).get(name, 0) // unit
     rest = affine.added(shape, distance, -slope)

@@ -147,7 +147,7 @@ def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
 
 
 def _guarded(condition: Node, factors: list[Node]) -> list[Node]:
-    """Return factors under a condition: those that might not be numbers where it fails stay under it."""
+    """Return factors under a condition: those that might not be numbers if it fails stay under it."""
     kept = [factor for factor in factors if factor.free & condition.free and not _is_number(factor)]
     others = [factor for factor in factors if factor not in kept]
     return [apply("where", condition, product(kept), ZERO) if kept else _mask(condition), *others]

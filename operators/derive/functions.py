@@ -94,7 +94,7 @@ def is_costly(function: str) -> bool:
 
 
 def loop(function: str) -> Loop:
-    """Return the loop of an operator or function. Raises `OperatorError` where there is none."""
+    """Return the loop of an operator or function. Raises `OperatorError` if there is none."""
     if (known := LOOPS.get(function)) is not None:
         return known
     if (scalar := FUNCTIONS.get(function)) is None:

@@ -77,7 +77,7 @@ def apply(function: str, *arguments: Node) -> Apply:
 
 
 def product(factors: Sequence[Node]) -> Node:
-    """Return the product of factors; 1 where there are none."""
+    """Return the product of factors; 1 if there are none."""
     return folded(lambda a, b: apply("*", a, b), factors) if factors else Constant(1)
 
 
@@ -94,7 +94,7 @@ def every(conditions: Sequence[Node]) -> Node:
 
 
 def reduction(reducer: Reducer, variables: Sequence[str], body: Node) -> Node:
-    """Return a reduction; the body itself where nothing is reduced."""
+    """Return a reduction; the body itself if nothing is reduced."""
     if not variables:
         return body
     return Reduction(reducer, tuple(variables), body, body.free - set(variables), body.loads)

@@ -37,7 +37,7 @@ def iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Integers:
 
 
 def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
-    """Return an expression of index variables and constants, in exact integers where it has them."""
+    """Return an expression of index variables and constants, in exact integers if it has them."""
     match node:
         case Constant(value=value):
             return np.full((1,) * len(axes), value)

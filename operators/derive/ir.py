@@ -36,9 +36,9 @@ class Iota:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """An element of a tensor. An index is an `Affine`, or a node where it is not affine.
+    """An element of a tensor. An index is an `Affine`, or a node if it is not affine.
 
-    `padding` is the value outside the tensor; None where the element is never outside.
+    `padding` is the value outside the tensor; None if the element is never outside.
     """
 
     tensor: str

@@ -11,7 +11,7 @@ Axes = Sequence[int]
 
 
 def as_matrix(value: Value, batch: Axes, rows: Axes, columns: Axes, dtype: DType) -> Value | None:
-    """Return a view `[*batch, row, column]` of a value's memory, or None where BLAS could not read it."""
+    """Return a view `[*batch, row, column]` of a value's memory, or None if BLAS could not read it."""
     row, column = (joined(value.shape, value.strides, axes) for axes in (rows, columns))
     if row is None or column is None or value.dtype != dtype:
         return None
@@ -67,7 +67,7 @@ def transposed(matrix: Value) -> Value:
 def joined(shape: Axes, strides: Axes, axes: Axes) -> tuple[int, int] | None:
     """Return length and step of several axes, slowest first, taken as one.
 
-    None where they are not evenly spaced.
+    None if they are not evenly spaced.
     """
     length, step = 1, 0
     for axis in reversed(axes):

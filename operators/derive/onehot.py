@@ -71,7 +71,7 @@ class OneHot:
 
 
 def onehot(node: Reduction) -> OneHot | None:
-    """Return the gather or scatter that computes a reduction; None where it has another form."""
+    """Return the gather or scatter that computes a reduction; None if it has another form."""
     parts = guarded(node.reducer, node.body)
     found = _gather_keys(parts.conditions, node)
     gathers = len(found) == len(node.variables)

@@ -141,7 +141,7 @@ class _Writing:
         return memory.reshape(self.size(outer), self.size(inner))
 
     def result(self, target: Array, outer: list[str], inner: list[str]) -> tuple[Array, Array]:
-        """Where rows go, with one axis per variable and as `[outer, inner]`: the target where it is dense."""
+        """Where rows go, with one axis per variable and as `[outer, inner]`: the target if it is dense."""
         program = self.program
         if self.plan.node.free == {*outer, *inner}:
             found = self.dense(target, outer, inner, program.number)
@@ -151,7 +151,7 @@ class _Writing:
         return places, memory.reshape(self.size(outer), self.size(inner))
 
     def dense(self, view: Array, outer: list[str], inner: list[str], dtype: DType) -> Array | None:
-        """Return a view `[outer, inner]` of contiguous memory; None where it is not that."""
+        """Return a view `[outer, inner]` of contiguous memory; None if it is not that."""
         axes = [self.program.axes[name] for name in (*outer, *inner)]
         shape = (self.size(outer), self.size(inner))
         if view.dtype != dtype or prod(view.shape) != prod(shape):

@@ -48,7 +48,7 @@ class Piece:
 def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]:
     """Return the pieces of a box, whose intervals are in the order of the operator's variables.
 
-    Raises `OperatorError` where no kernel can be derived.
+    Raises `OperatorError` if no kernel can be derived.
     """
     ranges = dict(zip(bound.variables, box, strict=True))
     builder = Builder(bound.shapes, ranges)
@@ -242,7 +242,8 @@ class _Scope:
 
 
 def _named(part: Taken) -> Taken:
-    """Return the same with names that say how many values an axis has: parts of one length share their axes.
+    """Return the same with names that say how many values an axis has: parts of one length share
+    their axes.
     """
     return Taken(
         part.start, tuple(Axis(f"{axis.name}@{axis.count}", axis.step, axis.count) for axis in part.axes)

@@ -1,6 +1,6 @@
 """From nodes to steps: the blocked evaluation that every derived kernel is made of.
 
-Values are arrays with one axis per index variable of the description, of length 1 where they do not
+Values are arrays with one axis per index variable of the description, of length 1 if they do not
 depend on it, so everything broadcasts. A node's value for given ranges of its variables is computed once.
 """
 
@@ -116,14 +116,13 @@ class Program:
         return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
 
     def whole_view(self, node: Node) -> Array | None:
-        """Return the array that a factor is read from over the whole box; None where it is computed."""
+        """Return the array that a factor is read from over the whole box; None if it is computed."""
         if (array := self.given.get(node)) is not None:
             return array
         return self.access(node).view if isinstance(node, Load) else None
 
     def value(self, node: Node, ranges: Ranges) -> Operand:
-        """Return the node's value for the given ranges of its free variables, computing it where it is new.
-        """
+        """Return the node's value for the given ranges of its free variables, computing it if it is new."""
         if isinstance(node, Constant):
             return node.value
         key = (node, *(ranges[name] for name in self.lowered.variables if name in node.free))

@@ -35,7 +35,7 @@ def recur(axis: int, *arguments: Array, out: Array) -> None:
 def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> None:
     """Sums of terms that fall off and are weighted by `slope * distance + level`.
 
-    `arguments` are the terms, which become their sums without weights, and the base where there is one.
+    `arguments` are the terms, which become their sums without weights, and the base if there is one.
     """
     sums, result = (np.moveaxis(array, axis, 0) for array in (arguments[0], out))
     step: _Plain | _Decaying = _Plain(np.add)
@@ -57,7 +57,7 @@ def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> N
 def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, out: Array) -> None:
     """Results at distances `first`, `first + step`, ... after the last term.
 
-    `arguments` are the result there, the sum there without weights, and the base where there is one.
+    `arguments` are the result there, the sum there without weights, and the base if there is one.
     """
     total, sums = arguments[:2]
     shape = [1] * out.ndim

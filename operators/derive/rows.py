@@ -25,7 +25,7 @@ COUNTED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """The place of `sign * (value - offset)` in an interval; `counts` where it is a digit of the code."""
+    """The place of `sign * (value - offset)` in an interval; `counts` if it is a digit of the code."""
 
     first: int
     length: int

@@ -53,7 +53,7 @@ class Scan:
 
 
 def scan(node: Reduction) -> Scan | None:
-    """Return the scan that computes a reduction over one variable; None where it has another form."""
+    """Return the scan that computes a reduction over one variable; None if it has another form."""
     if len(node.variables) != 1:
         return None
     parts = guarded(node.reducer, node.body)

@@ -11,7 +11,7 @@ from .ir import Scalar
 
 
 def spread_bits(condition: Array, out: Array) -> None:
-    """All bits set where a truth value holds, none where it does not. `out` is of a signed integer type."""
+    """All bits set where a truth value holds, none if it does not. `out` is of a signed integer type."""
     np.negative(condition.view(np.int8), out=out, dtype=out.dtype, casting="unsafe")
 
 

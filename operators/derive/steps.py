@@ -154,7 +154,9 @@ def _find_lifetimes(steps: list[Step]) -> None:
 
 
 def _extend_targets(steps: list[Step]) -> None:
-    """A chain of steps that ends in an output is computed in the output's memory from where it can be."""
+    """A chain of steps that ends in an output is computed in the output's memory, from the first step that
+    can be.
+    """
     for index in reversed(range(len(steps))):
         step, out = steps[index], steps[index].out.home
         if not (isinstance(out, Register) and out.exclusive and out.first == index and step.inplace):

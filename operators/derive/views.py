@@ -19,7 +19,7 @@ def strided(
     axes: Mapping[str, int],
     ranges: Ranges,
 ) -> Array:
-    """Return a view with axis `axes[v]` for variable `v`, length 1 where no index mentions it.
+    """Return a view with axis `axes[v]` for variable `v`, length 1 if no index mentions it.
 
     `lower` is the tensor index of `array`'s first element. All indices must lie inside `array`.
     """
@@ -40,7 +40,7 @@ def strided(
 
 
 def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval) -> None:
-    """Raise `OperatorError` where a box reads elements that its input region does not hold."""
+    """Raise `OperatorError` if a box reads elements that its input region does not hold."""
     if needed[0] < region[0] or needed[1] > region[1]:
         raise OperatorError(
             f"tensor {tensor!r}, dimension {dimension}: the box reads [{needed[0]}, {needed[1]}), but its "

@@ -95,7 +95,7 @@ class WeightTotal:
 
 
 class Images:
-    """Blocks of `[image, filter, *place]` as matrices `[image, filter, place]`, copied where they must be."""
+    """Blocks of `[image, filter, *place]` as matrices `[image, filter, place]`, copied if they must be."""
 
     def __init__(self, array: Array, windows: Windows, largest: Block, workspace: Workspace) -> None:
         self._array = array
@@ -104,7 +104,7 @@ class Images:
         self._memory = workspace.array((0 if self._flat is not None else self._size(largest),), array.dtype)
 
     def matrices(self, block: Block) -> Array:
-        """Return the block's matrices; where they are copies, their values are undefined."""
+        """Return the block's matrices; if they are copies, their values are undefined."""
         if self._flat is not None:
             return block.of_flat(self._flat, self._windows.line)
         memory = self._memory[: self._size(block)]
@@ -134,7 +134,7 @@ def _filters_inside(filters: Array) -> bool:
 
 
 def _as_rows(filters: Array) -> Array | None:
-    """`[filter, channel and tap]` of the same memory, or None where a filter is not in one piece."""
+    """`[filter, channel and tap]` of the same memory, or None if a filter is not in one piece."""
     if not filters[0].flags.c_contiguous or filters.strides[0] < filters[0].nbytes:
         return None
     shape, strides = (len(filters), filters[0].size), (filters.strides[0], filters.itemsize)

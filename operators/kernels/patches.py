@@ -183,7 +183,8 @@ class Patches:
         return (block.count, *taps, self._images.shape[1], *lines)
 
     def _cut(self, elements: int) -> Iterator[Block]:
-        """Yield whole images, or lines of one that is too large; lines slowest, so that edges seldom change.
+        """Yield whole images, or lines of one that is too large; lines slowest, so that edges
+        seldom change.
         """
         windows, images, places = self.windows, len(self._images), self.windows.places[0]
         line = len(windows.phases) * self._rows * windows.line
@@ -197,7 +198,7 @@ class Patches:
 
 
 def flat(array: Array, places: Sizes) -> Array | None:
-    """`[image, channel, place]` of the same memory, or None where places are not adjacent."""
+    """`[image, channel, place]` of the same memory, or None if places are not adjacent."""
     if not array[0, 0].flags.c_contiguous or array.strides[1] < prod(places) * array.itemsize:
         return None
     strides = (*array.strides[:2], array.itemsize)

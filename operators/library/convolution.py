@@ -33,7 +33,7 @@ INDEX = "x{d} * stride[{d}] + k{d} * dilate[{d}] - padding[{d}]"
 def per_dimension(operator: str, attributes: Attributes, name: str, default: int) -> tuple[int, ...]:
     """Return an attribute with one value for each dimension of `kernel`.
 
-    `default` everywhere where it is empty.
+    `default` everywhere if it is empty.
 
     Raises OperatorError for another number of values.
     """

@@ -16,12 +16,13 @@ from .texts import names, sized
 
 
 def wanted_shape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Shape:
-    """Return what `shape` says, or what was inferred where it leaves an extent open."""
+    """Return what `shape` says, or what was inferred if it leaves an extent open."""
     return shapes["output_0"] if 0 in attributes.shape("shape") else attributes.shape("shape")
 
 
 def of_output(attributes: Attributes) -> tuple[str, ...]:
-    """Return the tensors whose shapes a description depends on: the output's, where `shape` leaves it open.
+    """Return the tensors whose shapes a description depends on: the output's, where `shape`
+    leaves it open.
     """
     return ("output_0",) if 0 in attributes.shape("shape") else ()
 

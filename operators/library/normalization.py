@@ -100,7 +100,7 @@ def _batch_norm_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) ->
 
 
 def _updates(attributes: Attributes) -> Mapping[str, Definition]:
-    """Moving averages of the batch's statistics; none where those are not computed."""
+    """Moving averages of the batch's statistics; none if those are not computed."""
     if attributes.flag("use_global_stats"):
         return {}
     return {f"moving_{statistic}": text(MOVE.format(statistic=statistic)) for statistic in ("mean", "var")}

@@ -95,7 +95,7 @@ def _positions(order: _Order, count: int) -> str:
 
 
 def _topk(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """`k` below 1 keeps all. A mask is 1 where the element is among the first `k`."""
+    """`k` below 1 keeps all. A mask is 1 if the element is among the first `k`."""
     order = _order("topk", attributes, shapes["data"])
     extent = order.shape[order.axis]
     count = attributes.integer("k") if attributes.integer("k") > 0 else extent

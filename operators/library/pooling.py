@@ -72,7 +72,8 @@ class _Windows:
         return f"pad({item}, {outside})" if self.full or any(self.padding) else item
 
     def size(self, padded: bool) -> str:
-        """Return how many elements an average counts: those in the tensor and, if `padded`, in its padding.
+        """Return how many elements an average counts: those in the tensor and, if `padded`, in
+        its padding.
         """
         return " * ".join(self._extent(d) if padded else self._inner(d) for d in self.dimensions)
 

@@ -96,7 +96,7 @@ def _sliced(name: str, data: Shape, cuts: Sequence[Cut]) -> Variant:
 def _cut(name: str, axis: int, extent: int, begin: int | None, end: int | None, step: int | None) -> Cut:
     """Ends count from the front or, below zero, from the back; one beyond the tensor is moved to its edge.
 
-    Raises ShapeError where nothing lies between them.
+    Raises ShapeError if nothing lies between them.
     """
     stride = 1 if step is None else step
     if stride == 0:

@@ -97,7 +97,9 @@ def _forward(name: str, template: str, classes: Classes) -> ByRank:
 def _tempered(
     template: str, name: str, attributes: Attributes, classes: Classes, rank: int
 ) -> tuple[str, Mapping[str, Constant]]:
-    """Return text and constants; a temperature of one is left out. Raises OperatorError unless it is above 0.
+    """Return text and constants; a temperature of one is left out.
+
+    Raises OperatorError unless it is above 0.
     """
     temperature = attributes.get("temperature")
     given = temperature not in (None, 1)

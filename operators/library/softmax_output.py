@@ -72,7 +72,8 @@ def _targets(attributes: Attributes, classes: int) -> tuple[float, float]:
 
 
 def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str]:
-    """Return a stage that the scale needs, and the scale: MXNet divides several outputs by their number, too.
+    """Return a stage that the scale needs, and the scale: MXNet divides several outputs by their
+    number, too.
     """
     space = range(2, rank) if attributes.flag("multi_output") else range(0)
     rows = range(1, rank - 1) if attributes.flag("preserve_shape") else space

@@ -70,7 +70,7 @@ def check_rank(operator: str, tensor: str, rank: int, layout: str) -> None:
 
 
 def axis_in(operator: str, axis: int, rank: int) -> int:
-    """`axis` counted from the front. Raises ShapeError where there is no such dimension."""
+    """`axis` counted from the front. Raises ShapeError if there is no such dimension."""
     if not -rank <= axis < rank:
         raise ShapeError(f"{operator}: there is no axis {axis} in {counted(rank, 'dimension')}")
     return axis % rank

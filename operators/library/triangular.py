@@ -21,7 +21,7 @@ from .texts import joined, names
 
 
 def cholesky(matrix: Array) -> Array:
-    """Return the lower triangular factor. Raises LinAlgError where the matrix is not positive definite."""
+    """Return the lower triangular factor. Raises LinAlgError if the matrix is not positive definite."""
     return np.linalg.cholesky(matrix)
 
 

@@ -52,7 +52,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A strategy: its inputs and outputs, or why there are none; `stage` where it is the first of one."""
+    """A strategy: its inputs and outputs, or why there are none; `stage` if it is the first of one."""
 
     heading: str
     inputs: tuple[_Part, ...] = ()

@@ -13,7 +13,9 @@ STRONGEST_SHADE = 0.6
 
 
 def palette(workers: int) -> tuple[str, ...]:
-    """Return a colour per worker. Beyond eight, neighbours share one of eight and differ in how light it is.
+    """Return a colour per worker.
+
+    Beyond eight, neighbours share one of eight and differ in how light it is.
     """
     if workers <= len(FAMILIES):
         return FAMILIES[:workers]

@@ -32,7 +32,9 @@ def tensor_drawing(plane: Plane, title: str) -> Drawing:
 
 
 def tensor_marks(plane: Plane, box: Box) -> Iterator[Mark]:
-    """Yield the tiles in a box; panels stand side by side. Narrow intervals are widened until they are seen.
+    """Yield the tiles in a box; panels stand side by side.
+
+    Narrow intervals are widened until they are seen.
     """
     x, y, width, height = box
     count = max(len(plane.panels), 1)
@@ -68,7 +70,7 @@ def _tile(tile: Tile, workers: int, colours: Sequence[str], box: Box) -> Iterato
 
 
 def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
-    """Yield text in the middle of a box, where it fits."""
+    """Yield text in the middle of a box, if it fits."""
     x, y, width, height = box
     size = min(LARGEST_TEXT, height - 1, (width - 2) / (CHARACTER * len(text)))
     if size >= SMALLEST_TEXT:
@@ -76,7 +78,7 @@ def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
 
 
 def _plate(text: str, box: Box) -> Iterator[Mark]:
-    """Yield text on a plate in the middle of stripes, where it fits."""
+    """Yield text on a plate in the middle of stripes, if it fits."""
     x, y, width, height = box
     size = 9.0
     wide, tall = CHARACTER * size * len(text) + 6, size + 4
@@ -129,7 +131,7 @@ def _edges(intervals: Sequence[Interval], length: float) -> list[float]:
 
 
 def caption(plane: Plane) -> str:
-    """`dimension 0 down, 1 right`, and the panels where there are several."""
+    """`dimension 0 down, 1 right`, and the panels if there are several."""
     down, right = plane.axes
     drawn = [f"{axis} {way}" for axis, way in ((down, "down"), (right, "right")) if axis is not None]
     text = "dimension " + ", ".join(drawn) if drawn else "one number"

@@ -35,7 +35,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """`axes` are the dimensions drawn downwards and to the right, None where a tensor has too few.
+    """`axes` are the dimensions drawn downwards and to the right, None if a tensor has too few.
 
     `rows` and `columns` are the intervals along them.
     """

@@ -14,7 +14,7 @@ class Unique:
         self._numbers: dict[Hashable, int] = {}
 
     def number(self, key: Hashable, make: Callable[[], Any] | None = None) -> int:
-        """Return the number of the value with this key, which is the key itself where `make` is None."""
+        """Return the number of the value with this key, which is the key itself if `make` is None."""
         found = self._numbers.get(key)
         if found is None:
             value = key if make is None else make()

@@ -109,8 +109,8 @@ def test_python_file(tofu: Tofu, tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("shift", "needs shapes: --shape a=..."),
-        ("shift2", "defines no 'shift2'; did you mean 'shift'?"),
-        ("tof", "defines no 'tof'; there are: shift, other"),
+        ("shift2", "does not define 'shift2'; did you mean 'shift'?"),
+        ("tof", "does not define 'tof'; there are: shift, other"),
         ("other", "is a int; expected an operator"),
     ],
 )
@@ -159,7 +159,7 @@ def test_draws_what_workers_read(tofu: Tofu, tmp_path: Path) -> None:
         (["--draw", "conv.pdf"], "written as .svg or .png"),
         (["--draw", "missing/conv.svg"], "there is no folder"),
         (["--draw", "conv.svg", "--variable", "q"], "no strategy along 'q'"),
-        (["--variable", "c"], "name a file for it"),
+        (["--variable", "c"], "--variable needs --draw FILE"),
     ],
 )
 def test_drawings_that_cannot_be(
