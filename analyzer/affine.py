@@ -2,8 +2,8 @@
 
 An index is a constant plus a sum of coefficients times *atoms*: index variables, floor quotients and
 remainders of affine expressions by constants, minima of two affine expressions, and absolute values of one.
-Constants are integers and extents of whole tensors, as
-sympy expressions over symbols of our own; no text ever reaches sympy's parser.
+Constants are integers and extents of whole tensors. They are sympy expressions over symbols made here: no
+text ever reaches sympy's parser.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Minimum:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`max(value, -value)`, an atom of its own so that nested ones do not double what is written."""
+    """`max(value, -value)`, kept as one atom so that nested ones do not double the expression."""
 
     value: Affine
 
@@ -72,7 +72,7 @@ class Affine:
 
     @property
     def bare(self) -> str | None:
-        """The index variable that this index is, if it is nothing else."""
+        """The index variable, if the index is just that; else None."""
         match self.terms:
             case ((coefficient, IndexVariable(name)),) if coefficient == 1 and self.constant == 0:
                 return name
@@ -132,7 +132,7 @@ def normal_form(description: ast.Description, index: ast.Index) -> Index:
 def constant(
     description: ast.Description,
     expression: ast.Expression,
-    otherwise: str = "an extent is made of integers and extents of tensors",
+    otherwise: str = "an extent consists of integers and extents of tensors",
 ) -> sympy.Expr:
     """Return an expression of integers and extents of tensors.
 
@@ -145,7 +145,7 @@ def constant(
 
 
 def variables_of(form: Affine) -> Iterator[str]:
-    """Index variables of a normal form; a variable may come more than once."""
+    """Yield the index variables of a normal form. A variable may appear more than once."""
     for _, atom in form.terms:
         if isinstance(atom, IndexVariable):
             yield atom.name
@@ -171,7 +171,7 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
         return _affine(description, part)
 
     def number(part: ast.Expression) -> sympy.Expr:
-        reason = "an index is affine: here only a constant may stand, not an index variable"
+        reason = "an index is affine: use a constant here, not an index variable"
         return constant(description, part, reason)
 
     match node:
@@ -210,7 +210,7 @@ def _why_not_affine(node: ast.Index) -> str:
         case ast.Number(value):
             return f"an index is an integer, found {value!r}"
         case ast.Binary("/", _, _):
-            return "an index is an integer: use // for a floor quotient"
+            return "an index is an integer: use // for the floor of a quotient"
         case _:
             return "an index is affine in parts: + and -, minimum, maximum, abs, and *, // and % by constants"
 
@@ -265,7 +265,7 @@ def _absolute(value: Affine) -> Affine:
 
 
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-    """`floor(value / divisor)`, left as it stands: sympy's own simplification takes milliseconds."""
+    """Return `floor(value / divisor)` unsimplified: sympy's simplification takes milliseconds."""
     if value.is_Integer and divisor.is_Integer:
         return sympy.Integer(int(value) // int(divisor))
     result: sympy.Expr = sympy.floor(value / divisor, evaluate=False)
@@ -283,7 +283,7 @@ def least(*values: sympy.Expr) -> sympy.Expr:
 
 
 def greatest(*values: sympy.Expr) -> sympy.Expr:
-    """Return the greatest value, as it stands."""
+    """Return the greatest value, unsimplified as in `least`."""
     if all(value.is_Integer for value in values):
         return sympy.Integer(max(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)

@@ -1,4 +1,4 @@
-"""Attributes of a description: the values a user gives, checked, and put in place."""
+"""Attributes of a description: check the values that a user gives, and substitute them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def attribute_values(description: ast.Description, given: Mapping[str, object]) 
     for name in given:
         if name not in names:
             hint = suggestion(name, names) or f"it has {', '.join(names) or 'none'}"
-            raise OperatorError(f"{description.name}: there is no attribute '{name}'; {hint}")
+            raise OperatorError(f"{description.name}: it has no attribute '{name}'; {hint}")
     lengths = dict(_lengths(description))
     values = {}
     for attribute in description.attributes:
         value = given.get(attribute.name, attribute.default)
         if value is None:
-            raise OperatorError(f"{description.name}: attribute '{attribute.name}' must be given")
+            raise OperatorError(f"{description.name}: attribute '{attribute.name}' needs a value")
         place = f"{description.name}: attribute '{attribute.name}'"
         values[attribute.name] = _checked(place, value, lengths.get(attribute.name), attribute.default)
     return values
@@ -53,7 +53,7 @@ def substitute(description: ast.Description, values: Mapping[str, AttributeValue
 
 
 def _lengths(description: ast.Description) -> Iterator[tuple[str, int | None]]:
-    """For every attribute that is used: how many values its indices need, None if it is one number."""
+    """Yield every attribute that is used, with the number of values its indices need; None for one number."""
     longest: dict[str, int] = {}
     for node in walk(description):
         if isinstance(node, ast.Attribute):
@@ -68,7 +68,7 @@ def _checked(place: str, value: object, length: int | None, default: object) -> 
     parts = tuple(value) if isinstance(value, tuple | list) else (value,)
     for part in parts:
         if isinstance(part, int) and abs(part) > MAX_INTEGER:
-            raise OperatorError(f"{place} does not fit 64 bits, the largest is {MAX_INTEGER}")
+            raise OperatorError(f"{place} does not fit 64 bits; the largest integer is {MAX_INTEGER}")
         if not isinstance(part, int | float) or not math.isfinite(part):
             raise OperatorError(f"{place} is {value!r}; give a finite number or a tuple of numbers")
     if not isinstance(value, tuple | list):

@@ -29,14 +29,14 @@ Array = npt.NDArray[Any]
 
 
 class Bound(NotebookDisplay):
-    """What the analysis of one description gives for given shapes. Compared by identity.
+    """The analysis of one description for given shapes. Compared by identity.
 
-    `variables` are the output variables, then the reduction variables, in text order; every box of the
+    `variables` are the output variables, then the reduction variables, in text order. Every box of the
     iteration space has one interval for each. `extents` has the same order.
     """
 
     def __init__(self, analysis: Analysis, shapes: Mapping[str, Shape]) -> None:
-        """`shapes` are checked already, see `Analysis.bind`. Raises ShapeError if they do not fit."""
+        """Bind to `shapes`, which `Analysis.bind` has checked. Raises ShapeError if they do not fit."""
         self.analysis = analysis
         self.description = analysis.description
         self.variables = analysis.variables
@@ -88,7 +88,7 @@ class Bound(NotebookDisplay):
         return tuple(
             split
             if isinstance(split, Refusal)
-            else Refusal(split.variable, split.span, f"it has extent {self.extents[split.variable]}")
+            else Refusal(split.variable, split.span, f"its extent is {self.extents[split.variable]}")
             for split in self.analysis.splits
             if split.variable not in self.splits
         )

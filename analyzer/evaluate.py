@@ -1,7 +1,7 @@
 """Turn sympy expressions once into integer arithmetic that is cheap to run thousands of times.
 
-Expressions that are linear in the symbols become rows of an integer matrix, all others steps of a small
-register program. Both run on Python integers (exact, for binding) and on int64 arrays (for boxes in bulk).
+Expressions that are linear in the symbols become rows of an integer matrix. All others become steps of a
+small register program. Both run on Python integers (exact, for binding) and on int64 arrays (for many boxes).
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class _Builder:
 
 
 def _floor_divide(value: Value, divisor: Value) -> Value:
-    """Return floor quotient; by an extent of zero it is zero, since then there is nothing to index."""
+    """Return the floor quotient. By an extent of zero it is zero, because then there is nothing to index."""
     return value // divisor if divisor else 0
 
 

@@ -1,4 +1,4 @@
-"""Groups of things that have something in common."""
+"""Group keys whose members overlap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Key = TypeVar("Key")
 def linked(members: Mapping[Key, Set[Hashable]]) -> list[list[Key]]:
     """Return keys in groups whose members overlap, directly or through others.
 
-    A key without any stands alone.
+    A key without members is alone in its group.
     """
     groups: list[tuple[list[Key], set[Hashable]]] = []
     for key, own in members.items():

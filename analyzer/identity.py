@@ -1,4 +1,4 @@
-"""What tells descriptions apart that compare equal."""
+"""Distinguish descriptions that compare equal but differ in the type of a literal (2 and 2.0)."""
 
 from __future__ import annotations
 

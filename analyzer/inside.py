@@ -1,4 +1,4 @@
-"""The exact range of an index whose symbolic bounds are too wide, by trying all values."""
+"""Find the exact range of an index whose symbolic bounds are too wide, by trying all values."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MAX_TRIALS = 2**22
 def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, Shape]) -> Range:
     """Return the half-open range of an index's values over the whole iteration space.
 
-    Exact where the index has at most 2**22 combinations of values, else its symbolic bounds. No variable
-    may have extent 0.
+    The range is exact if the index has at most 2**22 combinations of values, else it is that of the symbolic
+    bounds. No variable may have extent 0.
     """
     variables = tuple(dict.fromkeys(variables_of(form)))
     axes = [(tensor, axis) for tensor, shape in shapes.items() for axis in range(len(shape))]
@@ -56,7 +56,7 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
 def values_of(
     forms: tuple[Affine, ...], variables: tuple[str, ...], symbols: tuple[sympy.Symbol, ...]
 ) -> Program:
-    """Return indices in values of their variables, which lead, and the extents that `symbols` are."""
+    """Return a program for indices. Its symbols are the values of the variables, then the `symbols`."""
     values = {name: value_symbol(name) for name in variables}
     return compile_integers([expression(form, values) for form in forms], [*values.values(), *symbols])
 

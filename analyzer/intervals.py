@@ -40,13 +40,13 @@ Ends = Callable[[str], Interval]
 
 @cache
 def lower_symbol(variable: str) -> sympy.Symbol:
-    """The lower end of an index variable's half-open interval."""
+    """Return the lower end of an index variable's half-open interval."""
     return sympy.Symbol(f"{variable}.lower", integer=True)
 
 
 @cache
 def upper_symbol(variable: str) -> sympy.Symbol:
-    """The upper end of an index variable's half-open interval."""
+    """Return the upper end of an index variable's half-open interval."""
     return sympy.Symbol(f"{variable}.upper", integer=True)
 
 
@@ -64,8 +64,8 @@ def box_ends(variable: str) -> Interval:
 def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
     """Return the interval of an index while its variables run through theirs; none of them may be empty.
 
-    Always contains every value. Exact where every variable occurs once, except under a remainder or an
-    absolute value of something that moves in steps.
+    It always contains every value. It is exact if every variable occurs once, except under a remainder or an
+    absolute value of an expression that moves in steps.
     """
     first, last = [form.constant], [form.constant]
     for coefficient, atom in form.terms:
@@ -107,7 +107,9 @@ def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
 
 
 def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
-    """Exact within one period of the divisor, else all remainders that the value's steps can hit."""
+    """Return remainders: exactly within one period of the divisor, else all that the value's
+    steps can hit.
+    """
     low, high = floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor)
     wraps = least(sympy.S.One, high - low)
     smallest, largest = sympy.S.Zero, divisor - 1

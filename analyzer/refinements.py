@@ -1,8 +1,8 @@
-"""Which accesses need more than the bounds of their indices for exact regions.
+"""Find the accesses whose regions need more than the bounds of their indices to be exact.
 
-Clipping the bounds of an index is exact where its values have no gaps, and where no other index of the
-access moves with it. Bounds are exact where every variable occurs once, but for the remainder or the absolute
-value of something that moves in steps.
+Clipping the bounds of an index is exact if its values have no gaps and no other index of the access moves
+with it. Bounds are exact if every variable occurs once, except under the remainder or the absolute value of
+an expression that moves in steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Suspect:
 
 
 def suspects(accesses: Sequence[Access]) -> tuple[Suspect, ...]:
-    """The accesses to look at once shapes are known."""
+    """Return the accesses to examine once shapes are known."""
     found = []
     column = 0
     for access in accesses:
@@ -98,7 +98,7 @@ def _groups(access: Access) -> list[list[int]]:
 
 
 def _gap(form: Affine, number: Number) -> int:
-    """At most the largest distance between neighbouring values of an index, in any box."""
+    """Return an upper bound on the distance between neighbouring values of an index, in any box."""
     gaps = [0]
     for coefficient, atom in form.terms:
         match atom:

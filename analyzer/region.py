@@ -16,7 +16,7 @@ Region = tuple[Interval, ...]
 Shape = tuple[int, ...]
 Boxes = npt.NDArray[np.int64]
 FAR = np.iinfo(np.int64).max
-"""Beyond every place."""
+"""A position beyond that of every element."""
 
 
 def whole(shape: Sequence[int]) -> Boxes:

@@ -1,4 +1,4 @@
-"""From a description as written to one for given attributes and ranks."""
+"""Specialise a description for given attributes and ranks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _specialize(
 
 
 def _axis(description: ast.Description, node: ast.Extent, ranks: Mapping[str, int]) -> ast.Extent:
-    """`tensor.shape[axis]` with an axis counted from the front."""
+    """Return `tensor.shape[axis]` with an axis counted from the front."""
     rank = ranks.get(node.tensor)
     if rank is None:
         if node.axis < 0:

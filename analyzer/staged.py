@@ -1,7 +1,7 @@
 """A description with stages bound to shapes, seen as one operator.
 
-Regions are composed backward: the box of the outputs says what is read of the last intermediate
-tensors, that says which box of their stages is needed, and so on to the parameters.
+Regions are composed backward. The box of the outputs determines what is read of the last intermediate
+tensors. That determines the boxes of their stages, and so on to the parameters.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def bind(description: Description, shapes: Mapping[str, Sequence[int]]) -> Bound
 class StagedBound(NotebookDisplay):
     """The same names as `Bound`, for a description with stages.
 
-    `stages` are the bound stages by what they produce, `last` produces the outputs. Boxes are boxes of the
-    last one's iteration space, and `variables` its variables. `extents` has those first, then those of
-    earlier stages with names of their own. Strategies are those of the last stage.
+    `stages` are the bound stages by what they produce, and `last` produces the outputs. Boxes are boxes of
+    the last stage's iteration space, and `variables` are its variables. `extents` begins with theirs,
+    followed by those variables of earlier stages whose names differ. Strategies are those of the last stage.
     """
 
     def __init__(self, description: Description, shapes: Mapping[str, Sequence[int]]) -> None:

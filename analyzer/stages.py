@@ -1,4 +1,4 @@
-"""Take a description with stages apart: every stage becomes a description of its own."""
+"""Split a description with stages: every stage becomes a separate description."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ def expand_stars(
 ) -> tuple[ast.Description, dict[str, int]]:
     """Return the description with every `*i` replaced by `i0, i1, ...`, and the ranks of all tensors.
 
-    A star's name means the same variables in all outputs, and in a stage for itself. Raises ShapeError
-    where ranks do not fit the indices or leave a star's number of variables open.
+    A star's name means the same variables in all outputs. In each stage it means separate ones. Raises
+    ShapeError if ranks do not fit the indices or leave a star's number of variables open.
     """
     known = dict(ranks)
     taken = {node.name for node in walk(description) if isinstance(node, ast.Variable | ast.Binder)}

@@ -60,7 +60,7 @@ class Strategy(NotebookDisplay):
         extent = self.bound.extents[self.variable]
         name = self.bound.description.name
         if not 0 <= worker < workers:
-            raise ShapeError(f"{name}: worker {worker} of {workers}; workers count from 0 to {workers - 1}")
+            raise ShapeError(f"{name}: worker {worker} of {workers}: numbers go from 0 to {workers - 1}")
         if extent < workers:
             raise ShapeError(
                 f"{name}: '{self.variable}' has extent {extent}, too small for {workers} workers; "

@@ -1,4 +1,4 @@
-"""Whether regions hold only elements that are read, and if not, why."""
+"""Find out whether regions hold only elements that are read, and if not, why."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Image(NamedTuple):
 
 
 def looseness(bound: Bound) -> tuple[Looseness, ...]:
-    """For every tensor whose region of the whole iteration space is not known to be tight, why."""
+    """Return every tensor whose region of the whole iteration space is not known to be tight, and why."""
     found = []
     for tensor, group in groupby(bound.analysis.accesses, key=lambda access: access.tensor):
         accesses = [access for access in group if all(bound.extents[name] for name in access.enclosing)]
@@ -124,14 +124,14 @@ def _remainder(inner: Image, divisor: int) -> Image:
 
 
 def _minimum(one: Image, other: Image) -> Image:
-    """Up to the end of the other part, those of the part that begins first leave its own gaps at most."""
+    """Return the minimum's values. The part that begins first leaves at most its own gaps."""
     first = min(one.first, other.first)
     gap = min(image.gap for image in (one, other) if image.first == first)
     return Image(first, min(one.last, other.last), gap)
 
 
 def _absolute(inner: Image) -> Image:
-    """Values that step over 0 are of both signs; how they fall between each other is not looked at."""
+    """Return absolute values. If the values cross 0, how the two signs interleave is not examined."""
     if inner.first >= 0 or inner.last <= 0:
         first, last = sorted((abs(inner.first), abs(inner.last)))
         return Image(first, last, inner.gap)

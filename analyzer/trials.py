@@ -1,4 +1,4 @@
-"""Exact regions by trying every value of an access's index variables, where bounds alone are not exact."""
+"""Make regions exact by trying every value of an access's index variables, if bounds alone are not exact."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Trial:
     def settle(self, bounds: Boxes, boxes: Boxes, limits: Integers) -> None:
         """Replace the bounds `bounds[:, columns]` by those of the values inside `[0, limits)`.
 
-        Bounds that need no care, or too many trials, are left as they are. Boxes are not empty if it
-        matters: what an empty one reads is looked at elsewhere.
+        Bounds that are already exact, or that need too many trials, are left unchanged. The caller
+        (`Reader.__call__`) handles empty boxes.
         """
         mine = bounds[:, self.columns]
         extents = limits[list(self.columns)]

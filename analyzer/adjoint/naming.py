@@ -13,7 +13,7 @@ from .sites import origin
 
 
 def state_extents(value: Lambda, extents: Extents) -> Lambda:
-    """State the extent of every reduction variable that does not follow from the tensors it indexes."""
+    """State the extent of every reduction variable that cannot be inferred from the tensors it indexes."""
     mentioned = {node.tensor for node in walk(value.body) if isinstance(node, Element)}
 
     def rewrite(node: Node) -> Node:

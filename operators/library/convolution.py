@@ -57,7 +57,7 @@ def check_space(operator: str, attributes: Attributes, data: PartialShape) -> No
 
 
 def _geometry(attributes: Attributes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Stride, dilation and padding of every dimension of `kernel`."""
+    """Return stride, dilation and padding of every dimension of `kernel`."""
     stride, dilate = (per_dimension("Convolution", attributes, name, 1) for name in ("stride", "dilate"))
     return stride, dilate, per_dimension("Convolution", attributes, "pad", 0)
 
@@ -106,7 +106,7 @@ def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, At
 
 
 def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """With groups, filter `f` belongs to group `f // (filters of a group)` and sees that group's channels."""
+    """Return a convolution. Filter `f` is in group `f // (filters per group)` and reads its channels."""
     groups, filters = attributes.integer("num_group"), attributes.integer("num_filter")
     if groups == 1:
         return variant(_text(attributes, "c"), _constants(attributes), _kernels(attributes))

@@ -29,9 +29,10 @@ NUMERATOR = "(x{d} + padding[{d}] - k{d} * dilate[{d}])"
 
 
 def deconvolution(name: str, attributes: Attributes, data: Shape, *, biased: bool) -> Variant:
-    """Output `x` gathers data at `(x + pad - k * dilate) / stride` wherever that is whole.
+    """Return a deconvolution. Output `x` sums data at `(x + pad - k * dilate) / stride` wherever that is
+    whole.
 
-    With groups, output channel `f` belongs to group `f // (outputs of a group)` and sees that group's data.
+    With groups, output channel `f` belongs to group `f // (outputs per group)` and reads that group's data.
     """
     kernel, groups = attributes.shape("kernel"), attributes.integer("num_group")
     filters, rank = attributes.integer("num_filter"), len(kernel)

@@ -71,7 +71,7 @@ def _fully_connected_hints(
 def _dot(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     """Sums over the last dimension of lhs and the first of rhs, or where transposed over first and last.
 
-    The other dimensions keep their order, as in MXNet, which takes them for one.
+    The other dimensions keep their order, as in MXNet, which treats them as one.
     """
     outer, inner = list(names("i", ranks["lhs"] - 1)), list(names("j", ranks["rhs"] - 1))
     lhs, rhs = [*outer, "k"], ["k", *inner]
@@ -103,7 +103,7 @@ def _product(attributes: Attributes, batch: Sequence[str], a: str, b: str, scale
 
 
 def _gemm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """The product is a stage of its own, so that it can be reduced."""
+    """Return a scaled product, added to `C`. It is a separate stage, so that it can be reduced."""
     batch = names("b", ranks["A"] - 2)
     indices = joined([*batch, "i", "j"])
     return variant(

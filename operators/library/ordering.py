@@ -23,7 +23,7 @@ from .texts import axis_in, element, flat_index, joined, names, sized
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The text of an operator that orders along one dimension, stage by stage."""
+    """The text of an operator that sorts along one dimension, stage by stage."""
 
     name: str
     lines: tuple[str, ...]
@@ -95,7 +95,7 @@ def _positions(order: _Order, count: int) -> str:
 
 
 def _topk(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """`k` below 1 keeps all. A mask is 1 if the element is among the first `k`."""
+    """Return the first `k` elements (all if `k` is below 1), their places, or a mask that is 1 for them."""
     order = _order("topk", attributes, shapes["data"])
     extent = order.shape[order.axis]
     count = attributes.integer("k") if attributes.integer("k") > 0 else extent
@@ -113,7 +113,7 @@ def _topk(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _mask(order: _Order, data: Shape, count: int) -> str:
-    """Shaped like data: a rank in flattened data is read at the flat position."""
+    """Return a mask of data's shape. If data is flattened, the rank is read at the flat position."""
     variables = names("i", len(data))
     indices = variables if order.shape == data else [flat_index(variables, data)]
     return f"lambda {sized(variables, data)}: where({element('rank', indices)} < {count}, 1, 0)"

@@ -24,7 +24,7 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
 class _Cell(NamedTuple):
-    """One layer in one direction: its number among all, the width of its input, where its numbers begin."""
+    """One layer in one direction: its number, the width of its input, the offsets of its parameters."""
 
     number: int
     width: int
@@ -62,7 +62,7 @@ def _network(attributes: Attributes, inputs: int) -> _Network:
 
 
 class _Writer:
-    """Stages of the unrolled network; values are TDL expressions in `n` and another variable."""
+    """Writes the stages of the unrolled network. Values are TDL expressions in `n` and another variable."""
 
     def __init__(self, network: _Network) -> None:
         self.network = network
@@ -73,7 +73,7 @@ class _Writer:
         return name
 
     def unpack(self, cell: _Cell) -> None:
-        """A cell's matrices and biases as tensors of their own."""
+        """Write stages that hold a cell's matrices and biases."""
         rows, hidden, c = self.network.rows, self.network.hidden, cell.number
         for name, start, columns in (
             ("input", cell.weights, cell.width),
@@ -152,7 +152,7 @@ def _selected(variable: str, values: Sequence[str], first: int = 0) -> str:
 
 
 def _rnn(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Outputs: the last layer after every step, and if asked for all cells' last states."""
+    """Return a network whose outputs are the last layer after every step and, if asked for, last states."""
     if attributes.number("p") != 0:
         raise OperatorError("RNN: p is not supported; use one RNN for each layer and Dropout between them")
     check_rank("RNN", "data", len(shapes["data"]), LAYOUT)

@@ -73,7 +73,7 @@ def _reverse(attributes: Attributes) -> Variant:
 
 
 def _reverse_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Reversing is its own inverse, which the derived gradient, a sum over all times, does not know."""
+    """Return the gradient by reversing again, which is cheaper than the derived sum over all times."""
     lengths = attributes.flag("use_sequence_length")
     template, tensors = (REVERSE, "grad_0, sequence_length") if lengths else (REVERSE_ALL, "grad_0")
     return variant(

@@ -10,7 +10,7 @@ from ...support.wording import counted
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:
-    """`prefix0`, `prefix1`, ...: index variables or parameters."""
+    """Return names of index variables or parameters: `prefix0`, `prefix1`, ..."""
     return tuple(f"{prefix}{k}" for k in range(count))
 
 
@@ -66,11 +66,11 @@ def check_rank(operator: str, tensor: str, rank: int, layout: str) -> None:
     named = layout.removesuffix(", ...")
     least = named.count(", ") + 1
     if rank < least or (rank > least and named == layout):
-        raise ShapeError(f"{operator}: {tensor} has {counted(rank, 'dimension')}; it is {layout}")
+        raise ShapeError(f"{operator}: {tensor} has {counted(rank, 'dimension')}, but must be {layout}")
 
 
 def axis_in(operator: str, axis: int, rank: int) -> int:
-    """`axis` counted from the front. Raises ShapeError if there is no such dimension."""
+    """Return `axis` counted from the front. Raises ShapeError if there is no such dimension."""
     if not -rank <= axis < rank:
-        raise ShapeError(f"{operator}: there is no axis {axis} in {counted(rank, 'dimension')}")
+        raise ShapeError(f"{operator}: axis {axis} is outside a tensor with {counted(rank, 'dimension')}")
     return axis % rank

@@ -47,7 +47,7 @@ def _interpolation(attributes: Attributes) -> Attributes:
 
 
 def _nearest(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Every input is enlarged to `scale` times the first one's size; then channels are joined or added."""
+    """Return inputs enlarged to `scale` times the first one's size, with channels joined or added."""
     inputs = numbered("num_args", "arg")(attributes)
     for name in inputs:
         check_rank("UpSampling", name, len(shapes[name]), "batch, channel, height, width")
