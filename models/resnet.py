@@ -50,10 +50,10 @@ def small(depth: int, width: int) -> Architecture:
 def network(architecture: Architecture, image: tuple[int, int, int], classes: int) -> Symbol:
     """Return the symbol for images `[channel, height, width]`; data is [batch, channel, height, width].
 
-    Raises GraphError for samples that are no images.
+    Raises GraphError if samples are not images.
     """
     if len(image) != 3:
-        raise GraphError(f"an image is (channels, height, width), not {image}")
+        raise GraphError(f"an image must be (channels, height, width), not {image}")
     stem, *channels = architecture.channels
     data = sym.identity(sym.Variable("data"), name="id")
     data = sym.BatchNorm(data, fix_gamma=True, eps=EPSILON, momentum=MOMENTUM, name="bn_data")

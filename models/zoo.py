@@ -18,7 +18,7 @@ def names() -> tuple[str, ...]:
 
 
 def get(name: str, batch: int | None = None, **options: Any) -> Model:
-    """The model of this name. `batch` defaults to the family's; options are those of the family.
+    """Return the model of this name. `batch` defaults to the family's; options are those of the family.
 
     Raises GraphError for an unknown name, option or value.
     """
@@ -30,7 +30,7 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
         if option not in known:
             raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(known)}")
         if not _is_like(value, known[option]):
-            raise GraphError(f"{option} of model {name!r} is {value!r}, expected {_kind(known[option])}")
+            raise GraphError(f"{option} of model {name!r} is {value!r}; expected {_kind(known[option])}")
     matched = re.fullmatch(found.pattern, name)
     assert matched is not None
     with NameScope():

@@ -135,7 +135,7 @@ def create(init: str | Initializer, **kwargs: Any) -> Initializer:
             name, kwargs = str(name), dict(kwargs)
         except (ValueError, TypeError, RecursionError):
             raise DataError(
-                f"{init[:80]!r} is no initializer; expected text such as '[\"zero\", {{}}]'"
+                f"{init[:80]!r} is not an initializer; expected text such as '[\"zero\", {{}}]'"
             ) from None
     if name.lower() not in REGISTRY:
         raise DataError(f"there is no initializer {name!r}{alternatives(name.lower(), sorted(REGISTRY))}")

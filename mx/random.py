@@ -19,7 +19,7 @@ class _State:
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:
-    """Everything drawn from now on, start values of parameters included, follows from this number."""
+    """Seed everything drawn from now on, start values of parameters included."""
     _State.seed, _State.drawn = int(seed_state), 0
 
 

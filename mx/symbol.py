@@ -285,7 +285,7 @@ def __dir__() -> list[str]:
 
 @cache
 def _function(called: str) -> Callable[..., Symbol]:
-    """The operator of this name as a function on symbols."""
+    """Return the operator of this name as a function on symbols."""
     function = sym.function(called)
 
     def composed(*inputs: Any, **arguments: Any) -> Symbol:

@@ -1,4 +1,4 @@
-"""Where reports are printed."""
+"""The consoles that reports are printed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing what people look at: whole or not at all, and refused before the work if it cannot be."""
+"""Write reports whole or not at all, and check before the work that the file can be written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """As `tofu.support.atomic_files.write_whole`. Raises TofuError if that fails."""
+    """Write as `tofu.support.atomic_files.write_whole`. Raises TofuError if that fails."""
     try:
         atomic_files.write_whole(path, data)
     except OSError as error:

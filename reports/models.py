@@ -51,7 +51,7 @@ normalisation that are held at one count, as they do in MXNet; moving averages d
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A model at its defaults; `data` holds the shapes of what it is fed beside labels, for one sample."""
+    """A model at its defaults. `data` holds the shapes of its inputs except labels, for one sample."""
 
     name: str
     parameters: int

@@ -22,7 +22,7 @@ from .layers import cut_shape
 from .units import format_bytes
 
 WORKERS = 2
-"""Over how many workers the strategies of an operator are drawn."""
+"""The number of workers over which the strategies of an operator are drawn."""
 
 LAYOUTS = 12
 

@@ -41,7 +41,7 @@ class Report:
         """After an iteration."""
 
     def epoch(self, epoch: Epoch, epochs: int) -> None:
-        """After an epoch of so many."""
+        """Called after each epoch. `epochs` is the total."""
 
     def summary(self, facts: Mapping[str, Any]) -> None:
         """After the last iteration."""

@@ -108,7 +108,7 @@ def within(found: Array, node: Node, before: Sequence[int]) -> Array:
 
 
 def pooled(node: Node) -> Sequence[Array]:
-    """Uneven padding is added before; then an average needs the number of elements that are no padding."""
+    """Add uneven padding before; then an average needs the number of elements that are not padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
     if node.outputs > 1:
         raise UnsupportedNodeError("MaxPool with output Indices")

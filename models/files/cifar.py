@@ -88,7 +88,7 @@ def _dictionary(path: Path) -> Mapping[bytes, Any]:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except pickle.UnpicklingError as error:
         raise DataError(
-            f"{path} is no pickle that is safe to read: {error}; only numbers, text and arrays of "
+            f"{path} is not a pickle that is safe to read: {error}; only numbers, text and arrays of "
             "bytes are read, and nothing is run"
         ) from error
     if not isinstance(found, dict) or not all(isinstance(key, str | bytes) for key in found):

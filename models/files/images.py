@@ -33,8 +33,8 @@ def read(path: Path, reading: Reading) -> Dataset:
     """Return images `[n, channels, height, width]` from 0 to 1, with one channel where all are grey, else
     three.
 
-    Classes are numbered by the names of their folders. In `train` with `test` or `val` beside it, the latter
-    is held out. Hidden files are left alone. Raises DataError for empty folders, files that are no images,
+    Classes are numbered by the names of their folders. If `test` or `val` is next to `train`, the former
+    is held out. Hidden files are ignored. Raises DataError for empty folders, files that are not images,
     images of several sizes, and where Pillow is missing.
     """
     reading.only(path, WHAT, "resize")
@@ -66,7 +66,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _files(root: Path, names: tuple[str, ...]) -> tuple[list[Path], list[int]]:
-    """The files of every class in `names` and the class of each. Other folders and empty ones are refused."""
+    """Return the files of every class in `names`, and their classes. Refuse other folders and empty ones."""
     for each in _visible(root):
         if not each.is_dir():
             raise refusal(each, "a folder for each class", "a file", "move it into the folder of its class")

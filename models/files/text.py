@@ -33,7 +33,7 @@ def read(path: Path, reading: Reading) -> Dataset:
     reading.only(path, WHAT, "steps", "level", "vocabulary")
     level, steps = reading.level or "character", STEPS if reading.steps is None else reading.steps
     if level not in LEVELS:
-        raise DataError(f"--level is {' or '.join(LEVELS)}, not {level!r}")
+        raise DataError(f"--level must be {' or '.join(LEVELS)}, not {level!r}")
     names, found = (_words if level == "word" else _characters)(_decoded(path))
     total = max(0, (len(found) - 1) // steps)
     if total < 2:

@@ -189,7 +189,7 @@ class BaseModule(ABC):
     def _train_epoch(
         self, epoch: int, train_data: DataIter, eval_metric: mx_metric.EvalMetric, callback: Callbacks
     ) -> None:
-        """One pass over the data; the values logged are those before the last callback."""
+        """Train one pass over the data. The values logged are those before the last callback."""
         started = time.perf_counter()
         eval_metric.reset()
         values: list[tuple[str, float]] = []

@@ -47,7 +47,7 @@ class Inputs:
 
 
 def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:
-    """Descriptions for exactly these names, of `(name, shape)` each. Raises DataError."""
+    """Return descriptions for exactly these names, of `(name, shape)` each. Raises DataError."""
     found = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in given or ()]
     if sorted(each.name for each in found) != sorted(names):
         listed = ", ".join(each.name for each in found) or "nothing"

@@ -39,7 +39,7 @@ class Iteration:
             self._outputs = outputs(executor)
 
     def backward(self, out_grads: Any) -> None:
-        """Take the gradients of outputs that are no losses. ExecutionError if nothing is trained."""
+        """Take the gradients of outputs that are not losses. Raises ExecutionError if nothing is trained."""
         if not self._train:
             raise ExecutionError("backward needs forward(batch, is_train=True) before it")
         listed = out_grads if isinstance(out_grads, list | tuple) else [out_grads]

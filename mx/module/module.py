@@ -231,7 +231,7 @@ class Module(BaseModule):
         self._iteration = Iteration(self._module, self._inputs, batch, train)
 
     def backward(self, out_grads: Any = None) -> None:
-        """The backward pass of the batch, with the gradients of outputs that are no losses."""
+        """Run the backward pass of the batch, with the gradients of outputs that are not losses."""
         self._under_way("backward").backward(out_grads)
 
     def update(self) -> None:

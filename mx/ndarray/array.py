@@ -68,7 +68,7 @@ class NDArray:
     def asscalar(self) -> Any:
         """Return the only element. Raises DataError if there are several."""
         if self.size != 1:
-            raise DataError(f"an array of shape {self.shape} is no single number")
+            raise DataError(f"an array of shape {self.shape} is not a single number")
         return self.numpy_array.reshape(())[()]
 
     def copyto(self, other: NDArray | Context) -> NDArray:

@@ -20,7 +20,7 @@ Result = NDArray | list[NDArray]
 
 @cache
 def function(called: str) -> Callable[..., Result]:
-    """The operator of this name as a function on arrays. Raises OperatorError for an unknown one."""
+    """Return the operator of this name as a function on arrays. Raises OperatorError if it is unknown."""
     operator = registry.get(called)
 
     def call(*inputs: Any, out: NDArray | None = None, name: str | None = None, **keywords: Any) -> Result:

@@ -28,7 +28,7 @@ class RNNParams:
         self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **settings: Any) -> Symbol:
-        """The variable `prefix + name`; settings count if it is new."""
+        """Return the variable `prefix + name`. The settings apply if it is new."""
         full = self._prefix + name
         if full not in self._params:
             self._params[full] = sym.Variable(full, **settings)

@@ -1,4 +1,4 @@
-"""Writing a drawing to a file of the kind that its name says."""
+"""Write a drawing to a file, in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = (".svg", ".png")
 def check_kind(path: Path) -> None:
     """Raise TofuError if the name ends in neither `.svg` nor `.png`."""
     if path.suffix.lower() not in KINDS:
-        raise TofuError(f"cannot draw {str(path)!r}: drawings are written as .svg or .png; name such a file")
+        raise TofuError(f"cannot draw {str(path)!r}: a drawing's file must end in .svg or .png")
 
 
 def write_drawing(drawing: Drawing, path: Path) -> None:

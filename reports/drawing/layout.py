@@ -8,7 +8,7 @@ from .tensor import caption, tensor_drawing
 from .tiles import plane
 
 DRAWN_WORKERS = 64
-"""Beyond so many workers, the groups that the first steps leave are drawn."""
+"""If there are more workers than this, the groups after the first steps are drawn instead."""
 
 
 def drawn_steps(factors: tuple[int, ...]) -> int:

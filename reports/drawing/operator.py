@@ -17,7 +17,7 @@ from .tiles import Plane, halo, plane
 MARGIN, GAP, ARROW = 16.0, 24.0, 34.0
 PICTURE_WIDTH, PICTURE_HEIGHT = 150.0, 100.0
 ABOVE, BELOW = 56.0, 50.0
-"""Room for a strategy's heading and the tensors' names, and for what stands under the pictures."""
+"""Heights of a strategy's heading with the tensors' names, and of the text below the pictures."""
 
 HEAD = 46.0
 STAGE = 26.0
@@ -85,8 +85,8 @@ def operator_drawing(title: str, strategies: Sequence[Strategy], workers: int) -
     makes.
 
     What several workers read, such as a halo, has stripes in the colours of all of them.
-    Strategies along variables with fewer values than there are workers say so instead. The strategies of
-    several stages stand under the names of these.
+    A strategy along a variable with fewer values than workers has a remark instead. The strategies of
+    several stages are grouped under the stages' names.
     """
     rows = list(_rows(title, strategies, workers))
     pitch = max(

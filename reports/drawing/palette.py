@@ -1,4 +1,4 @@
-"""A colour for every worker, told apart with any colour vision, and the ink that is read on it."""
+"""A colour for every worker, distinct with any colour vision, and a colour for text on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ FAMILIES = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#
 """Okabe and Ito (2008) with wine for black, which is lost on a dark page."""
 
 MANY = "#D0D0D0"
-"""What more workers share than can be shown one by one."""
+"""The colour of a tile that too many workers share to be shown one by one."""
 
 BLACK, WHITE = "#000000", "#FFFFFF"
 STRONGEST_SHADE = 0.6
@@ -24,7 +24,7 @@ def palette(workers: int) -> tuple[str, ...]:
 
 
 def ink(fill: str) -> str:
-    """Black or white, whichever is read more easily on `fill`."""
+    """Return black or white, whichever has the higher contrast with `fill`."""
     return BLACK if contrast(fill, BLACK) >= contrast(fill, WHITE) else WHITE
 
 

@@ -10,17 +10,17 @@ from .palette import MANY, WHITE, ink, palette
 from .tiles import Panel, Plane, Tile
 
 WIDTH, HEIGHT = 96, 64
-"""Of a plane that is drawn alone."""
+"""The size of a plane that is drawn alone."""
 
 SHOWN_APART = 4
-"""Workers that share a tile and are shown one by one, at most."""
+"""The most workers that share a tile and are shown one by one."""
 
 STRIPE = 4.5
 GAP = 3.0
 NARROWEST = 7.0
 LARGEST_TEXT, SMALLEST_TEXT = 11.0, 6.0
 CHARACTER = 0.62
-"""The width of a digit for its height."""
+"""The width of a digit as a fraction of its height."""
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""

@@ -1,4 +1,4 @@
-"""Everything a page shows of a plan, as one JSON object in which what repeats is told once."""
+"""Everything a page shows of a plan, as one JSON object without repetition."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .unique import Unique
 
 
 class Kinds:
-    """The kinds of operators and the ways they are split, each told once."""
+    """The kinds of operators and the ways they are split, each listed once."""
 
     def __init__(self, pictures: Pictures, factors: tuple[int, ...]) -> None:
         self.kinds = Unique()

@@ -1,4 +1,4 @@
-"""What repeats on a page is told once and referred to by its number."""
+"""Values that occur more than once on a page are listed once and referred to by number."""
 
 from __future__ import annotations
 

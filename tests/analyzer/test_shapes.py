@@ -38,7 +38,10 @@ def test_shapes_in_the_order_of_the_tensors() -> None:
         ({"a": "23", "b": (3, 4)}, "matmul: the shape of a is '23'; give a tuple of integers"),
         ({"a": 6, "b": (3, 4)}, "matmul: the shape of a is 6; give a tuple of integers"),
         ({"a": (2, 3.0), "b": (3, 4)}, "matmul: a has extent 3.0; an extent must be a non-negative integer"),
-        ({"a": (2, True), "b": (3, 4)}, "matmul: a has extent True; an extent must be a non-negative integer"),
+        (
+            {"a": (2, True), "b": (3, 4)},
+            "matmul: a has extent True; an extent must be a non-negative integer",
+        ),
         ({"a": (2, np.ones(2)), "b": (3, 4)}, "matmul: a has the extent array([1., 1.]); extents are"),
         ({"a": (2, -3), "b": (3, 4)}, "matmul: axis 1 of a has the negative extent -3"),
     ],

@@ -184,4 +184,4 @@ def test_an_operator_without_strategies_is_not_drawn(tofu: Tofu, tmp_path: Path)
 def test_a_python_file_without_a_name(tofu: Tofu, command: str) -> None:
     result = tofu(command, "layers.py")
     assert result.exit_code == 2
-    assert "say which, as layers.py:NAME" in result.stderr
+    assert "say which one, as layers.py:NAME" in result.stderr

@@ -155,7 +155,7 @@ def test_an_operator_whose_attributes_have_no_default_prints() -> None:
 def test_shapes_and_arrays_that_do_not_fit() -> None:
     with pytest.raises(ShapeError, match=r"conv1d needs the shape of filters; .* data"):
         conv1d.bind({"data": (4, 3, 12)})
-    with pytest.raises(ShapeError, match="no tensor 'weight', only data, filters"):
+    with pytest.raises(ShapeError, match="does not take a tensor 'weight', only data, filters"):
         conv1d.bind({**SHAPES, "weight": (1,)})
     bound = conv1d.bind(SHAPES)
     with pytest.raises(ShapeError, match="tensor filters is missing"):
@@ -170,7 +170,7 @@ def test_shapes_and_arrays_that_do_not_fit() -> None:
         (np.full((4, 3, 12), "x"), "holds values of type <U1; give integers or"),
         (np.full((4, 3, 12), None), "holds values of type object"),
         (np.full((4, 3, 12), 1j), "holds values of type complex128"),
-        ([[1.0], [1.0, 2.0]], "is no array: .* inhomogeneous"),
+        ([[1.0], [1.0, 2.0]], "is not an array: .* inhomogeneous"),
     ],
 )
 def test_arrays_hold_numbers(data: Any, message: str) -> None:
@@ -183,7 +183,9 @@ def test_arrays_hold_numbers(data: Any, message: str) -> None:
 
 def test_shapes_are_given_by_name() -> None:
     operator = tofu.parse(CONV1D)
-    with pytest.raises(ShapeError, match=r"conv1d: shapes must be listed by tensor, as .*, found \(4, 3, 12\)"):
+    with pytest.raises(
+        ShapeError, match=r"conv1d: shapes must be listed by tensor, as .*, found \(4, 3, 12\)"
+    ):
         operator.bind((4, 3, 12))
     with pytest.raises(ShapeError, match="conv1d: the shape of data is an array; give the array's"):
         operator.bind({name: np.zeros(shape) for name, shape in SHAPES.items()})

@@ -91,7 +91,7 @@ def test_a_gzipped_file_that_ends_early(tmp_path: Path, refused: Refuse) -> None
 @pytest.mark.parametrize("option", ["steps", "level", "vocabulary", "resize"])
 def test_options_of_another_format_are_refused(cifar: Path, refused: Refuse, option: str) -> None:
     said = refused(cifar, **{option: 3})
-    assert said == f"{cifar} holds CIFAR-10 batches, for which --{option} has no meaning; leave it out"
+    assert said == f"{cifar} holds CIFAR-10 batches, to which --{option} does not apply; leave it out"
 
 
 def test_a_fraction_beside_samples_set_apart(cifar: Path, refused: Refuse) -> None:

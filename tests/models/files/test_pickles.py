@@ -73,7 +73,7 @@ def test_arrays_of_anything_but_bytes_are_refused(array: np.ndarray) -> None:
 
 def test_stand_ins_cannot_be_changed() -> None:
     program = b"cnumpy\nndarray\n}(S'__call__'\nI1\nub."
-    with pytest.raises(pickle.UnpicklingError, match="it changes what it is made of"):
+    with pytest.raises(pickle.UnpicklingError, match="it changes the attributes of a function"):
         read_pickle(program)
 
 
