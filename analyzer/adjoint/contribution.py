@@ -1,4 +1,4 @@
-"""From a site to its contribution: the gradient's element at a position, as a sum over free variables."""
+"""Turn a site into its contribution: the gradient's element at a position, as a sum over free variables."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ class _Body:
         return self._guarded(product(padded), tuple(dict.fromkeys(guards)), frozenset(escaping))
 
     def _refuse_calls(self, factor: Expression, escaping: frozenset[str]) -> None:
-        """A call of an opaque function cannot be padded. Raises OperatorError if it would have to be."""
+        """Raise OperatorError if a call of an opaque function would have to be padded, which is
+        impossible.
+        """
         for node in walk(factor):
             if isinstance(node, OpaqueElement) and variable_names(node) & escaping:
                 reason = f"'{node.function}' would be called, or its result be read, out of range"

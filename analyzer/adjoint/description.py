@@ -6,7 +6,7 @@ The gradient at position `j` gains
     sum over all (o, r) with A(o, r) = j of  grad_k[o] * d(output_k[o]) / d(t[A(o, r)])
 
 so an adjoint is found by differentiating the scalar expression and inverting the access. The results are
-descriptions like any other: they have strategies, kernels and adjoints of their own.
+ordinary descriptions: they have strategies, kernels and adjoints.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a forward description says about the extents of its index variables, for use in its adjoint."""
+"""Collect the extents of a forward description's index variables, for use in its adjoint."""
 
 from __future__ import annotations
 
@@ -141,9 +141,9 @@ def _binders(description: Description) -> Iterator[Binder]:
 def _limits(
     description: Description, variable: str, known: Mapping[str, Expression]
 ) -> list[Polynomial | None]:
-    """For every dimension that limits a variable its largest extent, None if others are not known yet.
+    """Yield for every dimension that limits a variable its largest extent; None if others are unknown.
 
-    Nothing where the variable does not simply add to an index, so that its limits cannot be told.
+    Nothing is yielded if the variable does more than add to an index, because its limits are then unknown.
     """
     plain = Ranges({})
     sizes = {name: plain.polynomial(extent) for name, extent in known.items()}

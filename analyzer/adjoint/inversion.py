@@ -5,7 +5,7 @@ positions; what cannot be solved remains as a guard. A variable that no equation
 
 - `v = j` and `a * v + rest = j` are solved for `v`, for `a` other than 1 under the guard that `a` divides.
 - `a * q + rest = j` with `0 <= rest < a` is two equations: `q = j // a` and `rest = j % a`.
-- In an equation of both `v // c` and `v % c` these are variables of their own, and `v = c * p + q`.
+- In an equation of both `v // c` and `v % c` these become two variables, and `v = c * p + q`.
 - `q // c = j` is `q = c * j + r` for a new free variable `r` with `c` values.
 - `(q + k) % c = j` with `0 <= q < c` is `q = (j - k) % c`: a rotation is undone by the opposite one.
 - `(v + k) % c = j` is `v = c * t + (j - k) % c` for a new free variable `t`, which counts the periods of `v`.
@@ -98,7 +98,7 @@ class _Division:
 
     @property
     def around(self) -> Polynomial:
-        """All else in the equation."""
+        """The rest of the equation."""
         return self.equation.polynomial - Polynomial.atom(self.atom) * self.factor
 
 

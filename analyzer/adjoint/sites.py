@@ -29,7 +29,7 @@ from .derivative import no_adjoint, partial
 
 
 def origin(name: str) -> str:
-    """The forward description's name of a variable that was renamed with `#`."""
+    """Return the forward description's name of a variable that was renamed with `#`."""
     return name.partition("#")[0]
 
 
@@ -93,7 +93,7 @@ class SiteFinder:
                     assert_never(part)
 
     def _with_result(self, slope: Expression) -> Expression:
-        """Where the slope computes the whole output anew, take the output instead."""
+        """If the slope computes the whole output again, use the output instead."""
         body = self.output.body
         if not isinstance(body, Call):
             return slope

@@ -136,5 +136,5 @@ def _number(value: float | None) -> str:
 
 
 def _plain(value: float | None) -> float | str | None:
-    """JSON has no NaN and no infinities."""
+    """Return a number that JSON can hold; NaN and infinities become text."""
     return value if value is None or value - value == 0 else str(value)

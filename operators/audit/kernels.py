@@ -1,8 +1,8 @@
 """The audit of a kernel against its description.
 
 A: on the whole operator it gives what the interpreter gives.
-B: it depends on nothing outside the elements that the description reads: NaN there changes no result. It
-   writes its outputs alone.
+B: it depends only on elements that the description reads: NaN elsewhere does not change a result. It
+   writes only its outputs.
 C: under every strategy, parts that workers compute make what it computes as a whole.
 
 Each finds what the others cannot. A kernel that passes all three may be run in parts.
@@ -41,7 +41,7 @@ class KernelAudit:
     runner: Runner
 
     def findings(self) -> Iterator[Finding]:
-        """A, B, and C for every strategy; nothing else of a kernel that does not run as a whole."""
+        """Yield A, B, and C for every strategy; only A for a kernel that does not run as a whole."""
         unknown = self.case.given.reference is None
         if unknown and not self.runner.foreign:
             yield from (self._not_applicable(check, OPAQUE) for check in _CLAIMS)
@@ -64,7 +64,7 @@ class KernelAudit:
             yield self._replay(strategy)
 
     def whole(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """Where the kernel on the whole operator differs from the interpreter."""
+        """Return where the kernel on the whole operator differs from the interpreter."""
         try:
             result = self.runner.run(subject, self.runner.everything(subject), given.tensors)
         except KernelError as error:
@@ -78,7 +78,7 @@ class KernelAudit:
         return difference(result.outputs, given.reference, subject, relative=_relative(result))
 
     def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """Return a result that depends on elements outside of its footprint, or a write beside
+        """Return a result that depends on elements outside of its footprint, or a write outside
         the outputs.
         """
         everything = self.runner.everything(subject)
@@ -105,7 +105,7 @@ class KernelAudit:
     def replay(
         self, subject: Subject, strategy: Strategy, workers: int, given: Sample
     ) -> Counterexample | None:
-        """Where parts that workers compute differ from what the kernel computes as a whole."""
+        """Return where parts that workers compute differ from what the kernel computes as a whole."""
         if self.runner.unfit(subject, strategy, workers):
             return None
         try:
@@ -258,9 +258,9 @@ def _spoilt(given: Sample, masks: Mapping[str, Array], poison: Mapping[str, Pois
 
 
 def _culprit(masks: Mapping[str, Array]) -> str:
-    """Return the tensors that have elements outside of the footprint, or memory beside them."""
+    """Return the tensors that have elements outside of the footprint, or memory next to them."""
     partly = [name for name, mask in masks.items() if not mask.all()]
-    return f"elements of {' or '.join(partly)}" if partly else "memory beside its inputs"
+    return f"elements of {' or '.join(partly)}" if partly else "memory next to its inputs"
 
 
 def _same(before: Array, after: Array) -> bool:

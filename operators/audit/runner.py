@@ -1,8 +1,8 @@
-"""Running kernels of both kinds on whole operators and on workers' parts, watched.
+"""Run kernels of both kinds on whole operators and on workers' parts, and watch what they write.
 
 A kernel of Tofu's own contract takes a `KernelCall`, prepares, and returns what to run. Any other callable is
 a function of local arrays, in the description's order, and returns the local output: the same operator on
-smaller inputs, as in the paper's partition-n-reduce. It is told neither offsets nor whole extents.
+smaller inputs, as in the paper's partition-n-reduce. It knows neither offsets nor whole extents.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Share:
 
     @classmethod
     def of(cls, strategy: Strategy, worker: int, workers: int) -> Share:
-        """A worker's share under a strategy."""
+        """Return a worker's share under a strategy."""
         box = list(parts(strategy, workers))[worker]
         regions = strategy.input_regions(worker=worker, workers=workers)
         return cls(box, regions, strategy.output_regions(worker=worker, workers=workers))
@@ -74,7 +74,7 @@ class Runner(Protocol):
     def run(
         self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
     ) -> Result:
-        """Compute a share; `around` fills memory beside the inputs (zeros without). Raises KernelError."""
+        """Compute a share. `around` fills memory next to the inputs (zeros if None). Raises KernelError."""
 
     def everything(self, subject: Subject) -> Share:
         """Return the whole operator, with the inputs that the kernel is given for it."""
@@ -97,7 +97,7 @@ class ContractRunner:
     def run(
         self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
     ) -> Result:
-        """Prepared before the inputs are there, as in a plan, then run."""
+        """Prepare before the inputs are there, as in a plan, then run."""
         assert isinstance(subject, BoundOperator)
         regions = {name: share.regions[name] for name in subject.shapes if name in subject.reads}
         frames = {name: _frame(tensors[name], region, around, name) for name, region in regions.items()}
@@ -124,14 +124,14 @@ class ContractRunner:
         return Result([_inner(output).copy() for output in outputs], _trespass(before, frames, outputs))
 
     def everything(self, subject: Subject) -> Share:
-        """The analysis says which regions a kernel is given for the full box."""
+        """Return the full box, with the regions that the analysis derives for it."""
         regions = {
             name: to_region(boxes[0]) for name, boxes in subject.input_regions(subject.full_box[None]).items()
         }
         return replace(Share.whole(subject), regions=regions)
 
     def unfit(self, subject: Subject, strategy: Strategy, workers: int) -> str:
-        """It can compute any box."""
+        """Return an empty reason: the kernel can compute any box."""
         return ""
 
 
@@ -146,7 +146,7 @@ class FunctionRunner:
     def run(
         self, subject: Subject, share: Share, tensors: Mapping[str, Array], around: Poisons | None = None
     ) -> Result:
-        """Called with views of local arrays."""
+        """Call the function with views of local arrays."""
         frames = {name: _frame(tensors[name], share.regions[name], around, name) for name in subject.shapes}
         before = {name: frame.copy() for name, frame in frames.items()}
         try:
@@ -156,18 +156,18 @@ class FunctionRunner:
             raise KernelError(f"raises {type(error).__name__}: {error}") from error
         outputs = list(returned) if isinstance(returned, tuple | list) else [returned]
         if len(outputs) != len(share.places):
-            raise KernelError(f"returns {len(outputs)} outputs, the description has {len(share.places)}")
+            raise KernelError(f"returns {len(outputs)} outputs, but the description has {len(share.places)}")
         arrays = [np.array(output) for output in outputs]
         if any(array.dtype.kind not in "biuf" for array in arrays):
             raise KernelError(f"returns arrays of {', '.join(str(array.dtype) for array in arrays)}")
         return Result(arrays, _trespass(before, frames, []))
 
     def everything(self, subject: Subject) -> Share:
-        """A function is given whole tensors."""
+        """Return the full box, with whole tensors."""
         return Share.whole(subject)
 
     def unfit(self, subject: Subject, strategy: Strategy, workers: int) -> str:
-        """Its local inputs must be those of a smaller operator that gives the local outputs."""
+        """Return a reason unless the local inputs are those of a smaller operator with the local outputs."""
         for worker in range(workers):
             share = Share.of(strategy, worker, workers)
             local = {name: _lengths(region) for name, region in share.regions.items()}
@@ -230,7 +230,7 @@ def _trespass(before: Mapping[str, Array], after: Mapping[str, Array], outputs: 
         margins = np.ones(output.shape, np.bool_)
         _inner(margins)[...] = False
         if not bool(np.asarray(output[margins] == GUARD).all()):
-            return f"writes beside its output {position}"
+            return f"writes outside its output {position}"
     return ""
 
 

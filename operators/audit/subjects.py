@@ -1,4 +1,4 @@
-"""Everything of an operator that is run on workers: its stages, those of its gradient, its updates."""
+"""Collect everything of an operator that runs on workers: its stages, those of its gradient, its updates."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def stages(
     for stage in forward:
         yield stage, dict(known)
         bound = stage.bind(known)
-        beside = {f"grad_{k}": shape for k, shape in enumerate(bound.output_shapes)}
-        beside |= {f"output_{k}": shape for k, shape in enumerate(bound.output_shapes)}
-        heads.append((stage, known | beside))
+        extra = {f"grad_{k}": shape for k, shape in enumerate(bound.output_shapes)}
+        extra |= {f"output_{k}": shape for k, shape in enumerate(bound.output_shapes)}
+        heads.append((stage, known | extra))
         known.update(zip(stage.produces, bound.output_shapes, strict=True))
     gradient = operator.gradient(attributes, shapes)
     if gradient is None:
-        for stage, beside in heads:
-            yield from _adjoints(stage, beside)
+        for stage, extra in heads:
+            yield from _adjoints(stage, extra)
     else:
         outputs = {name: shape for name, shape in known.items() if name.startswith("output_")}
         backward = known | {name.replace("output_", "grad_"): shape for name, shape in outputs.items()}

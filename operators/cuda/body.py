@@ -1,4 +1,4 @@
-"""From an expression to statements: elements and reductions become variables, the rest one expression.
+"""Write statements for an expression: elements and reductions become variables, the rest one expression.
 
 A reduction is computed in the outermost place where everything it depends on is known, so an inner one
 that does not vary with the outer is computed once. The loops that it leaves may be empty: then nothing
@@ -70,12 +70,12 @@ class Body:
         self.count = 0
 
     def fresh(self, letter: str) -> str:
-        """A new variable's name."""
+        """Return a new variable's name."""
         self.count += 1
         return f"{letter}{self.count}"
 
     def add(self, line: str) -> None:
-        """A statement at the end of the innermost scope."""
+        """Add a statement at the end of the innermost scope."""
         self.scopes[-1].lines.append(line)
 
     def value(self, node: ast.Index) -> Value:
@@ -150,7 +150,9 @@ class Body:
             case operator if operator in _LOGICAL:
                 return Value(f"({left.truth} {_LOGICAL[operator]} {right.truth})", Kind.TRUTH)
             case operator:
-                raise OperatorError(f"{self.parameters.operator}: CUDA has no spelling of {operator!r}")
+                raise OperatorError(
+                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA"
+                )
 
     def _power(self, node: ast.Binary) -> Value:
         base = self.value(node.left)

@@ -1,6 +1,6 @@
 """Boxes of memory as kernels that move data see them: words in a few axes, the same for all views.
 
-Bytes of an element are the innermost axis. Axes that lie behind each other in every view become one, so the
+The bytes of an element are the innermost axis. Axes that are adjacent in every view become one, so the
 last one is the longest run of bytes that all views share, and words are as wide as divides it and every
 place where it starts.
 """

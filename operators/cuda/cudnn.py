@@ -185,7 +185,7 @@ def close_handle(handle: int) -> None:
 
 
 def _loaded() -> Any:
-    """The front end, with the library behind it. Raises ExecutionError if either is missing."""
+    """Return the front end, with the library behind it. Raises ExecutionError if either is missing."""
     cudnn = library("cudnn", "convolution on a GPU")
     try:
         cudnn.backend_version()

@@ -39,7 +39,7 @@ DATA_TYPES: Mapping[str, DataType] = MappingProxyType({entry.name: entry for ent
 
 
 def data_type(name: str) -> DataType:
-    """The type of this name. Raises OperatorError for one that kernels do not know."""
+    """Return the type of this name. Raises OperatorError if kernels do not support it."""
     found = DATA_TYPES.get(name)
     if found is None:
         raise OperatorError(

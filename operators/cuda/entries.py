@@ -40,7 +40,7 @@ class Entry:
         return tuple(name for name in self.variables if name not in self.outer)
 
     def function(self, narrow: bool) -> str:
-        """The name to launch: with 32-bit or with 64-bit index arithmetic."""
+        """Return the name to launch: with 32-bit or with 64-bit index arithmetic."""
         return f"{self.name}_{'i32' if narrow else 'i64'}"
 
 
@@ -170,7 +170,7 @@ def _take_apart(body: Body, names: tuple[str, ...], used: frozenset[str] | None 
 
 
 def _store(body: Body, entry: Entry) -> None:
-    """All values of the group, then all stores."""
+    """Write all values of the group, then all stores."""
     parameters = body.parameters
     values = [body.value(parameters.description.outputs[number].body) for number in entry.outputs]
     named = [body.fresh("o") for _ in values]

@@ -21,7 +21,7 @@ INT32 = 1 << 31
 def index_text(parameters: Parameters, index: ast.Index) -> str:
     """Return the text of an index that reads no tensor.
 
-    Raises OperatorError for anything that is no index.
+    Raises OperatorError for anything that is not an index.
     """
 
     def text(node: ast.Index) -> str:

@@ -19,9 +19,9 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
 
     Arrays are NumPy's or anything with `__cuda_array_interface__`. `faults` is the address of
     `parameters.faults` 32-bit integers, zeroed before: the kernel sets those whose index, computed from data,
-    is no whole number or leaves its tensor, and the one for results that are not finite. Raises DataError for
-    an array of another type or with strides that are not whole elements, OperatorError for one that does not
-    hold what the box reads.
+    is not a whole number or leaves its tensor, and the one for results that are not finite. Raises DataError
+    for an array of another type or with strides that are not whole elements, OperatorError for one that does
+    not hold what the box reads.
     """
     parameters = kernel.parameters
     struct = np.zeros(1, parameters.dtype)
@@ -62,7 +62,7 @@ def _check_regions(parameters: Parameters, call: KernelCall) -> None:
             if lower < upper and (lower < first or upper > last):
                 raise OperatorError(
                     f"{parameters.operator}: the box reads [{lower}, {upper}) of dimension {axis} of {name}, "
-                    f"but its input holds [{first}, {last}); hand the kernel the region of the analysis"
+                    f"but its input holds [{first}, {last}); pass the region of the analysis to the kernel"
                 )
         if call.inputs[name].shape != tuple(last - first for first, last in held):
             raise DataError(

@@ -88,7 +88,7 @@ def _box(target: DeviceView, origin: int, order: Sequence[int]) -> Region:
             box[axis] = (place, place + target.shape[axis])
     if rest:
         raise DataError(
-            f"the target at {target.address:#x} is no part of the array with strides {target.strides} "
+            f"the target at {target.address:#x} is not a part of the array with strides {target.strides} "
             f"at {origin:#x}"
         )
     return tuple(box)

@@ -72,7 +72,7 @@ class Unit:
         return struct_dtype(self.fields)
 
     def function(self, narrow: bool) -> str:
-        """The name to launch."""
+        """Return the name to launch."""
         return f"tofu_{self.name}_{'i32' if narrow else 'i64'}"
 
     @property

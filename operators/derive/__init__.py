@@ -45,7 +45,7 @@ LARGEST_TEMPORARY = 4
 """Bytes beyond a call's inputs and outputs, as a multiple of theirs, above which its box is cut."""
 
 SMALL_TEMPORARY_BYTES = 1 << 20
-"""What every call may use."""
+"""Bytes that every call may use, however small it is."""
 
 SMALLER = 0.75
 """Parts of a box are computed one after the other only if each needs at most this share of memory."""

@@ -1,4 +1,4 @@
-"""How a kernel reads a tensor: through a view, a padded copy, or by gathering."""
+"""Read a tensor in a kernel: through a view, a padded copy, or by gathering."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Access:
 def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Array, out: Array) -> None:
     """`arguments` are `index_0, ..., index_n-1, [padding]`, indices in the whole tensor's coordinates.
 
-    Raises `DataError` if an index from data leaves the tensor and nothing is said for outside it.
+    Raises `DataError` if an index from data leaves the tensor and the access is not padded.
     """
     indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
     outside: Mask | None = None
@@ -47,7 +47,7 @@ def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Ar
             if len(arguments) == count:
                 raise DataError(
                     f"tensor {tensor!r}, dimension {dimension}: index {int(index[wrong][0])} is "
-                    f"outside [{lower}, {upper}); correct the data it is from or write pad(...)"
+                    f"outside [{lower}, {upper}); correct the data, or write pad(...)"
                 )
             outside = wrong if outside is None else outside | wrong
         indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
@@ -72,7 +72,7 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
         wanted = tuple(index.interval(box) for index in indices)
         if array.size == 0 and any(first >= stop for first, stop in box.values()):
-            # another variable has no values: what the indices alone would reach is never read
+            # another variable has no values, so nothing is read, wherever the indices alone would lead
             array, region = np.zeros([high - low for low, high in wanted], array.dtype), wanted
         lower = tuple(interval[0] for interval in region)
         pairs = list(zip(wanted, region, strict=True))

@@ -1,4 +1,4 @@
-"""Reductions with algorithms of their own, which are computed first; what remains reads their results."""
+"""Find reductions with special algorithms, which are computed first. The rest reads their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an iteration space is cut so that temporaries stay in cache."""
+"""Cut an iteration space so that temporaries stay in cache."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .affine import Ranges
 from .ir import Load, Lowered, Names, Node, Reduction, walk
 
 BLOCK_ELEMENTS = 1 << 17
-"""Elements of one temporary: a few of them in single precision fit in a core's cache, and calls are few."""
+"""Elements of one temporary: a few temporaries in single precision fit in a core's cache."""
 
 UNROLLED_TERMS = 32
-"""Reductions over at most so many terms run term by term when every term is large."""
+"""Reductions over at most this many terms run term by term if every term is large."""
 
 LARGER = 4
-"""A part of a reduction is computed first if it is at most so many times larger than what it reads."""
+"""A part of a reduction is computed first if it is at most this many times larger than what it reads."""
 
 
 def length(interval: Interval) -> int:

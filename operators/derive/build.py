@@ -1,9 +1,8 @@
-"""Builds nodes for given ranges of the index variables: equal expressions are one node, and what the
-ranges decide is decided.
+"""Build IR nodes for given ranges of the index variables, sharing equal subexpressions.
 
-Comparisons of indices fold to constants, padding that is never read is dropped, factors that a sum does
-not run over leave it. A factor that is zero everywhere makes its product zero, whatever the other factors
-hold.
+Comparisons that the ranges decide fold to constants. Padding that is never read is dropped. Factors that a
+sum does not run over leave it. A factor that is zero everywhere makes its product zero, whatever the other
+factors hold.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ WORKSPACE_ELEMENTS = 1 << 20
 """Elements of one packed factor or result chunk: 4 MiB in single precision."""
 
 RESULT_ELEMENTS = 1 << 24
-"""Larger intermediate results are not kept whole; their sums are evaluated block by block instead."""
+"""Larger intermediate results are not stored. Their sums are evaluated block by block instead."""
 
 REUSE = 4
-"""A matrix product pays where every factor element is used at least so often."""
+"""A matrix product pays if every element of a factor is used at least this often."""
 
 
 def contracts(node: Reduction, box: Ranges) -> bool:

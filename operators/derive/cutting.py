@@ -1,11 +1,11 @@
-"""How the interval of an index variable is cut so that conditions are decided and indices become affine.
+"""Cut the interval of an index variable so that conditions are decided and indices become affine.
 
-It is cut where a condition changes. For quotients and remainders there are three ways, of which the
-cheapest that serves is taken:
+It is cut where a condition changes. For quotients and remainders there are three ways. The cheapest that
+applies is used:
 
 - at the values where a quotient changes, if these are few: `(i + 3) % 100` is affine on either side of 97;
 - into two axes: for `f = 4 * g + r`, `f // 4` is `g` and `f % 4` is `r`;
-- by residues: every second `x` for `x // 2`, each residue a part of its own.
+- by residues: every second `x` for `x // 2`, one part for each residue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ THRESHOLDS = {
 """Values of the difference of two arguments from which an answer, or the side that is chosen, may change."""
 
 MOST_PARTS = 64
-"""Parts of an interval: beyond, conditions are computed and elements gathered."""
+"""The most parts of an interval. If there were more, conditions are computed and elements gathered."""
 
 MOST_SHARED = 16
-"""Residues of a variable in quotients that mix it with others: every combination of them is a part."""
+"""The most residues of a variable in quotients with others: every combination of them is a part."""
 
 FEW_CHANGES = 4
-"""A quotient that changes at most so often is cut where it changes."""
+"""A quotient that changes at most this often is cut where it changes."""
 
 FEW_RESIDUES = 8
 """The fastest axis of an output is not cut into two axes of which one is shorter than this."""
@@ -89,7 +89,7 @@ class Taken:
 
 @dataclass(slots=True)
 class Asked:
-    """What an expression asks of one index variable, so that it becomes affine and its conditions decided.
+    """The cuts of one index variable with which an expression becomes affine and its conditions decided.
 
     `periods` are pairs `(length, place)`: a quotient of this variable alone changes at every value that is
     `place` modulo `length`. `shared` is the modulus by which residues make quotients affine that mix it with
@@ -128,7 +128,7 @@ def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
 
 
 def _crossings(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
-    """Where an affine form of one variable reaches each threshold, or falls below it."""
+    """Yield the places where an affine form of one variable reaches each threshold, or falls below it."""
     if len(form.coefficients) != 1:
         return
     name, coefficient = form.coefficients[0]

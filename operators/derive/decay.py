@@ -1,4 +1,4 @@
-"""Factors of a prefix sum that follow the distance: `base ** (t - s)`, `exp(rate * (t - s))`, `t - s`."""
+"""Factors of a prefix sum that depend on the distance: `base ** (t - s)`, `exp(rate * (t - s))`, `t - s`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, s
 
 
 def _along(shape: Affine, distance: Affine) -> tuple[int, int] | None:
-    """Return an affine form as `slope * distance + level`; None if it is no such thing, or constant."""
+    """Return an affine form as `slope * distance + level`; None if it has another form, or is constant."""
     name, unit = distance.coefficients[0]
     slope = dict(shape.coefficients).get(name, 0) // unit
     rest = affine.added(shape, distance, -slope)

@@ -3,8 +3,8 @@
     Sum(k: a[i, k] * (b[j, k] - c[i]))  has I * J * K products of a and a difference;
     Sum(k: a * b) - c * Sum(k: a)       has a matrix product, and sums over I * K elements.
 
-A square of a difference is expanded in the same way if it stands alone: it is then known not to be
-negative, which rounding errors of its expansion could make it.
+A square of a difference is expanded in the same way if it is the only factor. It is then known not to be
+negative, although rounding errors of its expansion could make it so.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .ir import NOTHING, Apply, Constant, Names, Node
 Extents = Mapping[str, int]
 
 REUSE = 4
-"""An expansion pays if the product has so many times more elements than any part of the expansion."""
+"""An expansion pays if the product has this many times more elements than any part of the expansion."""
 
 MOST_SUMS = 3
-"""Factors that are sums, beyond which nothing is expanded: the number of terms doubles with each."""
+"""The most factors that are sums, if they are to be expanded: each doubles the number of terms."""
 
 
 @dataclass(frozen=True, slots=True)

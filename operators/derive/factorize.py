@@ -1,4 +1,4 @@
-"""Sums of products, rewritten so that matrix products show.
+"""Rewrite sums of products so that matrix products appear.
 
     Sum(k: s * a * b)                     ->  s * Sum(k: a * b)                 s does not depend on k
     Sum(k: a * b / d)                     ->  Sum(k: a / d * b)                 a has the variables of d
@@ -11,7 +11,7 @@
 The rewritten sum of two factors, neither of which has all the variables of the other, is a contraction.
 If `c` is false the value of `b` is multiplied by zero, so `b` has to be a number: elements of tensors and
 sums count as numbers, other factors stay under the conditions whose variables they share. A square that is
-expanded is exact up to rounding errors of its terms, which is why it cannot come out negative here.
+expanded is exact up to rounding errors of its terms. The `maximum` keeps it from becoming negative.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _times(a: Node, b: Node) -> Node:
 
 
 def _mask(condition: Node) -> Node:
-    """1 where a condition holds, 0 elsewhere, as a factor."""
+    """Return a factor that is 1 where a condition holds, 0 elsewhere."""
     return apply("where", condition, ONE, ZERO)
 
 
@@ -79,7 +79,7 @@ def _rewrite(node: Node, extents: Extents, done: dict[Node, Node]) -> Node:
             new = _rewrite(body, extents, done)
             whole = node if new is body else Reduction(reducer, variables, new, node.free, node.loads)
             result = whole
-            # a sum that has a plan of its own would lose the form that the plan recognises
+            # a sum with a special algorithm would lose the form by which it is recognised
             if planned(whole, extents) is None and reducer is Reducer.SUM and new.free.issuperset(variables):
                 result = _factored(variables, new, extents)
     done[node] = result

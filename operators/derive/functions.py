@@ -1,4 +1,4 @@
-"""How NumPy computes each operator and scalar function of the language."""
+"""The NumPy implementation of each operator and scalar function of the language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .special import VECTORISED, sign
 
 
 class Kind(Enum):
-    """What a loop computes with, and what comes out."""
+    """The types that a loop takes and returns."""
 
     NUMBER = "integers stay integers"
     FLOAT = "always floating point"
@@ -98,7 +98,7 @@ def loop(function: str) -> Loop:
     if (known := LOOPS.get(function)) is not None:
         return known
     if (scalar := FUNCTIONS.get(function)) is None:
-        raise OperatorError(f"no kernel can be derived: the language has no scalar function {function!r}")
+        raise OperatorError(f"no kernel can be derived: {function!r} is not a scalar function")
     if (vectorised := VECTORISED.get(function)) is not None:
         evaluate = vectorised()
         return Loop(evaluate, Kind.FLOAT, ufunc=isinstance(evaluate, np.ufunc))

@@ -65,7 +65,7 @@ def _conjuncts(condition: Node) -> list[Node]:
         case Apply(function="not", arguments=(Apply(function=function, arguments=(a, b)),)) if (
             function in OPPOSITE and (not condition.loads or function in ("==", "!="))
         ):
-            # with NaN in data, the opposite of an order is more than the other order
+            # NaN makes the negation of a comparison differ from the opposite comparison
             return [apply(OPPOSITE[function], a, b)]
         case _:
             return [condition]

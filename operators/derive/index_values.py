@@ -20,7 +20,7 @@ _PARTLY_EXACT: Mapping[str, Callable[[Array], Array]] = {
     "//": lambda divisor: divisor == 0,
     "%": lambda divisor: divisor == 0,
 }
-"""For which second arguments an operation has no result among the integers."""
+"""The second arguments for which an operation has no integer result."""
 
 
 def frozen(array: Array) -> Array:
@@ -46,7 +46,7 @@ def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
         case Apply(function=function, arguments=arguments):
             return evaluate(function, [index_values(argument, axes, ranges) for argument in arguments])
         case _:
-            raise OperatorError(f"{type(node).__name__} in an expression of index variables")
+            raise OperatorError(f"{type(node).__name__} found in an expression of index variables only")
 
 
 def evaluate(function: str, values: list[Array]) -> Array:

@@ -1,6 +1,6 @@
-"""What kernels are derived from: a description's expressions with equal subexpressions shared.
+"""The intermediate representation of kernels: expressions with equal subexpressions shared.
 
-Nodes are compared by identity: equal subexpressions are one node, so whatever is computed for a node is
+Nodes are compared by identity. Equal subexpressions are one node, so the value of a node is
 computed once. `free` holds the index variables that a node's value depends on.
 """
 

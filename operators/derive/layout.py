@@ -1,6 +1,6 @@
-"""How a call's arrays lie in memory: all that a derived kernel depends on beside operator and box.
+"""The memory layout of a call's arrays: all that a derived kernel depends on besides operator and box.
 
-Calls of equal layout, on other memory, share one recipe.
+Calls with equal layouts share one recipe, whatever their memory.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _bounds(array: Array, address: int) -> tuple[int, int]:
 def _offsets(arrays: Sequence[Array]) -> tuple[list[int], int]:
     """Return offsets of first elements, with arrays whose bounds meet at their own distance; bytes in all.
 
-    Arrays apart from each other lie in the order given, wherever they are.
+    Separate arrays are placed in the order given, wherever they are in memory.
     """
     addresses = [address_of(array) for array in arrays]
     spans = [(*_bounds(array, addresses[index]), index) for index, array in enumerate(arrays)]

@@ -1,4 +1,4 @@
-"""From syntax to nodes: extents become numbers, functions those that NumPy has loops for."""
+"""Lower syntax to nodes: extents become numbers, and functions those that NumPy has loops for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .ir import Lowered, Node, Output
 def lower(description: ast.Description, builder: Builder) -> Lowered:
     """Return the kernel form of a specialised single-stage description.
 
-    Raises `OperatorError` for an opaque function, whose inside only an attached kernel can know.
+    Raises `OperatorError` for an opaque function, which only an attached kernel can compute.
     """
     lowering = _Lowering(description.name, builder)
     return Lowered.of(

@@ -1,4 +1,4 @@
-"""Arrays over index variables seen as matrices that BLAS accepts."""
+"""View arrays over index variables as matrices that BLAS accepts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from .guarded import chosen, depending, form, free, guarded, product, reduction,
 from .ir import Apply, Load, Names, Node, Reduction
 
 GAIN = 4
-"""How many times fewer elements a scatter or gather must visit than the equalities have values."""
+"""A scatter or gather pays if it visits this many times fewer elements than the equalities have values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class Key:
 
     @property
     def free(self) -> Names:
-        """The variables that the key follows from."""
+        """The variables that the key depends on."""
         names = frozenset(name for name, _ in self.offset.coefficients)
         return names if self.value is None else names | self.value.free
 
@@ -58,7 +58,7 @@ class OneHot:
 
     @property
     def positions(self) -> Names:
-        """The variables that the keys follow from."""
+        """The variables that the keys depend on."""
         return frozenset().union(*(key.free for key in self.keys))
 
     def pays(self, extents: Mapping[str, int]) -> bool:
@@ -89,7 +89,7 @@ def onehot(node: Reduction) -> OneHot | None:
     if not gathers:
         if depending((*source, *held), named):
             return None
-        # what neither the keys name nor the terms have may as well be summed
+        # variables that neither the keys nor the terms contain are summed over
         after = depending(after, named)
         source = without(parts.factors, after)
         if not frozenset().union(*(key.free for key in keys)).issuperset(node.variables):

@@ -1,4 +1,4 @@
-"""Where results go: a step writes its output into the kernel's if it can, else its register is copied."""
+"""Write results: a step writes into the kernel's output if it can, else its register is copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def write_outputs(program: Program) -> None:
-    """All outputs over the whole box. Outputs with the same variables share blocks."""
+    """Write steps for all outputs over the whole box. Outputs with the same variables share blocks."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(program.lowered.outputs):
         if program.given.get(output.value) is program.views[number]:

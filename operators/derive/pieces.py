@@ -1,4 +1,4 @@
-"""Cuts a box into pieces in which conditions on indices are decided and quotients are affine.
+"""Cut a box into pieces in which conditions on indices are decided and quotients are affine.
 
 Cut where padding begins and where a comparison changes, a concatenation is one copy per part. `cutting`
 says how quotients and remainders are made affine: a grouped convolution gets an axis for its groups, and a
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..bound import BoundOperator
 
 MOST_ROUNDS = 4
-"""How often the axes of a cut are cut again, for quotients of remainders."""
+"""How many times the axes of a cut may be cut again, for quotients of remainders."""
 
 COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
 
@@ -65,7 +65,7 @@ def _rearranged(piece: Piece) -> Piece:
 def _cut(
     piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: int, most: int
 ) -> Iterator[Piece]:
-    """Cut until nothing is left to cut, at most so many times, into at most so many pieces."""
+    """Cut until nothing is left to cut, within limits on the number of rounds and of pieces."""
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
     wanted = asked(nodes, builder)
     cuts = _cuts(piece.lowered, nodes, builder, wanted, most)

@@ -1,4 +1,4 @@
-"""From nodes to steps: the blocked evaluation that every derived kernel is made of.
+"""Turn nodes into steps: the blocked evaluation of every derived kernel.
 
 Values are arrays with one axis per index variable of the description, of length 1 if they do not
 depend on it, so everything broadcasts. A node's value for given ranges of its variables is computed once.
@@ -34,13 +34,13 @@ from .views import axes_view, narrow
 
 INTEGER = np.dtype(np.int64)
 KEPT_ELEMENTS = 4096
-"""Values of at most so many elements are kept from block to block instead of computed again."""
+"""Values of at most this many elements are kept from block to block instead of computed again."""
 
 FOLDED_ELEMENTS = 1 << 16
 """Values of index variables alone are computed at preparation up to this size, or that of the tensors."""
 
 COSTLY = 4
-"""So many times larger may they be if functions such as cosines are among them."""
+"""They may be this many times larger if costly functions, such as cosines, are among them."""
 
 
 class Program:
@@ -73,7 +73,7 @@ class Program:
         self.lengths = self._block_lengths()
 
     def reduce_ahead(self) -> None:
-        """Compute sums of products by matrix products first, and scans; what remains reads their results.
+        """Compute matrix products and scans first. The rest reads their results.
 
         The result of the only sum of a single output is written into the output itself.
         """
@@ -266,7 +266,7 @@ class Program:
         return self.steps.add(np.power, numbers, self.fresh(names, ranges, dtype), inplace=True)
 
     def _common(self, operands: Sequence[Operand]) -> DType:
-        """The type numbers are computed in: integer where all are, else the kernel's floating type."""
+        """Return the type to compute in: integer if all operands are, else the kernel's floating type."""
         whole = all(
             operand.dtype.kind in "iub" if isinstance(operand, Value) else isinstance(operand, int)
             for operand in operands

@@ -1,4 +1,4 @@
-"""Kernels without their memory: written once for a layout, then given the arrays of any number of calls."""
+"""Kernels without memory: written once for a layout, then bound to the arrays of any number of calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .steps import DType, Operand, Register, Step, Steps, Value, assign_memory
 SCRATCH = -1
 
 OUTPUT_BY_NAME = (np.maximum, np.minimum)
-"""NumPy would have these take more than two inputs by position one day."""
+"""Functions whose output is passed by name: a future NumPy may read a third position as an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _call(
 ) -> Callable[[], Any]:
     """Return a step bound to its operands.
 
-    Universal functions take their output by position sooner than by name.
+    Passing the output of a ufunc by position is faster than by name.
     """
     if isinstance(function, np.ufunc) and function not in OUTPUT_BY_NAME:
         return partial(function, *arguments, out)
@@ -79,7 +79,7 @@ def _call(
 
 
 def recipe(steps: Steps, templates: Sequence[Array]) -> Recipe:
-    """Take the written steps off the templates they were written for."""
+    """Make a recipe of the steps that were written for templates."""
     return _Removal(steps, templates).recipe()
 
 
@@ -109,7 +109,7 @@ class _Removal:
     def numbered(self, step: Step) -> tuple[Callable[..., object], tuple[int, ...], int]:
         """Return a step over numbered operands.
 
-        On copies in scratch behind all else where NumPy gets it wrong.
+        If NumPy is wrong for these strides, the step works on copies at the end of the scratch.
         """
         run, out = step.run, self.relocated(step.out)
         arguments = [self.found(argument) for argument in step.arguments]
@@ -158,7 +158,7 @@ def _trusted(
 ) -> bool:
     """Return whether a step that computes element by element, or reduces, is right in this layout.
 
-    All other steps copy, multiply matrices, or make arrays of their own.
+    All other steps copy, multiply matrices, or make new arrays.
     """
     if isinstance(run, Fold):
         return trusted(run.ufunc, (out, *arguments), out)

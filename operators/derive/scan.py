@@ -3,7 +3,7 @@
     Sum(s: where(s <= t, f[s], 0))                          Prod, Max and Min likewise; any order of s and t
     Sum(s: where(s <= t, base ** (t - s) * f[s], 0))        also exp(rate * (t - s)), and times (t - s)
 
-`f` is reduced along s once, every t reads the partial result that belongs to it. With a decay the next
+`f` is reduced along s once. Every t reads its partial result. With a decay the next
 partial result is `base` times the one before plus `f`, so no power of the base is negative.
 """
 
@@ -21,7 +21,7 @@ from .guarded import apply, chosen, depending, form, free, guarded, product, red
 from .ir import Apply, Load, Names, Node, Reduction, walk
 
 GAIN = 2
-"""How many times fewer elements a scan must visit than the conditions have values."""
+"""A scan pays if it visits this many times fewer elements than the conditions have values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _orders(condition: Node, variables: Names) -> list[Order]:
 def _scan(
     node: Reduction, order: Order, conditions: tuple[Node, ...], factors: tuple[Node, ...]
 ) -> Scan | None:
-    """`conditions` hold besides the order."""
+    """Return a scan for an order. `conditions` are those besides the order."""
     inside, along = frozenset((order.variable,)), frozenset((order.along,))
     source = depending(factors, inside) if node.reducer is Reducer.SUM else factors
     kernel = depending(source, along)

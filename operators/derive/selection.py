@@ -1,4 +1,4 @@
-"""Dimensions read at indices that are not affine, made affine by a copy.
+"""Make reads at indices that are not affine affine by a copy.
 
 An index such as `(i - k) % n`, `abs(i + d - 2)` or `y * 55 // 83` is a function of one affine form `u`:
 `i - k`, `i + d` or `y`. A copy that holds for every value of `u` what the function selects of the dimension

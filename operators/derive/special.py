@@ -61,7 +61,7 @@ _DOUBLE = (
 """Coefficients of powers of `x**2`, highest first; in double precision of a numerator and a denominator."""
 
 _SATURATED = 6.2**2
-"""Beyond this `x**2` erf is 1 in double precision, and the quotient need not grow."""
+"""For `x**2` beyond this, erf is 1 in double precision."""
 
 
 def erf(x: Array, out: Array) -> None:
@@ -138,4 +138,4 @@ VECTORISED: Mapping[str, Callable[[], Callable[..., object]]] = MappingProxyType
         "digamma": lambda: _of_scipy("digamma"),
     }
 )
-"""For each function what gives its implementation `f(x, out=out)`."""
+"""For each function, a function that returns its implementation `f(x, out=out)`."""

@@ -1,4 +1,4 @@
-"""Steps of a kernel, the values they pass on, and the memory they share.
+"""The steps of a kernel, the values that they pass on, and the memory that they share.
 
 A kernel is a list of steps without branches. A value lives in fixed memory (an input, an output, a
 constant) or in a register; registers whose lifetimes do not overlap share memory, so a kernel's
@@ -85,12 +85,12 @@ def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -
 
 
 def copy(source: Array, out: Array) -> None:
-    """The step that moves values of one kind."""
+    """Copy values without converting their type."""
     np.copyto(out, source, casting="same_kind")
 
 
 def convert(source: Array | Scalar, out: Array) -> None:
-    """The step that moves values of any kind."""
+    """Copy values and convert their type."""
     np.copyto(out, source, casting="unsafe")
 
 
@@ -117,7 +117,10 @@ class Steps:
 
 
 def assign_memory(steps: list[Step]) -> int:
-    """Linear scan: a register takes the smallest free piece of scratch that holds it. Gives the bytes."""
+    """Assign memory by linear scan: the smallest free piece of scratch that holds a register.
+
+    Return the bytes.
+    """
     _find_lifetimes(steps)
     _extend_targets(steps)
     free: list[Span] = []
@@ -154,9 +157,7 @@ def _find_lifetimes(steps: list[Step]) -> None:
 
 
 def _extend_targets(steps: list[Step]) -> None:
-    """A chain of steps that ends in an output is computed in the output's memory, from the first step that
-    can be.
-    """
+    """Compute a chain of steps that ends in an output in the output's memory, where possible."""
     for index in reversed(range(len(steps))):
         step, out = steps[index], steps[index].out.home
         if not (isinstance(out, Register) and out.exclusive and out.first == index and step.inplace):

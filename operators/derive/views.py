@@ -44,7 +44,7 @@ def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval
     if needed[0] < region[0] or needed[1] > region[1]:
         raise OperatorError(
             f"tensor {tensor!r}, dimension {dimension}: the box reads [{needed[0]}, {needed[1]}), but its "
-            f"input holds [{region[0]}, {region[1]}); hand the kernel the region of the analysis"
+            f"input holds [{region[0]}, {region[1]}); pass the region of the analysis to the kernel"
         )
 
 

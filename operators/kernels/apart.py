@@ -1,4 +1,4 @@
-"""Convolution as one matrix product for every image and tap of the first dimension, added up."""
+"""Compute convolution as a sum of matrix products, one per image and tap of the first dimension."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .matrices import Weights, WeightTotal
 from .patches import Block, Patches, Windows
 
 JOINED_BLOCKS = 4
-"""Blocks that the matrix of all taps may be as large as: larger products make up for leaving the cache."""
+"""The matrix of all taps may have the size of this many blocks: larger products repay leaving the cache."""
 
 
 def images_together(images: int, elements: int) -> int:

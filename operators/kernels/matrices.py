@@ -47,13 +47,13 @@ class Weights:
         return cls(filters, memory, memory.reshape(len(filters), -1))
 
     def refresh(self) -> None:
-        """Read the filters anew."""
+        """Read the filters again."""
         if self._memory is not None:
             np.copyto(self._memory, self._source)
 
 
 class WeightTotal:
-    """The gradient of filters `[filter, channel, *tap]`: a sum of products, in memory of its own or in `out`.
+    """The gradient of filters `[filter, channel, *tap]`: a sum of products, in separate memory or in `out`.
 
     `target` is where the next product belongs; `add` it when it is there, and `store` the sum of all.
     """
@@ -83,7 +83,7 @@ class WeightTotal:
         self.target = self._total
 
     def add(self) -> None:
-        """Count the product that was written to `target`."""
+        """Add the product that was written to `target`."""
         if self.target is self._term:
             self._sum()
         self.target = self._term

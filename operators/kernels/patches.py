@@ -1,6 +1,6 @@
 """Convolution windows as matrices, gathered block by block with channels first.
 
-Rows of images that lie side by side serve several windows: once the taps of all spatial dimensions but the
+Neighbouring rows of images serve several windows: once the taps of all spatial dimensions but the
 first are gathered, the matrix for a tap of the first is a part of what the lines make, some lines further
 on, and is not copied. Lines whose rows differ modulo the stride lie apart, in *phases*.
 """
@@ -25,7 +25,7 @@ BLOCK_ELEMENTS = 1 << 18
 """Elements gathered at a time: more leave the cache, fewer starve BLAS."""
 
 WHOLE_BLOCKS = 4
-"""An image is cut if it is larger than so many blocks: lines at a cut are gathered twice."""
+"""An image is cut if it is larger than this many blocks: lines at a cut are gathered twice."""
 
 Sizes = tuple[int, ...]
 
@@ -114,7 +114,7 @@ class Patches:
     """The windows of images `[image, channel, *row]`. `largest` is a block as large as any."""
 
     def __init__(self, images: Array, windows: Windows, workspace: Workspace, share: float = 1) -> None:
-        """A block may have `share` times `BLOCK_ELEMENTS` elements, or has one line of places."""
+        """Allow blocks of `share` times `BLOCK_ELEMENTS` elements, or of one line of places."""
         self.windows = windows
         self._images = images
         self._rows = images.shape[1] * windows.side_taps
@@ -149,7 +149,7 @@ class Patches:
         return matrix
 
     def _copy(self, block: Block, memory: Array, clear: bool) -> None:
-        """Fill a block. What was cleared stays so from block to block, where their edges are alike."""
+        """Fill a block. Cleared elements stay so from block to block if the edges are the same."""
         windows, images = self.windows, self._images[slice(*block.images)]
         whole = slice(None)
         for index, starts in self._starts:
@@ -206,7 +206,7 @@ def flat(array: Array, places: Sizes) -> Array | None:
 
 
 def _inside(size: int, extent: int, start: int, stride: int) -> Interval:
-    """Which of `size` places meet rows from 0 to `extent`, if the first meets row `start`."""
+    """Return which of `size` places meet rows from 0 to `extent`, if the first meets row `start`."""
     lower = min(max(-(start // stride), 0), size)
     upper = min(max(-((start - extent) // stride), lower), size)
     return lower, upper

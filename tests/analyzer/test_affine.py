@@ -218,9 +218,9 @@ def test_deep_indices_take_no_time_that_doubles_with_each_level(step: str) -> No
     ("index", "message", "place"),
     [
         ("x * y", "a product of index variables is not", "x * y"),
-        ("x // y", "only a constant may stand, not an index variable", "y"),
-        ("x % y", "only a constant may stand", "y"),
-        ("x ** 2", "only a constant may stand", "x"),
+        ("x // y", "use a constant here, not an index variable", "y"),
+        ("x % y", "use a constant here", "y"),
+        ("x ** 2", "use a constant here", "x"),
         ("2 ** x", "an index is affine in parts", "2 ** x"),
         ("x / 2", "use // for the floor of a quotient", "x / 2"),
         ("x // 0", "division by zero", "0"),

@@ -222,7 +222,7 @@ def test_refusals_point_into_the_text(bind):
     }
     single = bind("def f(a):\n    return lambda i, j: a[i, j]", {"a": (1, 4)})
     (refusal,) = single.refusals
-    assert (refusal.variable, refusal.reason) == ("i", "it has extent 1")
+    assert (refusal.variable, refusal.reason) == ("i", "its extent is 1")
 
 
 def test_accesses_are_told_apart_by_what_encloses_them(bind):

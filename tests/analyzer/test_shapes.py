@@ -42,7 +42,7 @@ def test_shapes_in_the_order_of_the_tensors() -> None:
             {"a": (2, True), "b": (3, 4)},
             "matmul: a has extent True; an extent must be a non-negative integer",
         ),
-        ({"a": (2, np.ones(2)), "b": (3, 4)}, "matmul: a has the extent array([1., 1.]); extents are"),
+        ({"a": (2, np.ones(2)), "b": (3, 4)}, "matmul: a has extent array([1., 1.]); an extent must be"),
         ({"a": (2, -3), "b": (3, 4)}, "matmul: axis 1 of a has the negative extent -3"),
     ],
 )

@@ -112,7 +112,7 @@ def argmax(a):
 def test_extent_one_is_not_split(bind):
     bound = bind("def f(a):\n    return lambda i, j: a[i, j]", {"a": (1, 5)})
     assert strategies(bound) == {"j": ("concat", None)}
-    assert [(r.variable, r.reason) for r in bound.refusals] == [("i", "it has extent 1")]
+    assert [(r.variable, r.reason) for r in bound.refusals] == [("i", "its extent is 1")]
 
 
 @pytest.mark.parametrize(

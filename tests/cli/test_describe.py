@@ -156,7 +156,7 @@ def test_draws_what_workers_read(tofu: Tofu, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--draw", "conv.pdf"], "written as .svg or .png"),
+        (["--draw", "conv.pdf"], "must end in .svg or .png"),
         (["--draw", "missing/conv.svg"], "there is no folder"),
         (["--draw", "conv.svg", "--variable", "q"], "no strategy along 'q'"),
         (["--variable", "c"], "--variable needs --draw FILE"),

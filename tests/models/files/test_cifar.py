@@ -58,7 +58,7 @@ def test_truncated(cifar: Path, refused: Refuse) -> None:
 
 def test_no_pickle(cifar: Path, refused: Refuse) -> None:
     (cifar / "data_batch_2").write_bytes(b"hello")
-    assert "is no pickle that is safe to read" in refused(cifar)
+    assert "is not a pickle that is safe to read" in refused(cifar)
 
 
 def test_without_labels(cifar: Path, refused: Refuse, write: Write) -> None:

@@ -54,8 +54,13 @@ def test_every_refusal_is_an_error_of_ours(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "attributes", "shapes", "message"),
     [
-        ("_arange", {"start": 0.0, "stop": 2.0, "step": 0.0}, {}, "step may not be 0"),
-        ("Crop", {"num_args": 3}, {f"arg{k}": (1, 1, 4, 4) for k in range(3)}, "num_args=3; it takes data"),
+        ("_arange", {"start": 0.0, "stop": 2.0, "step": 0.0}, {}, "step must not be 0"),
+        (
+            "Crop",
+            {"num_args": 3},
+            {f"arg{k}": (1, 1, 4, 4) for k in range(3)},
+            "num_args=3, but it takes data",
+        ),
         (
             "Convolution",
             {"kernel": (3, 3), "num_filter": 5, "num_group": 2},
@@ -81,7 +86,7 @@ def test_every_refusal_is_an_error_of_ours(name: str) -> None:
             "needs num_filter, the number of channels",
         ),
         ("slice", {"begin": (0,), "end": (2,), "step": (0,)}, MATRIX, "step is 0 in dimension 0"),
-        ("tile", {"reps": (2, 0)}, MATRIX, r"reps=\(2, 0\), every dimension"),
+        ("tile", {"reps": (2, 0)}, MATRIX, r"reps=\(2, 0\) must be 1 or more"),
     ],
 )
 def test_attributes_that_mean_nothing(
@@ -132,7 +137,7 @@ def test_attributes_that_mean_nothing(
             "SliceChannel",
             {"num_outputs": 2, "squeeze_axis": True},
             {"data": (2, 6)},
-            "squeeze_axis needs parts of 1 element, they have 3",
+            "squeeze_axis needs parts of 1 element, but they have 3",
         ),
         ("SoftmaxOutput", {}, {"data": (2,)}, "data has 1 dimension, but must be batch, class"),
         (
@@ -168,7 +173,7 @@ def test_attributes_that_mean_nothing(
             MATRIX,
             r"begin=\(0, 0\), end=\(2,\), step=\(\) do not fit data of shape \(2, 3\)",
         ),
-        ("transpose", {"axes": (0, 0)}, MATRIX, r"axes=\(0, 0\) is no permutation of 2 dimensions"),
+        ("transpose", {"axes": (0, 0)}, MATRIX, r"axes=\(0, 0\) is not a permutation of 2 dimensions"),
     ],
 )
 def test_shapes_that_do_not_fit(
