@@ -1,4 +1,4 @@
-"""What a description iterates over and which elements it reads: variables and accesses."""
+"""Collect the variables that a description iterates over and the elements that it reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .affine import Affine, Index, normal_form, variables_of
 class Access:
     """One place where a description reads a tensor.
 
-    `enclosing` are the index variables in scope: nothing is read where one of them has no values.
+    `enclosing` are the index variables in scope. If one of them has no values, nothing is read.
     `repeated` holds, for each dimension, a variable that its index mentions more than once, or None.
     """
 
@@ -37,7 +37,7 @@ class Access:
         return False
 
     def follows(self, variables: tuple[str, ...]) -> bool:
-        """Whether the indices are exactly these variables, in order."""
+        """Return whether the indices are exactly these variables, in order."""
         return self.indices == tuple(Affine.variable(name) for name in variables)
 
 

@@ -2,8 +2,8 @@
 
 An index is a constant plus a sum of coefficients times *atoms*: index variables, floor quotients and
 remainders of affine expressions by constants, minima of two affine expressions, and absolute values of one.
-Constants are integers and extents of whole tensors, as
-sympy expressions over symbols of our own; no text ever reaches sympy's parser.
+Constants are integers and extents of whole tensors. They are sympy expressions over symbols made here: no
+text ever reaches sympy's parser.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Minimum:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`max(value, -value)`, an atom of its own so that nested ones do not double what is written."""
+    """`max(value, -value)`, kept as one atom so that nested ones do not double the expression."""
 
     value: Affine
 
@@ -72,7 +72,7 @@ class Affine:
 
     @property
     def bare(self) -> str | None:
-        """The index variable that this index is, if it is nothing else."""
+        """The index variable, if the index is just that; else None."""
         match self.terms:
             case ((coefficient, IndexVariable(name)),) if coefficient == 1 and self.constant == 0:
                 return name
@@ -113,14 +113,14 @@ Index = Affine | WholeDimension | DataDependent
 
 @cache
 def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
-    """The extent of a whole tensor's dimension."""
+    """Return the extent of a whole tensor's dimension."""
     return sympy.Symbol(f"{tensor}.shape[{axis}]", integer=True, nonnegative=True)
 
 
 def normal_form(description: ast.Description, index: ast.Index) -> Index:
-    """An index's normal form.
+    """Return an index's normal form.
 
-    Raises DescriptionError where the index neither is affine nor depends on data.
+    Raises DescriptionError if the index neither is affine nor depends on data.
     """
     if isinstance(index, ast.FullSlice):
         return WholeDimension()
@@ -132,9 +132,12 @@ def normal_form(description: ast.Description, index: ast.Index) -> Index:
 def constant(
     description: ast.Description,
     expression: ast.Expression,
-    otherwise: str = "an extent is made of integers and extents of tensors",
+    otherwise: str = "an extent consists of integers and extents of tensors",
 ) -> sympy.Expr:
-    """An expression of integers and extents of tensors. Raises DescriptionError, saying `otherwise`."""
+    """Return an expression of integers and extents of tensors.
+
+    Raises DescriptionError, saying `otherwise`.
+    """
     form = _affine(description, expression)
     if form.terms:
         raise error_at(description, expression.span, otherwise)
@@ -142,7 +145,7 @@ def constant(
 
 
 def variables_of(form: Affine) -> Iterator[str]:
-    """Index variables of a normal form; a variable may come more than once."""
+    """Yield the index variables of a normal form. A variable may appear more than once."""
     for _, atom in form.terms:
         if isinstance(atom, IndexVariable):
             yield atom.name
@@ -151,7 +154,7 @@ def variables_of(form: Affine) -> Iterator[str]:
 
 
 def inside(atom: Atom) -> tuple[Affine, ...]:
-    """What an atom is made of."""
+    """Return what an atom is made of."""
     match atom:
         case IndexVariable():
             return ()
@@ -168,7 +171,7 @@ def _affine(description: ast.Description, node: ast.Index) -> Affine:
         return _affine(description, part)
 
     def number(part: ast.Expression) -> sympy.Expr:
-        reason = "an index is affine: here only a constant may stand, not an index variable"
+        reason = "an index is affine: use a constant here, not an index variable"
         return constant(description, part, reason)
 
     match node:
@@ -207,7 +210,7 @@ def _why_not_affine(node: ast.Index) -> str:
         case ast.Number(value):
             return f"an index is an integer, found {value!r}"
         case ast.Binary("/", _, _):
-            return "an index is an integer: use // for a floor quotient"
+            return "an index is an integer: use // for the floor of a quotient"
         case _:
             return "an index is affine in parts: + and -, minimum, maximum, abs, and *, // and % by constants"
 
@@ -220,7 +223,7 @@ def _product(description: ast.Description, node: ast.Binary, left: Affine, right
 
 
 def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
-    """The divisor, if its sign is certain."""
+    """Return the divisor, if its sign is certain."""
     if divisor == 0:
         raise error_at(description, node.span, "division by zero")
     if not divisor.is_nonnegative and not divisor.is_nonpositive:
@@ -262,7 +265,7 @@ def _absolute(value: Affine) -> Affine:
 
 
 def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
-    """`floor(value / divisor)`, left as it stands: sympy's own simplification takes milliseconds."""
+    """Return `floor(value / divisor)` unsimplified: sympy's simplification takes milliseconds."""
     if value.is_Integer and divisor.is_Integer:
         return sympy.Integer(int(value) // int(divisor))
     result: sympy.Expr = sympy.floor(value / divisor, evaluate=False)
@@ -270,7 +273,9 @@ def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
 
 
 def least(*values: sympy.Expr) -> sympy.Expr:
-    """The least value, as it stands: sympy would order the values, in a time exponential in their depth."""
+    """Return the least value, as it stands: sympy would order the values, in a time exponential in their
+    depth.
+    """
     if all(value.is_Integer for value in values):
         return sympy.Integer(min(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Min, *values)
@@ -278,7 +283,7 @@ def least(*values: sympy.Expr) -> sympy.Expr:
 
 
 def greatest(*values: sympy.Expr) -> sympy.Expr:
-    """The greatest value, as it stands."""
+    """Return the greatest value, unsimplified as in `least`."""
     if all(value.is_Integer for value in values):
         return sympy.Integer(max(map(int, values)))
     result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)

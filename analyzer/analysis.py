@@ -1,4 +1,4 @@
-"""Everything that follows from a description before any shape is known."""
+"""The symbolic analysis of a description, before any shape is known."""
 
 from __future__ import annotations
 
@@ -32,35 +32,40 @@ Axis = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
-    """The symbolic analysis of a specialised description without stages.
-
-    `variables` are the output variables, then the reduction variables, in text order. `accesses` are
-    distinct and grouped by tensor; `ranks` are those of the tensors they read. `symbols` are the
-    extents of `axes`: `extent_values` gives the extent of every variable, then what each of
-    `extents.sources` says; `regions` gives lower and upper bound for each dimension of each access, in the
-    ends of the variables and the extents.
-
-    `elementwise`: without reducers, and every access is exactly the output variables, in order. `in_place`
-    are the tensors of which that is true, whatever else is read. `operations` counts floating-point
-    operations; None where an opaque function hides some.
-    """
+    """The symbolic analysis of a specialised description without stages."""
 
     description: ast.Description
     iteration: Iteration
+    """Its variables and accesses, in text order."""
     accesses: tuple[Access, ...]
+    """The distinct accesses, grouped by tensor."""
     ranks: Mapping[str, int]
+    """The number of dimensions of every tensor that is read."""
     axes: tuple[Axis, ...]
+    """Every dimension whose extent matters."""
     symbols: tuple[sympy.Symbol, ...]
+    """The extents of `axes`, as symbols."""
     extents: Extents
+    """The extent of every variable, and the sources that must agree with it."""
     splits: tuple[Split | Refusal, ...]
+    """For every variable, how it may be split or why it may not."""
     elementwise: bool
+    """Whether there are no reducers and every access is exactly the output variables, in order."""
     in_place: frozenset[str]
+    """The tensors that are read only at the output variables, in order, whatever else is read."""
     readings: tuple[Reading, ...]
+    """The accesses of each tensor."""
     suspects: tuple[Suspect, ...]
+    """The accesses whose bounds may not be exact."""
     output_positions: tuple[tuple[int, ...], ...]
+    """For each output, the positions of its variables."""
     extent_values: Program
+    """Computes the extent of every variable, then the extent from each of `extents.sources`."""
     regions: Program
+    """Computes lower and upper bound for each dimension of each access, from the ends of the variables and
+    the extents."""
     operations: Count | None
+    """Counts floating-point operations; None if an opaque function hides some."""
     _bounds: dict[tuple[Shape, ...], Bound] = field(default_factory=dict, repr=False)
 
     @property
@@ -69,7 +74,7 @@ class Analysis:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Tensors of which elements are read, not the shape alone."""
+        """Tensors of which elements are read, not only the shape."""
         return frozenset(self.ranks)
 
     @property
@@ -92,7 +97,10 @@ class Analysis:
         return elements_formula(self)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> Bound:
-        """The description for concrete shapes; equal shapes give the same object. Raises ShapeError."""
+        """Return the description for concrete shapes; equal shapes give the same object.
+
+        Raises ShapeError.
+        """
         checked = checked_shapes(self.description, self.ranks, shapes)
         key = tuple(checked.values())
         bound = self._bounds.get(key)
@@ -101,7 +109,7 @@ class Analysis:
         return bound
 
     def extents_of(self, shapes: Mapping[str, Shape]) -> list[int]:
-        """The extents of `axes`."""
+        """Return the extents of `axes`."""
         return [shapes[tensor][axis] for tensor, axis in self.axes]
 
 
@@ -116,7 +124,7 @@ def analyze(description: ast.Description) -> Analysis:
 @cache
 def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis:
     if description.stages:
-        raise OperatorError(f"{description.name} has stages: split_stages makes one description of each")
+        raise OperatorError(f"{description.name} has stages: split_stages makes a description of each")
     found = iteration(description)
     accesses = _grouped(found)
     ranks = {access.tensor: len(access.indices) for access in accesses}
@@ -151,7 +159,7 @@ def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis
 
 
 def _grouped(found: Iteration) -> tuple[Access, ...]:
-    """Distinct accesses, those of one tensor beside each other, in the order of the tensors."""
+    """Return distinct accesses, those of one tensor next to each other, in the order of the tensors."""
     distinct: dict[tuple[object, ...], Access] = {}
     for access in found.accesses:
         distinct.setdefault((access.tensor, access.indices, access.padded, access.enclosing), access)
@@ -160,7 +168,7 @@ def _grouped(found: Iteration) -> tuple[Access, ...]:
 
 
 def _axes(description: ast.Description, ranks: Mapping[str, int]) -> Iterator[Axis]:
-    """Every dimension whose extent matters: those of tensors that are read, and those mentioned."""
+    """Yield every dimension whose extent matters: those of tensors that are read, and those mentioned."""
     mentioned = {(n.tensor, n.axis) for n in walk(description) if isinstance(n, ast.Extent)}
     for tensor in description.tensor_names:
         axes = set(range(ranks.get(tensor, 0))) | {axis for name, axis in mentioned if name == tensor}
@@ -168,7 +176,7 @@ def _axes(description: ast.Description, ranks: Mapping[str, int]) -> Iterator[Ax
 
 
 def _regions(access: Access) -> Iterator[Interval]:
-    """For each dimension lower and upper bound, half-open, not yet clipped."""
+    """Yield for each dimension the lower and upper bound, half-open, not yet clipped."""
     for axis, index in enumerate(access.indices):
         if isinstance(index, Affine):
             interval = bounds(index)
@@ -188,7 +196,7 @@ def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Itera
 
 
 def _in_place(found: Iteration) -> frozenset[str]:
-    """Tensors read only at the output's own index, by every output that reads them."""
+    """Return the tensors read only at the output's own index, by every output that reads them."""
     if found.reductions or found.opaques:
         return frozenset()
     outputs = [tuple(binder.name for binder in output.variables) for output in found.description.outputs]

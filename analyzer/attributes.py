@@ -1,4 +1,4 @@
-"""Attributes of a description: the values a user gives, checked, and put in place."""
+"""Attributes of a description: check the values that a user gives, and substitute them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AttributeValue = int | float | bool | tuple[int | float, ...]
 
 
 def attribute_values(description: ast.Description, given: Mapping[str, object]) -> dict[str, AttributeValue]:
-    """A value for every attribute, in the order of the description, completed with defaults.
+    """Return a value for every attribute, in the order of the description, completed with defaults.
 
     Raises OperatorError for an unknown or missing attribute and for a value of another kind than needed.
     """
@@ -24,20 +24,20 @@ def attribute_values(description: ast.Description, given: Mapping[str, object]) 
     for name in given:
         if name not in names:
             hint = suggestion(name, names) or f"it has {', '.join(names) or 'none'}"
-            raise OperatorError(f"{description.name}: there is no attribute '{name}'; {hint}")
+            raise OperatorError(f"{description.name}: it has no attribute '{name}'; {hint}")
     lengths = dict(_lengths(description))
     values = {}
     for attribute in description.attributes:
         value = given.get(attribute.name, attribute.default)
         if value is None:
-            raise OperatorError(f"{description.name}: attribute '{attribute.name}' must be given")
+            raise OperatorError(f"{description.name}: attribute '{attribute.name}' needs a value")
         place = f"{description.name}: attribute '{attribute.name}'"
         values[attribute.name] = _checked(place, value, lengths.get(attribute.name), attribute.default)
     return values
 
 
 def substitute(description: ast.Description, values: Mapping[str, AttributeValue]) -> ast.Description:
-    """The description without attributes, their values in place."""
+    """Return the description without attributes, their values in place."""
 
     def number(node: Node) -> Node:
         if not isinstance(node, ast.Attribute):
@@ -53,7 +53,7 @@ def substitute(description: ast.Description, values: Mapping[str, AttributeValue
 
 
 def _lengths(description: ast.Description) -> Iterator[tuple[str, int | None]]:
-    """For every attribute that is used: how many values its indices need, None where it is one number."""
+    """Yield every attribute that is used, with the number of values its indices need; None for one number."""
     longest: dict[str, int] = {}
     for node in walk(description):
         if isinstance(node, ast.Attribute):
@@ -68,7 +68,7 @@ def _checked(place: str, value: object, length: int | None, default: object) -> 
     parts = tuple(value) if isinstance(value, tuple | list) else (value,)
     for part in parts:
         if isinstance(part, int) and abs(part) > MAX_INTEGER:
-            raise OperatorError(f"{place} does not fit 64 bits, the largest is {MAX_INTEGER}")
+            raise OperatorError(f"{place} does not fit 64 bits; the largest integer is {MAX_INTEGER}")
         if not isinstance(part, int | float) or not math.isfinite(part):
             raise OperatorError(f"{place} is {value!r}; give a finite number or a tuple of numbers")
     if not isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Binding an analysis to shapes: extents, output shapes, and the check that indices stay inside."""
+"""Bind an analysis to shapes: compute extents and output shapes, and check that indices stay inside."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
-    """The extent of every index variable.
+    """Return the extent of every index variable.
 
-    Raises ShapeError where tensors disagree, where one is too small for the indices, and where `Max` or
-    `Min` has nothing to reduce.
+    Raises ShapeError if tensors disagree, if one is too small for the indices, or if `Max` or `Min` has no
+    values to reduce.
     """
     name = analysis.description.name
     values = analysis.extent_values.integers(analysis.extents_of(shapes))
@@ -30,7 +30,7 @@ def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
     for variable, extent in found.items():
         if extent < 0:
             raise ShapeError(
-                f"{name}: nothing is left for index variable '{variable}', its extent is {extent} for "
+                f"{name}: index variable '{variable}' would have extent {extent} for "
                 f"{_listed(shapes)}; a tensor is smaller than the indices that read it span"
             )
     for source, extent in zip(analysis.extents.sources, values[len(found) :], strict=True):
@@ -46,14 +46,14 @@ def extents(analysis: Analysis, shapes: Mapping[str, Shape]) -> dict[str, int]:
         empty = next((binder.name for binder in reduction.variables if not found[binder.name]), None)
         if empty is not None and reduction.reducer in (Reducer.MAX, Reducer.MIN):
             raise ShapeError(
-                f"{name}: {reduction.reducer} over '{empty}' has nothing to reduce for {_listed(shapes)}"
+                f"{name}: {reduction.reducer} over '{empty}' has no values to reduce for {_listed(shapes)}"
                 f"{shown(analysis.description, reduction.span, 'reduced here')}"
             )
     return found
 
 
 def output_shapes(analysis: Analysis, found: Mapping[str, int]) -> tuple[Shape, ...]:
-    """The shape of every output. Raises ShapeError for one too large to count."""
+    """Return the shape of every output. Raises ShapeError for one too large to count."""
     shapes = tuple(
         tuple(found[binder.name] for binder in output.variables) for output in analysis.description.outputs
     )
@@ -89,7 +89,7 @@ def check_inside(analysis: Analysis, shapes: Mapping[str, Shape], found: Mapping
 def _check_axis(
     analysis: Analysis, access: Access, axis: int, shapes: Mapping[str, Shape], found: Mapping[str, int]
 ) -> None:
-    """The bounds of this index leave the tensor: so does the index, unless the bounds are loose."""
+    """Raise ShapeError for an index whose bounds leave the tensor, unless its exact values stay inside."""
     form = access.indices[axis]
     assert isinstance(form, Affine), "whole dimensions never leave a tensor"
     lower, upper = value_range(form, found, shapes)

@@ -29,14 +29,14 @@ Array = npt.NDArray[Any]
 
 
 class Bound(NotebookDisplay):
-    """What the analysis of one description gives for given shapes. Compared by identity.
+    """The analysis of one description for given shapes. Compared by identity.
 
-    `variables` are the output variables, then the reduction variables, in text order; every box of the
+    `variables` are the output variables, then the reduction variables, in text order. Every box of the
     iteration space has one interval for each. `extents` has the same order.
     """
 
     def __init__(self, analysis: Analysis, shapes: Mapping[str, Shape]) -> None:
-        """`shapes` are checked already, see `Analysis.bind`. Raises ShapeError where they do not fit."""
+        """Bind to `shapes`, which `Analysis.bind` has checked. Raises ShapeError if they do not fit."""
         self.analysis = analysis
         self.description = analysis.description
         self.variables = analysis.variables
@@ -88,40 +88,40 @@ class Bound(NotebookDisplay):
         return tuple(
             split
             if isinstance(split, Refusal)
-            else Refusal(split.variable, split.span, f"it has extent {self.extents[split.variable]}")
+            else Refusal(split.variable, split.span, f"its extent is {self.extents[split.variable]}")
             for split in self.analysis.splits
             if split.variable not in self.splits
         )
 
     def kind(self, variable: str) -> Kind | None:
-        """How the operator is split along a variable; None where it is not."""
+        """Return how the operator is split along a variable; None if it is not."""
         split = self.splits.get(variable)
         return None if split is None else split.kind
 
     def reducer(self, variable: str) -> AnyReducer | None:
-        """What combines partial outputs of a `reduce` strategy."""
+        """Return what combines partial outputs of a `reduce` strategy."""
         split = self.splits.get(variable)
         return None if split is None else split.reducer
 
     def split(self, variables: Sequence[str | None], factors: Sequence[int]) -> Boxes:
-        """Boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""
+        """Return boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""
         axes = [None if variable is None else self.variables.index(variable) for variable in variables]
         return region.split(self.full_box, axes, factors)
 
     def input_regions(self, boxes: Boxes) -> dict[str, Boxes]:
-        """What boxes `[n, variable, 2]` read of each tensor: `[n, dimension, 2]`.
+        """Return what boxes `[n, variable, 2]` read of each tensor: `[n, dimension, 2]`.
 
-        Clipped to the tensor; all zeros where nothing is read.
+        Clipped to the tensor; all zeros if nothing is read.
         """
         return self._reader(boxes)
 
     def output_regions(self, boxes: Boxes) -> tuple[Boxes, ...]:
-        """What boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
+        """Return what boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
         return tuple(boxes[:, positions] for positions in self.analysis.output_positions)
 
     @cached_property
     def flops(self) -> int | None:
-        """Floating-point operations of the whole iteration space; None where some are opaque."""
+        """Floating-point operations of the whole iteration space; None if some are opaque."""
         operations = self.analysis.operations
         return None if operations is None else operations.at(tuple(self.extents.values()))
 
@@ -133,7 +133,7 @@ class Bound(NotebookDisplay):
     def flops_of(self, boxes: Boxes) -> Integers | None:
         """Floating-point operations of boxes `[n, variable, 2]`, as `flops`: `[n]`.
 
-        Raises ShapeError where the count of the whole iteration space exceeds 2**62.
+        Raises ShapeError if the count of the whole iteration space exceeds 2**62.
         """
         operations = self.analysis.operations
         if operations is None or self.flops is None:
@@ -145,7 +145,7 @@ class Bound(NotebookDisplay):
         return operations.in_bulk(np.maximum(boxes[..., 1] - boxes[..., 0], 0))
 
     def elements_of(self, boxes: Boxes) -> Integers:
-        """Elements of the input regions and of the outputs of boxes `[n, variable, 2]`: `[n]`."""
+        """Return elements of the input regions and of the outputs of boxes `[n, variable, 2]`: `[n]`."""
         read = (part for name, part in self.input_regions(boxes).items() if name in self.reads)
         return sum(map(region.volume, (*read, *self.output_regions(boxes))), np.zeros(len(boxes), np.int64))
 
@@ -162,7 +162,7 @@ class Bound(NotebookDisplay):
     def interpret(
         self, tensors: Mapping[str, Array], opaque: Mapping[str, Callable[..., Any]] | None = None
     ) -> tuple[Array, ...]:
-        """The outputs from the description alone, slow and obvious."""
+        """Return the outputs from the description alone, slow and obvious."""
         return tdl.interpret(self.description, self.extents, tensors, self.shapes, opaque=opaque)
 
     @cached_property

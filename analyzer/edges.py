@@ -1,7 +1,7 @@
-"""Exact regions where a padded index moves in steps across the edge of its tensor.
+"""Make regions exact where a padded index moves in steps across the edge of its tensor.
 
-The values of `2 * x - 1` inside a tensor start at 1, not at 0. Clipping the bounds of an index is exact
-only if its values have no gaps; here gaps are looked for, and the first and last value inside found.
+The values of `2 * x - 1` inside a tensor start at 1, not at 0. Clipping the bounds of an index is exact only
+if its values have no gaps. If there are gaps, this file finds the first and the last value inside the tensor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Edge:
     factors: tuple[int, ...]
 
     def may_have_gaps(self, shortest: Sequence[int]) -> bool:
-        """Whether values may have gaps in any of several boxes, by the shortest length of each variable."""
+        """Return whether values may have gaps in any of several boxes, by the shortest length of each
+        variable.
+        """
         span = 0
         for factor, position in zip(self.factors, self.positions, strict=True):
             if span + 1 < factor:
@@ -41,8 +43,8 @@ class Edge:
     def settle(self, columns: Boxes, boxes: Boxes, limits: Integers) -> None:
         """Replace the bounds `columns[:, column]` of an index by those of its values inside the tensor.
 
-        Bounds that need no care, or too many trials, are left to be clipped. Boxes are not empty where
-        it matters: what an empty one reads is looked at elsewhere.
+        Bounds that are already exact, or that need too many trials, are left to be clipped. The caller
+        (`Reader.__call__`) handles empty boxes.
         """
         extent = int(limits[self.column])
         lower, upper = columns[:, self.column, 0], columns[:, self.column, 1]
@@ -59,9 +61,9 @@ class Edge:
                 columns[careful, self.column] = found
 
     def _inside(self, lower: Integers, lengths: Integers, extent: int) -> Boxes | None:
-        """First and last value inside `[0, extent)`, half-open, `[n, 2]`; empty where there is none.
+        """Return first and last value inside `[0, extent)`, half-open, `[n, 2]`; empty if there is none.
 
-        One variable is solved for, all combinations of the others are tried.
+        All combinations of the variables but one are tried. The last variable is solved for.
         """
         longest = lengths.max(axis=0)
         free = int(longest.argmax())

@@ -1,7 +1,7 @@
 """Turn sympy expressions once into integer arithmetic that is cheap to run thousands of times.
 
-Expressions that are linear in the symbols become rows of an integer matrix, all others steps of a small
-register program. Both run on Python integers (exact, for binding) and on int64 arrays (for boxes in bulk).
+Expressions that are linear in the symbols become rows of an integer matrix. All others become steps of a
+small register program. Both run on Python integers (exact, for binding) and on int64 arrays (for many boxes).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Append `function(register[left], register[right])`, or the constant `left` where there is none."""
+    """Append `function(register[left], register[right])`, or the constant `left` if there is none."""
 
     function: Callable[[Value, Value], Value] | None
     left: int
@@ -48,7 +48,7 @@ class Program:
     steps: tuple[Step, ...]
 
     def integers(self, values: Sequence[int]) -> list[int]:
-        """Every expression for one Python integer per symbol."""
+        """Return every expression for one Python integer per symbol."""
         registers = self._run(values) if self.steps else values
         return [
             registers[row]
@@ -58,7 +58,7 @@ class Program:
         ]
 
     def fits(self, values: Sequence[int]) -> bool:
-        """Whether all constants and intermediate results stay below 2**62, and so fit int64 arrays."""
+        """Return whether all constants and intermediate results stay below 2**62, and so fit int64 arrays."""
         largest = max(map(abs, [*self._run(values), *self.integers(values)]), default=0)
         return max(largest, self._largest_constant) < MAX_MAGNITUDE
 
@@ -109,7 +109,9 @@ class Bulk:
     trailing: tuple[int, ...]
 
     def __call__(self, values: Integers) -> Integers:
-        """Every expression for many settings of the leading symbols: `[n, leading] -> [n, expressions]`."""
+        """Return every expression for many settings of the leading symbols: `[n, leading] -> [n,
+        expressions]`.
+        """
         rows: Integers = values @ self.matrix
         rows += self.constants
         if self.program.steps:
@@ -182,7 +184,7 @@ class _Builder:
 
 
 def _floor_divide(value: Value, divisor: Value) -> Value:
-    """Floor quotient; by an extent of zero it is zero, since then there is nothing to index."""
+    """Return the floor quotient. By an extent of zero it is zero, because then there is nothing to index."""
     return value // divisor if divisor else 0
 
 

@@ -1,10 +1,13 @@
-"""How many values every index variable takes, from the shapes of the tensors it indexes.
+"""Infer the extent of every index variable from the shapes of the tensors that it indexes.
 
-In this order: an extent stated by a binder; the extent of a dimension that the variable alone indexes;
-the largest extent for which an affine index stays inside its tensor while all other variables of that
-index are known, the smallest of these where there are several. A padded access may leave its tensor and so
-limits nothing; but where nothing else is known of a variable, a dimension that it alone indexes there
-gives its extent.
+The first of these that applies gives the extent:
+- an extent stated by a binder;
+- the extent of a dimension that the variable alone indexes;
+- the largest extent for which an affine index stays inside its tensor, once all other variables of that index
+  are known; the smallest of these if there are several.
+
+A padded access may leave its tensor, so it limits nothing. If nothing else is known of a variable, a
+dimension that it alone indexes in a padded access gives its extent.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ class Extents:
 
 
 def infer(found: Iteration) -> Extents:
-    """Symbolic extents of all variables. Raises DescriptionError where one cannot be inferred."""
+    """Return symbolic extents of all variables. Raises DescriptionError if one cannot be inferred."""
     extents = Extents()
     _adopt(extents, _stated(found))
     stated = frozenset(extents.of)
@@ -66,7 +69,7 @@ def infer(found: Iteration) -> Extents:
 
 
 def _adopt(extents: Extents, sources: Iterable[Source]) -> None:
-    """Take extents from sources, all of which must then agree."""
+    """Take extents from sources. All of them must agree later."""
     for source in sources:
         extents.of.setdefault(source.variable, source.extent)
         extents.sources.append(source)
@@ -88,7 +91,7 @@ def _indexed_alone(found: Iteration, padded: bool) -> Iterator[Source]:
 
 
 def _solve(found: Iteration, extents: Extents) -> None:
-    """Variables of affine indices, those first for which every index has one unknown only."""
+    """Solve for variables of affine indices, first for those whose every index has one unknown only."""
     known = extents.of
     while missing := [name for name in found.variables if name not in known]:
         limits = {name: list(_limits(found, name, known)) for name in missing}
@@ -106,7 +109,7 @@ def _solve(found: Iteration, extents: Extents) -> None:
 
 
 def _limits(found: Iteration, name: str, known: Mapping[str, sympy.Expr]) -> Iterator[sympy.Expr | None]:
-    """For every index that limits a variable its largest extent, or None while others are unknown."""
+    """Yield the largest extent by every index that limits a variable; None while others are unknown."""
     for access in found.accesses:
         if access.padded:
             continue
@@ -123,9 +126,9 @@ def _limits(found: Iteration, name: str, known: Mapping[str, sympy.Expr]) -> Ite
 def _largest(
     form: Affine, name: str, low: sympy.Expr, high: sympy.Expr, known: Mapping[str, sympy.Expr]
 ) -> Iterator[sympy.Expr]:
-    """The largest extent of a variable for which the form stays within `[low, high]`, if it has one.
+    """Yield the largest extent of a variable for which the form stays within `[low, high]`, if it has one.
 
-    The variable may stand in one term, and in remainders beside it, whose whole range is allowed for.
+    The variable may be in one term, and in remainders besides, which count with their whole range.
     """
 
     def ends(variable: str) -> Interval:
@@ -164,7 +167,9 @@ def _largest(
 
 
 def _limiting(form: Affine) -> set[str]:
-    """Variables that carry an index out of a tensor: those outside of remainders, minima, absolute values."""
+    """Return variables that carry an index out of a tensor: those outside of remainders, minima, absolute
+    values.
+    """
     found: set[str] = set()
     for _, atom in form.terms:
         match atom:
@@ -186,7 +191,7 @@ def _smallest(limits: list[sympy.Expr]) -> sympy.Expr:
 
 
 def _opaque_results(found: Iteration) -> Iterator[Source]:
-    """Result indices of opaque functions, each with the `:` that stands where it stands.
+    """Yield result indices of opaque functions, each with the `:` at its place.
 
     An opaque function's result has the shape of its first argument's slice unless extents are stated.
     """
@@ -205,5 +210,5 @@ def _opaque_results(found: Iteration) -> Iterator[Source]:
 
 def _unknown(found: Iteration, name: str) -> DescriptionError:
     span = next(binder.span for binder in found.binders if binder.name == name)
-    message = f"the extent of index variable '{name}' does not follow from the tensors it indexes"
+    message = f"the extent of index variable '{name}' cannot be inferred from the tensors it indexes"
     return error_at(found.description, span, message, f"state it: lambda {name}=<extent>: ...")

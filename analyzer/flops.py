@@ -1,12 +1,12 @@
-"""Floating-point operations of a description, counted as it is written.
+"""Count the floating-point operations of a description as it is written.
 
 An operation counts 1: arithmetic, a comparison, `and`, `or`, `not`, or a scalar function of any number of
 arguments (`where` too, and both its branches are computed). A reduction over n elements counts n
 combinations, the first being with the reducer's identity, so a multiply-add counts 2 and a reduction over
-nothing counts 0; a combination counts 1, or the operations that a reducer of the user's own computes.
+nothing counts 0. A combination counts 1, or the operations in the body of a custom reducer.
 
-An operation on numbers, extents and index variables alone counts nothing, nor does anything inside an
-index. Equal expressions count as often as they stand in the text.
+An operation on numbers, extents and index variables alone does not count, nor does anything inside an index.
+Equal expressions count as often as they occur in the text.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ class Count:
     terms: tuple[tuple[int, tuple[int, ...]], ...]
 
     def at(self, extents: Sequence[int]) -> int:
-        """The count for one extent per variable."""
+        """Return the count for one extent per variable."""
         return sum(number * prod(extents[place] for place in places) for number, places in self.terms)
 
     def in_bulk(self, extents: Integers) -> Integers:
-        """The counts for many settings of the extents: `[n, variable] -> [n]`."""
+        """Return the counts for many settings of the extents: `[n, variable] -> [n]`."""
         counts = np.zeros(len(extents), np.int64)
         for number, places in self.terms:
             counts += number * extents[:, places].prod(axis=1)
         return counts
 
     def formula(self, extents: Sequence[sympy.Expr]) -> sympy.Expr:
-        """The count as a polynomial."""
+        """Return the count as a polynomial."""
         terms = (sympy.Mul(number, *(extents[place] for place in places)) for number, places in self.terms)
         total: sympy.Expr = sympy.Add(*terms)
         return total
 
 
 def count_operations(description: ast.Description, variables: Sequence[str]) -> Count | None:
-    """The operations of a description without stages; None where an opaque function hides some."""
+    """Return the operations of a description without stages; None if an opaque function hides some."""
     places = {name: position for position, name in enumerate(variables)}
     found: Counter[tuple[int, ...]] = Counter()
     for output in description.outputs:
@@ -64,7 +64,10 @@ def count_operations(description: ast.Description, variables: Sequence[str]) -> 
 
 
 def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, ...]] | None:
-    """Operations by the variables around them. The stack is explicit: sums of thousands of terms are deep."""
+    """Return operations by the variables around them.
+
+    The stack is explicit: sums of thousands of terms are deep.
+    """
     scope = tuple(places[binder.name] for binder in output.variables)
     visited: list[tuple[Node, tuple[int, ...]]] = []
     pending: list[tuple[Node, tuple[int, ...]]] = [(output.body, scope)]
@@ -86,7 +89,7 @@ def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, 
 
 
 def _operations(node: Node) -> int:
-    """What one node counts; a combination by a reducer of the user's own counts what that computes."""
+    """Return the operations of one node. A combination by a custom reducer counts those of its body."""
     match node:
         case ast.Reduce(ast.CustomReducer(body=body)):
             return sum(_operations(part) for part in walk(body))
@@ -97,7 +100,7 @@ def _operations(node: Node) -> int:
 
 
 def _operands(node: Node) -> tuple[Node, ...]:
-    """The values that a node computes with: what stands inside an index is none of them."""
+    """Return the values that a node computes with. Those inside an index are not among them."""
     match node:
         case ast.Element():
             return ()

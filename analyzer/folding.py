@@ -1,4 +1,4 @@
-"""Constant folding: what attributes leave behind once their values are known."""
+"""Fold constants, once the values of attributes are known."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..tdl.traverse import Node, transform
 
 CONDITIONS = frozenset({"<", "<=", ">", ">=", "==", "!=", "and", "or"})
 MAX_BITS = 62
-"""Larger integers are not written out."""
+"""Integers larger than this are not folded."""
 
 
 def fold(node: Node) -> Node:
-    """One node whose children are folded already, with the same value for every input.
+    """Return one node whose children are folded already, with the same value for every input.
 
-    Only rules that hold in every arithmetic are used: `x * 0` stays, since x may be infinite or NaN, and so
+    Only rules that hold in every arithmetic are used. `x * 0` stays, because x may be infinite or NaN. So
     does `x + 0.0`, which turns an integer into a float.
     """
     match node:
@@ -51,7 +51,7 @@ def fold(node: Node) -> Node:
 
 
 def fold_index(index: ast.Index) -> ast.Index:
-    """An index or extent once more, with rules for integers: `x // 1` is x, `floor(0.5)` is 0."""
+    """Fold an index or extent again, with rules for integers: `x // 1` is x, `floor(0.5)` is 0."""
     return transform(index, _integer_rule)
 
 
@@ -70,7 +70,7 @@ def _integer_rule(node: Node) -> Node:
 
 
 def _simplified(node: ast.Binary) -> ast.Expression:
-    """Neutral elements, and conditions of which one side is known."""
+    """Simplify neutral elements, and conditions of which one side is known."""
     match node:
         case ast.Binary("+" | "-", value, number) if _is(number, 0):
             return value
@@ -98,7 +98,7 @@ def _known_condition(node: ast.Binary, other: ast.Expression, decisive: bool) ->
 
 
 def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Expression:
-    """The result of two numbers; the node itself where that is not finite or too large."""
+    """Return the result of two numbers; the node itself if that is not finite or too large."""
     with np.errstate(all="ignore"):
         value = ARITHMETIC[node.operator](left, right)
     fits = value.bit_length() <= MAX_BITS if isinstance(value, int) else math.isfinite(value)
@@ -106,5 +106,5 @@ def _computed(node: ast.Binary, left: int | float, right: int | float) -> ast.Ex
 
 
 def _is(node: ast.Expression, value: int) -> bool:
-    """Whether a node is this integer; a float would change the type of what it is combined with."""
+    """Return whether a node is this integer; a float would change the type of what it is combined with."""
     return isinstance(node, ast.Number) and isinstance(node.value, int) and node.value == value

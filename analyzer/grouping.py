@@ -1,4 +1,4 @@
-"""Groups of things that have something in common."""
+"""Group keys whose members overlap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ Key = TypeVar("Key")
 
 
 def linked(members: Mapping[Key, Set[Hashable]]) -> list[list[Key]]:
-    """Keys in groups whose members overlap, directly or through others; a key without any stands alone."""
+    """Return keys in groups whose members overlap, directly or through others.
+
+    A key without members is alone in its group.
+    """
     groups: list[tuple[list[Key], set[Hashable]]] = []
     for key, own in members.items():
         touching = [group for group in groups if group[1] & own]

@@ -1,4 +1,4 @@
-"""What tells descriptions apart that compare equal."""
+"""Distinguish descriptions that compare equal but differ in the type of a literal (2 and 2.0)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from ..tdl.traverse import custom_reducers, walk
 
 
 def number_types(description: ast.Description) -> tuple[type, ...]:
-    """Types of the literals in text order: 2 and 2.0 are equal, but `x // 2` is an index and `x // 2.0` not.
+    """Return types of the literals in text order: 2 and 2.0 are equal, but `x // 2` is an index and `x //
+    2.0` not.
 
     Part of the key wherever results are cached by description.
     """

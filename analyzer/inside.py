@@ -1,4 +1,4 @@
-"""The exact range of an index whose symbolic bounds are too wide, by trying all values."""
+"""Find the exact range of an index whose symbolic bounds are too wide, by trying all values."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ MAX_TRIALS = 2**22
 
 
 def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, Shape]) -> Range:
-    """The half-open range of an index's values over the whole iteration space.
+    """Return the half-open range of an index's values over the whole iteration space.
 
-    Exact where the index has at most 2**22 combinations of values, else its symbolic bounds. No variable
-    may have extent 0.
+    The range is exact if the index has at most 2**22 combinations of values, else it is that of the symbolic
+    bounds. No variable may have extent 0.
     """
     variables = tuple(dict.fromkeys(variables_of(form)))
     axes = [(tensor, axis) for tensor, shape in shapes.items() for axis in range(len(shape))]
@@ -56,13 +56,13 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
 def values_of(
     forms: tuple[Affine, ...], variables: tuple[str, ...], symbols: tuple[sympy.Symbol, ...]
 ) -> Program:
-    """Indices in values of their variables, which lead, and the extents that `symbols` are."""
+    """Return a program for indices. Its symbols are the values of the variables, then the `symbols`."""
     values = {name: value_symbol(name) for name in variables}
     return compile_integers([expression(form, values) for form in forms], [*values.values(), *symbols])
 
 
 def expression(form: Affine, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
-    """A normal form as an expression in one symbol for each index variable."""
+    """Return a normal form as an expression in one symbol for each index variable."""
     parts = [form.constant]
     for coefficient, atom in form.terms:
         match atom:

@@ -40,32 +40,32 @@ Ends = Callable[[str], Interval]
 
 @cache
 def lower_symbol(variable: str) -> sympy.Symbol:
-    """The lower end of an index variable's half-open interval."""
+    """Return the lower end of an index variable's half-open interval."""
     return sympy.Symbol(f"{variable}.lower", integer=True)
 
 
 @cache
 def upper_symbol(variable: str) -> sympy.Symbol:
-    """The upper end of an index variable's half-open interval."""
+    """Return the upper end of an index variable's half-open interval."""
     return sympy.Symbol(f"{variable}.upper", integer=True)
 
 
 @cache
 def value_symbol(variable: str) -> sympy.Symbol:
-    """One value of an index variable."""
+    """Return one value of an index variable."""
     return sympy.Symbol(f"{variable}.value", integer=True)
 
 
 def box_ends(variable: str) -> Interval:
-    """Ends of a variable in a box of the iteration space."""
+    """Return ends of a variable in a box of the iteration space."""
     return Interval(lower_symbol(variable), upper_symbol(variable) - 1)
 
 
 def bounds(form: Affine, ends: Ends = box_ends) -> Interval:
-    """The interval of an index while its variables run through theirs; none of them may be empty.
+    """Return the interval of an index while its variables run through theirs; none of them may be empty.
 
-    Always contains every value. Exact where every variable occurs once, except under a remainder or an
-    absolute value of something that moves in steps.
+    It always contains every value. It is exact if every variable occurs once, except under a remainder or an
+    absolute value of an expression that moves in steps.
     """
     first, last = [form.constant], [form.constant]
     for coefficient, atom in form.terms:
@@ -97,7 +97,7 @@ def _atom_bounds(atom: Atom, ends: Ends) -> Interval:
 
 
 def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
-    """The interval times a constant, whose sign may depend on shapes."""
+    """Return the interval times a constant, whose sign may depend on shapes."""
     first, last = coefficient * interval.first, coefficient * interval.last
     if coefficient.is_nonnegative:
         return Interval(first, last)
@@ -107,7 +107,9 @@ def scaled(coefficient: sympy.Expr, interval: Interval) -> Interval:
 
 
 def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
-    """Exact within one period of the divisor, else all remainders that the value's steps can hit."""
+    """Return remainders: exactly within one period of the divisor, else all that the value's
+    steps can hit.
+    """
     low, high = floor_quotient(inner.first, divisor), floor_quotient(inner.last, divisor)
     wraps = least(sympy.S.One, high - low)
     smallest, largest = sympy.S.Zero, divisor - 1
@@ -120,7 +122,7 @@ def _remainder(value: Affine, divisor: sympy.Expr, inner: Interval) -> Interval:
 
 
 def _step(form: Affine) -> int:
-    """The greatest common divisor of the coefficients; 1 where one of them depends on shapes."""
+    """Return the greatest common divisor of the coefficients; 1 if one of them depends on shapes."""
     if not all(coefficient.is_Integer for coefficient, _ in form.terms):
         return 1
     return gcd(*(int(coefficient) for coefficient, _ in form.terms))

@@ -8,14 +8,14 @@ from ..tdl.source import Diagnostic, Source, SourceError
 
 
 def shown(description: Description, span: Span, what: str) -> str:
-    """The text with a caret under a place, to end a message with; empty where there is no text."""
+    """Return the text with a caret under a place, to end a message with; empty if there is no text."""
     if not description.source:
         return ""
     return "\n" + Source(description.source, description.name).render(Diagnostic(what, span))
 
 
 def error_at(description: Description, span: Span, message: str, hint: str = "") -> DescriptionError:
-    """An error with line and caret, or only the operator's name where the description has no text."""
+    """Return an error with line and caret, or only the operator's name where the description has no text."""
     if not description.source:
         return DescriptionError(f"{description.name}: {message}" + (f"; {hint}" if hint else ""))
     return SourceError(Source(description.source, description.name), [Diagnostic(message, span, hint)])

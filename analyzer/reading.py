@@ -1,4 +1,4 @@
-"""Input regions of many boxes at once, in plain integer array arithmetic."""
+"""Compute the input regions of many boxes at once, in plain integer array arithmetic."""
 
 from __future__ import annotations
 
@@ -21,31 +21,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The accesses of one tensor: `count` of them, in the columns from `start` on.
-
-    `enclosing[a]` are the positions of the variables around access `a`.
-    """
+    """The accesses of one tensor."""
 
     tensor: str
     rank: int
+    """The tensor's number of dimensions."""
     start: int
+    """The column of the first access's first dimension, among all dimensions of all accesses."""
     count: int
+    """The number of accesses."""
     enclosing: tuple[tuple[int, ...], ...]
+    """For each access, the positions of the variables around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Regions of a description for given shapes.
-
-    `bulk` gives a lower and an upper bound for each dimension of each access, `limits` are the extents of
-    these dimensions. Tensors not in `readings` are never read.
-    """
+    """Computes the regions of a description for given shapes."""
 
     bulk: Bulk
+    """Computes a lower and an upper bound for each dimension of each access."""
     limits: Integers
+    """The extents of these dimensions."""
     refinements: tuple[Edge | Trial, ...]
+    """Replace bounds that are not exact."""
     readings: tuple[Reading, ...]
+    """The accesses by tensor. Tensors that are absent are never read."""
     ranks: Mapping[str, int]
+    """The number of dimensions of every tensor."""
 
     @classmethod
     def of(cls, analysis: Analysis, shapes: Mapping[str, Shape]) -> Reader:
@@ -60,7 +62,7 @@ class Reader:
         )
 
     def __call__(self, boxes: Boxes) -> dict[str, Boxes]:
-        """`[n, variable, 2]` to `[n, dimension, 2]` for each tensor."""
+        """Return the regions of each tensor, `[n, dimension, 2]`, for boxes `[n, variable, 2]`."""
         count = len(boxes)
         columns = self.bulk(boxes.reshape(count, 2 * boxes.shape[1])).reshape(count, len(self.limits), 2)
         lower, upper = columns[..., 0], columns[..., 1]
@@ -84,7 +86,7 @@ class Reader:
 
 
 def _hull(boxes: Boxes) -> Boxes:
-    """The smallest boxes around all accesses: `[n, access, dimension, 2] -> [n, dimension, 2]`."""
+    """Return the smallest boxes around all accesses: `[n, access, dimension, 2] -> [n, dimension, 2]`."""
     if boxes.shape[1] == 1:
         single: Boxes = boxes[:, 0]
         return single
@@ -95,7 +97,7 @@ def _hull(boxes: Boxes) -> Boxes:
 
 
 def _hull_of_some(boxes: Boxes, full: npt.NDArray[np.bool_], reading: Reading) -> Boxes:
-    """As `_hull`, without accesses that read nothing; zeros where no access reads anything."""
+    """Return as `_hull`, without accesses that read nothing; zeros where no access reads anything."""
     reads: npt.NDArray[np.bool_] = np.asarray((boxes[..., 0] < boxes[..., 1]).all(axis=-1))
     for access, variables in enumerate(reading.enclosing):
         reads[:, access] &= full[:, variables].all(axis=-1)

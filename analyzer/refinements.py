@@ -1,8 +1,8 @@
-"""Which accesses need more than the bounds of their indices for exact regions.
+"""Find the accesses whose regions need more than the bounds of their indices to be exact.
 
-Clipping the bounds of an index is exact where its values have no gaps, and where no other index of the
-access moves with it. Bounds are exact where every variable occurs once, but for the remainder or the absolute
-value of something that moves in steps.
+Clipping the bounds of an index is exact if its values have no gaps and no other index of the access moves
+with it. Bounds are exact if every variable occurs once, except under the remainder or the absolute value of
+an expression that moves in steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Suspect:
 
 
 def suspects(accesses: Sequence[Access]) -> tuple[Suspect, ...]:
-    """The accesses to look at once shapes are known."""
+    """Return the accesses to examine once shapes are known."""
     found = []
     column = 0
     for access in accesses:
@@ -50,7 +50,7 @@ def refinements(
     symbols: tuple[sympy.Symbol, ...],
     extents: Sequence[int],
 ) -> Iterator[Edge | Trial]:
-    """How to find the exact bounds of suspects, for the extents that `symbols` stand for."""
+    """Yield how to find the exact bounds of suspects, for the extents that `symbols` stand for."""
     places = {name: position for position, name in enumerate(variables)}
     known = dict(zip(symbols, extents, strict=True))
 
@@ -89,14 +89,16 @@ def _refined(
 
 
 def _groups(access: Access) -> list[list[int]]:
-    """Dimensions that move together: those of a padded access that share variables, else each for itself."""
+    """Return dimensions that move together: those of a padded access that share variables, else each for
+    itself.
+    """
     forms = {axis: index for axis, index in enumerate(access.indices) if isinstance(index, Affine)}
     moving = {axis: names for axis, form in forms.items() if (names := set(variables_of(form)))}
     return linked(moving) if access.padded else [[axis] for axis in moving]
 
 
 def _gap(form: Affine, number: Number) -> int:
-    """At most the largest distance between neighbouring values of an index, in any box."""
+    """Return an upper bound on the distance between neighbouring values of an index, in any box."""
     gaps = [0]
     for coefficient, atom in form.terms:
         match atom:
@@ -117,7 +119,9 @@ def _gap(form: Affine, number: Number) -> int:
 
 
 def _is_inexact(form: Affine, number: Number) -> bool:
-    """Whether the index holds a remainder or absolute value of something whose neighbours may be apart."""
+    """Return whether the index holds a remainder or absolute value of something whose neighbours may be
+    apart.
+    """
     return any(
         (isinstance(atom, Remainder | Absolute) and _gap(atom.value, number) > 1)
         or any(_is_inexact(inner, number) for inner in inside(atom))
@@ -126,7 +130,7 @@ def _is_inexact(form: Affine, number: Number) -> bool:
 
 
 def _steps(form: Affine, places: Mapping[str, int], number: Number) -> list[tuple[int, int]] | None:
-    """Absolute factors and positions of an index's variables; None where it is made of anything else."""
+    """Return absolute factors and positions of an index's variables; None if it is made of anything else."""
     steps = []
     for coefficient, atom in form.terms:
         if not isinstance(atom, IndexVariable):
@@ -138,7 +142,7 @@ def _steps(form: Affine, places: Mapping[str, int], number: Number) -> list[tupl
 
 
 def _may_step(form: Affine) -> bool:
-    """Whether neighbouring values of an index may be apart for some shapes."""
+    """Return whether neighbouring values of an index may be apart for some shapes."""
     return any(
         not coefficient.is_Integer
         or abs(int(coefficient)) > 1
@@ -149,7 +153,7 @@ def _may_step(form: Affine) -> bool:
 
 
 def _may_be_inexact(form: Affine) -> bool:
-    """Whether `_is_inexact` may hold for some shapes."""
+    """Return whether `_is_inexact` may hold for some shapes."""
     return any(
         (isinstance(atom, Remainder | Absolute) and _may_step(atom.value))
         or any(map(_may_be_inexact, inside(atom)))
@@ -158,6 +162,6 @@ def _may_be_inexact(form: Affine) -> bool:
 
 
 def _repeats(form: Affine) -> bool:
-    """Whether a variable occurs more than once."""
+    """Return whether a variable occurs more than once."""
     names = list(variables_of(form))
     return len(set(names)) < len(names)

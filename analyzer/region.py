@@ -1,7 +1,7 @@
 """Regions: boxes of half-open integer intervals, singly as tuples, in bulk as arrays.
 
 A bulk of `n` boxes with `d` dimensions is an int64 array `[n, d, 2]`; `[..., 0]` are the lower and
-`[..., 1]` the upper bounds. Boxes are empty where any upper bound is at or below its lower bound.
+`[..., 1]` the upper bounds. Boxes are empty if any upper bound is at or below its lower bound.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ Region = tuple[Interval, ...]
 Shape = tuple[int, ...]
 Boxes = npt.NDArray[np.int64]
 FAR = np.iinfo(np.int64).max
-"""Beyond every place."""
+"""A position beyond that of every element."""
 
 
 def whole(shape: Sequence[int]) -> Boxes:
-    """The box `[dimension, 2]` that covers a tensor of this shape."""
+    """Return the box `[dimension, 2]` that covers a tensor of this shape."""
     box = np.zeros((len(shape), 2), np.int64)
     box[:, 1] = shape
     return box
 
 
 def to_region(box: Boxes) -> Region:
-    """One box `[dimension, 2]` as a tuple of intervals."""
+    """Return one box `[dimension, 2]` as a tuple of intervals."""
     return tuple((lower, upper) for lower, upper in box.tolist())
 
 
 def volume(boxes: Boxes) -> npt.NDArray[np.int64]:
-    """Elements in each box: `[..., d, 2] -> [...]`."""
+    """Return elements in each box: `[..., d, 2] -> [...]`."""
     lengths: npt.NDArray[np.int64] = np.maximum(boxes[..., 1] - boxes[..., 0], 0).prod(axis=-1)
     return lengths
 
 
 def intersect(a: Boxes, b: Boxes) -> Boxes:
-    """Intersections of boxes, broadcasting over leading axes."""
+    """Return intersections of boxes, broadcasting over leading axes."""
     lower = np.maximum(a[..., 0], b[..., 0])
     upper = np.minimum(a[..., 1], b[..., 1])
     return np.stack((lower, np.maximum(lower, upper)), axis=-1)
@@ -66,14 +66,14 @@ def split(box: Boxes, axes: Sequence[int | None], factors: Sequence[int]) -> Box
 
 
 def even_cuts(interval: Interval, size: int) -> list[Interval]:
-    """Intervals of about the same length, at most `size`, that make up one."""
+    """Return intervals of about the same length, at most `size`, that make up one."""
     first, total = interval[0], max(interval[1] - interval[0], 0)
     count = -(-total // size)
     return [(first + total * part // count, first + total * (part + 1) // count) for part in range(count)]
 
 
 def hull(a: Boxes, b: Boxes) -> Boxes:
-    """The smallest boxes that contain two bulks of boxes, pair by pair; empty boxes do not count."""
+    """Return the smallest boxes that contain two bulks of boxes, pair by pair; empty boxes do not count."""
     lower, upper = np.full(a.shape[:-1], FAR), np.full(a.shape[:-1], -FAR)
     for boxes in (a, b):
         full = (boxes[..., 0] < boxes[..., 1]).all(axis=-1, keepdims=True)

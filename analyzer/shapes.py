@@ -1,4 +1,4 @@
-"""Checks of the shapes that a user gives, in Python integers of any size."""
+"""Check the shapes that a user gives, in Python integers of any size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_ELEMENTS = 2**62
 def checked_shapes(
     description: ast.Description, ranks: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, Shape]:
-    """The shapes of a description's tensors, in its order, as tuples of Python integers.
+    """Return the shapes of a description's tensors, in its order, as tuples of Python integers.
 
     Raises ShapeError for a missing or unknown tensor, a rank that is not `ranks[tensor]` and an extent
     that is not a non-negative integer.
@@ -26,7 +26,7 @@ def checked_shapes(
     checked: dict[str, Shape] = {}
     for tensor in description.tensor_names:
         if tensor not in shapes:
-            raise ShapeError(f"{description.name}: no shape is given for tensor '{tensor}'")
+            raise ShapeError(f"{description.name}: the shape of tensor '{tensor}' is missing")
         shape = checked[tensor] = checked_shape(description.name, tensor, shapes[tensor])
         rank = ranks.get(tensor, len(shape))
         if len(shape) != rank:
@@ -37,24 +37,25 @@ def checked_shapes(
     if len(shapes) != len(checked):
         unknown = next(name for name in shapes if name not in checked)
         raise ShapeError(
-            f"{description.name}: it has no tensor '{unknown}', only {', '.join(checked) or 'none at all'}"
+            f"{description.name}: it does not take a tensor '{unknown}', "
+            f"only {', '.join(checked) or 'none at all'}"
         )
     return checked
 
 
 def shapes_by_name(owner: str, shapes: Mapping[str, Sequence[int]]) -> dict[str, Shape]:
-    """Shapes that a user gives for tensors, as tuples of Python integers. Raises ShapeError."""
+    """Return shapes that a user gives for tensors, as tuples of Python integers. Raises ShapeError."""
     if not isinstance(shapes, Mapping):
-        raise ShapeError(f"{owner}: shapes are given by tensor, as {{'data': (4, 3)}}, found {shapes!r}")
+        raise ShapeError(f"{owner}: shapes must be listed by tensor, as {{'data': (4, 3)}}, found {shapes!r}")
     return {tensor: checked_shape(owner, tensor, shape) for tensor, shape in shapes.items()}
 
 
 def checked_shape(owner: str, tensor: str, shape: Sequence[int]) -> Shape:
-    """A shape as a tuple of Python integers. Raises ShapeError."""
+    """Return a shape as a tuple of Python integers. Raises ShapeError."""
     if isinstance(shape, str | bytes):
         raise ShapeError(f"{owner}: the shape of {tensor} is {shape!r}; give a tuple of integers")
     if getattr(shape, "ndim", 1) != 1:
-        raise ShapeError(f"{owner}: an array is given as the shape of {tensor}; give the array's shape")
+        raise ShapeError(f"{owner}: the shape of {tensor} is an array; give the array's shape")
     try:
         extents = tuple(shape)
     except TypeError:
@@ -82,4 +83,4 @@ def _as_integer(owner: str, tensor: str, extent: object) -> int:
             return operator.index(extent)
         except TypeError:
             pass
-    raise ShapeError(f"{owner}: {tensor} has the extent {extent!r}; extents are non-negative integers")
+    raise ShapeError(f"{owner}: {tensor} has extent {extent!r}; an extent must be a non-negative integer")

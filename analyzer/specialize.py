@@ -1,4 +1,4 @@
-"""From a description as written to one for given attributes and ranks."""
+"""Specialise a description for given attributes and ranks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Typed = tuple[str, type, AttributeValue, tuple[type, ...]]
 def specialize(
     description: ast.Description, attributes: Mapping[str, object], ranks: Mapping[str, int]
 ) -> ast.Description:
-    """The description with attributes replaced by their values, stars by index variables, and folded.
+    """Return the description with attributes replaced by their values, stars by index variables, and folded.
 
     `ranks` holds the number of dimensions of every tensor. Equal arguments give the same object. Raises
-    OperatorError for an unknown, missing or malformed attribute, ShapeError where ranks do not fit, and
+    OperatorError for an unknown, missing or malformed attribute, ShapeError if ranks do not fit, and
     DescriptionError for an axis that a tensor does not have.
     """
     values = attribute_values(description, attributes)
@@ -33,7 +33,7 @@ def specialize(
 
 
 def _typed(item: tuple[str, AttributeValue]) -> Typed:
-    """An attribute with its types: 1, 1.0 and True are equal, but not the same value."""
+    """Return an attribute with its types: 1, 1.0 and True are equal, but not the same value."""
     name, value = item
     inner = tuple(type(part) for part in value) if isinstance(value, tuple) else ()
     return name, type(value), value, inner
@@ -56,7 +56,7 @@ def _specialize(
 
 
 def _axis(description: ast.Description, node: ast.Extent, ranks: Mapping[str, int]) -> ast.Extent:
-    """`tensor.shape[axis]` with an axis counted from the front."""
+    """Return `tensor.shape[axis]` with an axis counted from the front."""
     rank = ranks.get(node.tensor)
     if rank is None:
         if node.axis < 0:

@@ -1,7 +1,7 @@
 """A description with stages bound to shapes, seen as one operator.
 
-Regions are composed backward: the box of the outputs says what is read of the last intermediate
-tensors, that says which box of their stages is needed, and so on to the parameters.
+Regions are composed backward. The box of the outputs determines what is read of the last intermediate
+tensors. That determines the boxes of their stages, and so on to the parameters.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .tightness import Looseness
 
 
 def bind(description: Description, shapes: Mapping[str, Sequence[int]]) -> Bound | StagedBound:
-    """A specialised description, with or without stages, for concrete shapes.
+    """Return a specialised description, with or without stages, for concrete shapes.
 
     Raises DescriptionError, ShapeError.
     """
@@ -37,9 +37,9 @@ def bind(description: Description, shapes: Mapping[str, Sequence[int]]) -> Bound
 class StagedBound(NotebookDisplay):
     """The same names as `Bound`, for a description with stages.
 
-    `stages` are the bound stages by what they produce, `last` produces the outputs. Boxes are boxes of the
-    last one's iteration space, and `variables` its variables. `extents` has those first, then those of
-    earlier stages with names of their own. Strategies are those of the last stage.
+    `stages` are the bound stages by what they produce, and `last` produces the outputs. Boxes are boxes of
+    the last stage's iteration space, and `variables` are its variables. `extents` begins with theirs,
+    followed by those variables of earlier stages whose names differ. Strategies are those of the last stage.
     """
 
     def __init__(self, description: Description, shapes: Mapping[str, Sequence[int]]) -> None:
@@ -87,21 +87,22 @@ class StagedBound(NotebookDisplay):
         return self.last.refusals
 
     def kind(self, variable: str) -> Kind | None:
-        """How the operator is split along a variable; None where it is not."""
+        """Return how the operator is split along a variable; None if it is not."""
         return self.last.kind(variable)
 
     def reducer(self, variable: str) -> AnyReducer | None:
-        """What combines partial outputs of a `reduce` strategy."""
+        """Return what combines partial outputs of a `reduce` strategy."""
         return self.last.reducer(variable)
 
     def split(self, variables: Sequence[str | None], factors: Sequence[int]) -> Boxes:
-        """Boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""
+        """Return boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""
         return self.last.split(variables, factors)
 
     def input_regions(self, boxes: Boxes) -> dict[str, Boxes]:
-        """What boxes `[n, variable, 2]` read of each parameter, through all stages: `[n, dimension, 2]`.
+        """Return what boxes `[n, variable, 2]` read of each parameter, through all stages: `[n, dimension,
+        2]`.
 
-        Clipped to the tensor; all zeros where nothing is read.
+        Clipped to the tensor; all zeros if nothing is read.
         """
         needed = self._needed(boxes)
         return {
@@ -110,12 +111,12 @@ class StagedBound(NotebookDisplay):
         }
 
     def output_regions(self, boxes: Boxes) -> tuple[Boxes, ...]:
-        """What boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
+        """Return what boxes `[n, variable, 2]` produce of each output: `[n, dimension, 2]`."""
         return self.last.output_regions(boxes)
 
     @property
     def flops(self) -> int | None:
-        """Floating-point operations of all stages; None where an opaque function hides some."""
+        """Floating-point operations of all stages; None if an opaque function hides some."""
         counts = [bound.flops for bound in self.stage_bounds]
         return None if None in counts else sum(count for count in counts if count is not None)
 
@@ -135,7 +136,7 @@ class StagedBound(NotebookDisplay):
         return total
 
     def elements_of(self, boxes: Boxes) -> Integers:
-        """Elements that all stages read and produce for boxes `[n, variable, 2]`: `[n]`."""
+        """Return elements that all stages read and produce for boxes `[n, variable, 2]`: `[n]`."""
         parts = [bound.elements_of(inner) for bound, inner in self._stage_boxes(boxes)]
         return sum(parts, np.zeros(len(boxes), np.int64))
 
@@ -160,14 +161,14 @@ class StagedBound(NotebookDisplay):
     def interpret(
         self, tensors: Mapping[str, Array], opaque: Mapping[str, Callable[..., Any]] | None = None
     ) -> tuple[Array, ...]:
-        """The outputs from the description alone, slow and obvious."""
+        """Return the outputs from the description alone, slow and obvious."""
         known = dict(tensors)
         for name, bound in self.stages.items():
             (known[name],) = bound.interpret({n: known[n] for n in bound.shapes if n in known}, opaque)
         return self.last.interpret({n: known[n] for n in self.last.shapes if n in known}, opaque)
 
     def _needed(self, boxes: Boxes) -> dict[str, Boxes]:
-        """What boxes of the last stage need of every tensor, intermediate ones included."""
+        """Return what boxes of the last stage need of every tensor, intermediate ones included."""
         needed = self.last.input_regions(boxes)
         for name, bound in reversed(self.stages.items()):
             if name not in needed:
@@ -178,7 +179,7 @@ class StagedBound(NotebookDisplay):
         return needed
 
     def _stage_boxes(self, boxes: Boxes) -> Iterator[tuple[Bound, Boxes]]:
-        """Every stage that boxes of the last one need, with its boxes."""
+        """Yield every stage that boxes of the last one need, with its boxes."""
         needed = self._needed(boxes)
         for name, bound in self.stages.items():
             if name in needed:
@@ -187,12 +188,12 @@ class StagedBound(NotebookDisplay):
 
 
 def _bound(part: Description, known: Mapping[str, Shape]) -> Bound:
-    """A stage for the shapes of the tensors that it takes."""
+    """Return a stage for the shapes of the tensors that it takes."""
     return analyze(part).bind({tensor: known[tensor] for tensor in part.tensor_names})
 
 
 def _producing(bound: Bound, regions: Boxes) -> Boxes:
-    """Boxes of a stage's iteration space that produce regions of its output."""
+    """Return boxes of a stage's iteration space that produce regions of its output."""
     boxes = np.repeat(bound.full_box[None], len(regions), axis=0)
     boxes[:, : regions.shape[1]] = regions
     return boxes

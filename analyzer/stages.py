@@ -1,4 +1,4 @@
-"""Take a description with stages apart: every stage becomes a description of its own."""
+"""Split a description with stages: every stage becomes a separate description."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..tdl.traverse import opaques_in, tensors_in
 
 
 def split_stages(description: ast.Description) -> tuple[ast.Description, ...]:
-    """Descriptions without stages, in execution order; the last one produces the outputs.
+    """Return descriptions without stages, in execution order; the last one produces the outputs.
 
     Stage `s` of operator `F` is named `F_s`, the last one `F`. Each takes the tensors that it mentions:
     the operator's parameters in their order, then what earlier stages produce, by the stages' names.

@@ -15,10 +15,10 @@ from ..tdl.traverse import Node, custom_reducers, transform, walk
 def expand_stars(
     description: ast.Description, ranks: Mapping[str, int]
 ) -> tuple[ast.Description, dict[str, int]]:
-    """The description with every `*i` replaced by `i0, i1, ...`, and the ranks of all tensors.
+    """Return the description with every `*i` replaced by `i0, i1, ...`, and the ranks of all tensors.
 
-    A star's name means the same variables in all outputs, and in a stage for itself. Raises ShapeError
-    where ranks do not fit the indices or leave a star's number of variables open.
+    A star's name means the same variables in all outputs. In each stage it means separate ones. Raises
+    ShapeError if ranks do not fit the indices or leave a star's number of variables open.
     """
     known = dict(ranks)
     taken = {node.name for node in walk(description) if isinstance(node, ast.Variable | ast.Binder)}
@@ -60,7 +60,10 @@ def _expand(
 
 
 def _counts(operator: str, elements: Sequence[ast.Element], ranks: dict[str, int]) -> dict[str, int]:
-    """How many variables each star stands for; completes `ranks`. Raises ShapeError on disagreement."""
+    """Return how many variables each star stands for; completes `ranks`.
+
+    Raises ShapeError on disagreement.
+    """
     counts: dict[str, int] = {}
     waiting = list(elements)
     while waiting:
@@ -94,7 +97,7 @@ def _misfit(operator: str, tensor: str, rank: int, used: int) -> ShapeError:
 
 
 def _fresh(star: str, number: int, taken: set[str]) -> Iterator[str]:
-    """Names `i0`, `i1`, ... that mean nothing else."""
+    """Yield names `i0`, `i1`, ... that mean nothing else."""
     candidates = (f"{star}{suffix}" for suffix in count())
     for _ in range(number):
         name = next(name for name in candidates if name not in taken)

@@ -1,8 +1,8 @@
-"""Which index variables an operator can be split along (Tofu, section 4.2), and why others cannot.
+"""Find the index variables that an operator can be split along (Tofu, section 4.2), and why others cannot.
 
-A strategy runs boxes of the iteration space. Extents of whole tensors are constants there, so a mean
-written `Sum(...) / data.shape[0]` may be split; and an index variable used as a value keeps its value, so
-that such an operator may be split if its kernel is told where the box starts (`needs_offset`).
+A strategy runs boxes of the iteration space. Extents of whole tensors are constants there, so a mean written
+`Sum(...) / data.shape[0]` may be split. An index variable used as a value keeps its value. Such an operator
+may be split if its kernel knows where the box starts (`needs_offset`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Refusal:
 
 
 def discover(found: Iteration) -> tuple[Split | Refusal, ...]:
-    """For every variable, in order, how it may be split or why it may not."""
+    """Return for every variable, in order, how it may be split or why it may not."""
     return tuple(_judge(found, variable) for variable in found.variables)
 
 
@@ -67,7 +67,7 @@ def _judge(found: Iteration, variable: str) -> Split | Refusal:
 
 
 def splittable(body: Node) -> dict[str, ast.AnyReducer]:
-    """Reduction variables over which partial values of an expression may be combined by a reducer.
+    """Return reduction variables over which partial values of an expression may be combined by a reducer.
 
     A reducer at the root combines its own parts, and those of the same reducer directly inside. A `Sum`
     also commutes with negation, with factors and divisors that do not contain the variable, and with
@@ -91,7 +91,7 @@ def splittable(body: Node) -> dict[str, ast.AnyReducer]:
 
 
 def names_in(node: Node) -> set[str]:
-    """Index variables that a tree mentions or binds."""
+    """Return the index variables that a tree mentions or binds."""
     return {part.name for part in walk(node) if isinstance(part, ast.Variable | ast.Binder)}
 
 
@@ -116,12 +116,12 @@ def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.
     ((above, reduction),) = paths
     for node in reversed(above):
         if variable not in splittable(node):
-            return Refusal(variable, reduction.span, f"its {reduction.reducer} stands under {_label(node)}")
+            return Refusal(variable, reduction.span, f"its {reduction.reducer} is inside {_label(node)}")
     raise AssertionError(f"'{variable}' is refused for no reason")
 
 
 def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.Reduce]]:
-    """Every reducer that binds the variable, with all that stands above it, the root first."""
+    """Yield every reducer that binds the variable, with all that stands above it, the root first."""
     pending: list[tuple[tuple[Node, ...], Node]] = [((), body)]
     while pending:
         above, node = pending.pop()

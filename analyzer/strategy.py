@@ -39,16 +39,18 @@ class Strategy(NotebookDisplay):
 
     @classmethod
     def of(cls, split: Split, bound: Splittable) -> Strategy:
-        """What a split is for a description that is bound."""
+        """Return what a split is for a description that is bound."""
         return cls(split.variable, split.kind, split.reducer, split.needs_offset, bound)
 
     def input_regions(self, *, worker: int, workers: int) -> dict[str, Region]:
-        """What one worker reads of each tensor. Raises ShapeError for more workers than the extent."""
+        """Return what one worker reads of each tensor. Raises ShapeError for more workers than the extent."""
         regions = self.bound.input_regions(self._box(worker, workers))
         return {name: to_region(boxes[0]) for name, boxes in regions.items()}
 
     def output_regions(self, *, worker: int, workers: int) -> tuple[Region, ...]:
-        """What one worker produces of each output; under `reduce`, a partial value of the whole output.
+        """Return what one worker produces of each output.
+
+        Under `reduce`, a partial value of the whole output.
 
         Raises ShapeError for more workers than the extent.
         """
@@ -58,7 +60,7 @@ class Strategy(NotebookDisplay):
         extent = self.bound.extents[self.variable]
         name = self.bound.description.name
         if not 0 <= worker < workers:
-            raise ShapeError(f"{name}: worker {worker} of {workers}; workers count from 0 to {workers - 1}")
+            raise ShapeError(f"{name}: worker {worker} of {workers}: numbers go from 0 to {workers - 1}")
         if extent < workers:
             raise ShapeError(
                 f"{name}: '{self.variable}' has extent {extent}, too small for {workers} workers; "

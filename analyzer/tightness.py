@@ -1,4 +1,4 @@
-"""Whether regions hold only elements that are read, and if not, why."""
+"""Find out whether regions hold only elements that are read, and if not, why."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Image(NamedTuple):
 
 
 def looseness(bound: Bound) -> tuple[Looseness, ...]:
-    """For every tensor whose region of the whole iteration space is not known to be tight, why."""
+    """Return every tensor whose region of the whole iteration space is not known to be tight, and why."""
     found = []
     for tensor, group in groupby(bound.analysis.accesses, key=lambda access: access.tensor):
         accesses = [access for access in group if all(bound.extents[name] for name in access.enclosing)]
@@ -59,7 +59,7 @@ def looseness(bound: Bound) -> tuple[Looseness, ...]:
 
 
 def _reason(access: Access, bound: Bound) -> str:
-    """Why one access's region is not known to be tight; empty where it is."""
+    """Return why one access's region is not known to be tight; empty if it is."""
     moved: set[str] = set()
     for axis, (index, repeated) in enumerate(zip(access.indices, access.repeated, strict=True)):
         match index:
@@ -83,7 +83,7 @@ def _reason(access: Access, bound: Bound) -> str:
 
 
 def _image(form: Affine, bound: Bound) -> Image:
-    """The values of an index over the whole iteration space."""
+    """Return the values of an index over the whole iteration space."""
     constant = _number(form.constant, bound)
     parts = [Image(constant, constant, 0)]
     for coefficient, atom in form.terms:
@@ -108,7 +108,7 @@ def _image(form: Affine, bound: Bound) -> Image:
 
 
 def _sum(parts: list[Image]) -> Image:
-    """Sums of one value of each part: a part that reaches across another's gaps fills them."""
+    """Return sums of one value of each part: a part that reaches across another's gaps fills them."""
     first, last, gap = 0, 0, 0
     for part in sorted(parts, key=lambda image: image.gap):
         gap = max(gap, part.gap - (last - first))
@@ -124,14 +124,14 @@ def _remainder(inner: Image, divisor: int) -> Image:
 
 
 def _minimum(one: Image, other: Image) -> Image:
-    """Up to the end of the other part, those of the part that begins first leave its own gaps at most."""
+    """Return the minimum's values. The part that begins first leaves at most its own gaps."""
     first = min(one.first, other.first)
     gap = min(image.gap for image in (one, other) if image.first == first)
     return Image(first, min(one.last, other.last), gap)
 
 
 def _absolute(inner: Image) -> Image:
-    """Values that step over 0 are of both signs; how they fall between each other is not looked at."""
+    """Return absolute values. If the values cross 0, how the two signs interleave is not examined."""
     if inner.first >= 0 or inner.last <= 0:
         first, last = sorted((abs(inner.first), abs(inner.last)))
         return Image(first, last, inner.gap)
@@ -140,7 +140,9 @@ def _absolute(inner: Image) -> Image:
 
 
 def _covers(regions: list[Region]) -> bool:
-    """Whether the union of boxes is known to be their hull: they differ along one dimension, without gaps."""
+    """Return whether the union of boxes is known to be their hull: they differ along one dimension, without
+    gaps.
+    """
     distinct = sorted({region for region in regions if all(lower < upper for lower, upper in region)})
     if len(distinct) < 2:
         return True
@@ -161,7 +163,7 @@ def _covers(regions: list[Region]) -> bool:
 
 
 def _region(bound: Bound, access: Access) -> Region:
-    """What one access reads over the whole iteration space, clipped to the tensor."""
+    """Return what one access reads over the whole iteration space, clipped to the tensor."""
     shape = bound.shapes[access.tensor]
     region = []
     for index, extent in zip(access.indices, shape, strict=True):
@@ -174,6 +176,6 @@ def _region(bound: Bound, access: Access) -> Region:
 
 
 def _number(constant: sympy.Expr, bound: Bound) -> int:
-    """A constant expression for the shapes that are bound."""
+    """Return a constant expression for the shapes that are bound."""
     extents = bound.analysis.extents_of(bound.shapes)
     return int(constant.subs(dict(zip(bound.analysis.symbols, extents, strict=True))))

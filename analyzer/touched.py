@@ -1,4 +1,4 @@
-"""How many elements of tensors a description touches: those of its input regions and of its outputs."""
+"""Count the elements that a description touches: those of its input regions and of its outputs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from .analysis import Analysis
 
 DEEPEST = 2
-"""Remainders, minima and absolute values inside each other."""
+"""The most remainders, minima and absolute values inside each other."""
 
 ITEM_BYTES = 4
 """Bytes of an element in the type that training computes in, float32."""
 
 
 def variable_extent(variable: str) -> sympy.Symbol:
-    """The extent of an index variable."""
+    """Return the extent of an index variable."""
     return sympy.Symbol(variable, integer=True, nonnegative=True)
 
 
 def elements_formula(analysis: Analysis) -> sympy.Expr:
-    """Elements of all input regions and outputs, in the extents of variables and tensors.
+    """Return elements of all input regions and outputs, in the extents of variables and tensors.
 
-    For an iteration space that is not empty. Where a padded index moves in steps across the edge of its
-    tensor the region is a little smaller than this says: see `edges`. An index that is nested deeper than
-    `DEEPEST` counts as its whole dimension: its bounds would fill pages.
+    The iteration space must not be empty. If a padded index moves in steps across the edge of its tensor, the
+    region is slightly smaller than this count (see `edges`). An index nested deeper than `DEEPEST` counts as
+    its whole dimension, because its bounds would fill pages.
     """
     extents = {
         extent: variable_extent(name) for name, extent in analysis.extents.of.items() if extent.is_Symbol
@@ -48,7 +48,7 @@ def elements_formula(analysis: Analysis) -> sympy.Expr:
 
 
 def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[Interval]:
-    """First element read in each dimension and the one after the last; clipped where the access is padded.
+    """Return the half-open interval read in each dimension, clipped if the access is padded.
 
     `extents` names tensors' extents by variables that have them.
     """
@@ -68,7 +68,7 @@ def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[
 
 
 def _depth(form: Affine) -> int:
-    """How many remainders, minima and absolute values stand inside each other at most."""
+    """Return how many remainders, minima and absolute values stand inside each other at most."""
     return max(
         (
             isinstance(atom, Remainder | Minimum | Absolute) + max(map(_depth, inside(atom)), default=0)
@@ -79,7 +79,7 @@ def _depth(form: Affine) -> int:
 
 
 def _hull(regions: Sequence[Sequence[Interval]]) -> sympy.Expr:
-    """Elements of the smallest box around several."""
+    """Return elements of the smallest box around several."""
     lengths = []
     for column in zip(*regions, strict=True):
         lower = sympy.Min(*(interval.first for interval in column))

@@ -1,4 +1,4 @@
-"""Exact regions by trying every value of an access's index variables, where bounds alone are not exact."""
+"""Make regions exact by trying every value of an access's index variables, if bounds alone are not exact."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Trial:
     def settle(self, bounds: Boxes, boxes: Boxes, limits: Integers) -> None:
         """Replace the bounds `bounds[:, columns]` by those of the values inside `[0, limits)`.
 
-        Bounds that need no care, or too many trials, are left as they are. Boxes are not empty where it
-        matters: what an empty one reads is looked at elsewhere.
+        Bounds that are already exact, or that need too many trials, are left unchanged. The caller
+        (`Reader.__call__`) handles empty boxes.
         """
         mine = bounds[:, self.columns]
         extents = limits[list(self.columns)]
@@ -44,7 +44,7 @@ class Trial:
                 bounds[np.flatnonzero(careful)[:, None], self.columns] = found[back]
 
     def _tried(self, intervals: Boxes, extents: Integers) -> Boxes | None:
-        """Bounds of the values inside the tensor, `[n, column, 2]`; empty where there are none."""
+        """Return bounds of the values inside the tensor, `[n, column, 2]`; empty if there are none."""
         lengths = intervals[..., 1] - intervals[..., 0]
         longest = lengths.max(axis=0).tolist()
         trials = prod(longest)

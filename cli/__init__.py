@@ -14,13 +14,13 @@ from .options import examples
 
 COMMANDS = {
     "audit": "Prove and try the strategies and kernels of operators.",
-    "completion": "Make a shell complete commands, options and names.",
+    "completion": "Print a script for completion in a shell.",
     "describe": "Show how an operator can be split, and what each worker reads.",
     "diff": "Compare two plans.",
-    "doctor": "Say what this machine has for GPUs, and what it lacks.",
-    "explain": "Say what a plan chose for a name, and what else would cost.",
-    "lower": "Print what every worker does, an instruction a line.",
-    "models": "List the models known by name.",
+    "doctor": "Show what this machine has for GPUs, and what is missing.",
+    "explain": "Show what a plan chose for a name, and what alternatives cost.",
+    "lower": "Print what every worker does, one instruction per line.",
+    "models": "List the models that have a name.",
     "operators": "List the operators of the library.",
     "plan": "Partition a model over workers, and say what it costs.",
     "train": "Train a model over workers.",
@@ -48,7 +48,7 @@ class _Commands(click.Group):
             from ..support.wording import suggestion
 
             hint = suggestion(args[0], COMMANDS, most=1) or f"there are {', '.join(COMMANDS)}."
-            ctx.fail(f"no command {args[0]!r}; {hint}")
+            ctx.fail(f"{args[0]!r} is not a command; {hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

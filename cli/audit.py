@@ -29,7 +29,7 @@ class _Counts(click.ParamType[tuple[int, ...]]):
         except ValueError:
             counts = ()
         if not counts or min(counts) < 2:
-            self.fail(f"expected numbers of workers from 2 on, such as 2,3, found {value!r}", param, ctx)
+            self.fail(f"expected worker counts of 2 or more, such as 2,3, found {value!r}", param, ctx)
         return counts
 
 
@@ -72,9 +72,9 @@ def command(
     from ..reports.checks import Checks
 
     if everything == bool(operators):
-        raise click.UsageError("name operators, or give --all")
+        raise click.UsageError("name the operators to audit, or give --all")
     if (shapes or attributes) and len(operators) != 1:
-        raise click.UsageError("--shape and --set are for one operator")
+        raise click.UsageError("--shape and --set need exactly one operator")
     named = [named_operator(name) for name in (registry.names() if everything else operators)]
     given = [given_or_example(operator, shapes, attributes) for operator in named]
     audits = []

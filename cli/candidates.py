@@ -1,4 +1,4 @@
-"""What a shell may complete: names of operators, models, methods and the like."""
+"""Names that a shell may complete: operators, models, methods and the like."""
 
 from __future__ import annotations
 
@@ -11,56 +11,59 @@ Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 def operators() -> Iterable[str]:
-    """Library operators by every name."""
+    """Return library operators by every name."""
     from ..operators import registry
 
     return registry.names()
 
 
 def models() -> Iterable[str]:
-    """The zoo."""
+    """Return the zoo."""
     from .. import models as zoo
 
     return zoo.names()
 
 
 def trainable() -> Iterable[str]:
-    """What `tofu train` knows by name."""
+    """Return what `tofu train` knows by name."""
     from .recipes import RECIPES
 
     return (*RECIPES, *(name for name in models() if name not in RECIPES))
 
 
 def methods() -> Iterable[str]:
-    """Searches, and layouts by hand."""
+    """Return searches, and layouts by hand."""
     from ..partitioner.methods.method import every_method
 
     return every_method()
 
 
 def machines() -> Iterable[str]:
-    """Machines that come with Tofu."""
+    """Return machines that come with Tofu."""
     from ..machines.machine_file import PRESETS
 
     return PRESETS
 
 
 def optimizers() -> Iterable[str]:
-    """What updates parameters."""
+    """Return what updates parameters."""
     from ..dataflow.optimizer import OPTIMIZERS
 
     return OPTIMIZERS
 
 
 def metrics() -> Iterable[str]:
-    """What can be measured."""
+    """Return what can be measured."""
     from ..runtime.metrics import METRICS
 
     return METRICS
 
 
 def of(names: Callable[[], Iterable[str]], files: bool = False) -> Candidates:
-    """Completes the names, in any case; where none fits, the shell completes `files` if it may."""
+    """Return a completer of the names, in upper or lower case.
+
+    If no name fits and `files` is True, the shell completes file names.
+    """
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         start = incomplete.lower()

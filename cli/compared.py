@@ -1,4 +1,4 @@
-"""Plans by several methods, side by side."""
+"""Compare the plans of several methods."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def slow_methods() -> set[str]:
-    """The methods that may take minutes for a large model."""
+    """Return the methods that may take minutes for a large model."""
     from ..partitioner import METHODS
 
     return {name for name, method in METHODS.items() if method.slow}
 
 
 def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request: Request) -> dict[str, Any]:
-    """What there is to compare of a plan, as `--json` prints it."""
+    """Return what there is to compare of a plan, as `--json` prints it."""
     return {
         "method": plan.method,
         "cost_bytes": plan.cost_bytes,
@@ -39,7 +39,7 @@ def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request:
 
 
 def _timed(plan: Plan) -> dict[str, Any]:
-    """What the search minimised in place of bytes, if it did; the bound is null where none is proven."""
+    """Return what the search minimised in place of bytes, if it did; the bound is null if none is proven."""
     timed = plan.transfer_time
     if timed is None:
         return {}
@@ -47,7 +47,7 @@ def _timed(plan: Plan) -> dict[str, Any]:
 
 
 def watched(request: Request, graph: Graph, method: str) -> Plan:
-    """Search by one method, and say on standard error how it goes."""
+    """Search by one method, and show its progress on standard error."""
     from ..reports.search import Bounds, format_picoseconds
     from ..reports.units import format_bytes
 
@@ -62,7 +62,7 @@ def compared(
     without: Collection[str] = (),
     search: Callable[[Request, Graph, str], Plan] = Request.partition,
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
-    """The figures of every method but `without`, and why a method could not do what was asked."""
+    """Return the figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
     from ..programs.memory import plan_memory
 

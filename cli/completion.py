@@ -1,4 +1,4 @@
-"""`tofu completion`: what makes a shell complete the command."""
+"""`tofu completion`: print the script with which a shell completes the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHELLS = ("bash", "zsh", "fish")
 )
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> None:
-    """Print what makes SHELL complete commands, options, and names of operators, models and methods."""
+    """Print the script with which SHELL completes commands, options, and names of operators and models."""
     from click.shell_completion import get_completion_class
 
     from . import main

@@ -30,10 +30,10 @@ def data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--vocabulary",
             type=click.IntRange(1),
-            help="How many characters or words to tell apart.",
+            help="Number of different characters or words.",
         ),
-        click.option("--level", type=click.Choice(["character", "word"]), help="What a text is cut into."),
-        click.option("--steps", type=click.IntRange(1), help="Characters or words in a sample of text."),
+        click.option("--level", type=click.Choice(["character", "word"]), help="Units of a text."),
+        click.option("--steps", type=click.IntRange(1), help="Characters or words in one sample of a text."),
         click.option(
             "--hold-out",
             type=click.FloatRange(0, 1, max_open=True),

@@ -65,7 +65,7 @@ def command(
     if draw is not None:
         _check_drawable(draw)
     elif variables:
-        raise click.UsageError("--variable says what to --draw; name a file for it")
+        raise click.UsageError("--variable needs --draw FILE")
     found = named_operator(operator)
     given_shapes, given_attributes = given_or_example(found, shapes, attributes)
     known = complete_shapes(found, given_shapes, given_attributes)
@@ -87,7 +87,7 @@ def command(
 
 
 def named_operator(name: str) -> Operator:
-    """A library operator by its name, the one in a file `name.tdl`, or that of `file.py:function`.
+    """Return a library operator by its name, or the one in a file `name.tdl` or `file.py:function`.
 
     Raises OperatorError, DescriptionError, and TofuError for a Python file that fails.
     """
@@ -116,7 +116,10 @@ def named_operator(name: str) -> Operator:
 def given_or_example(
     operator: Operator, shapes: dict[str, Shape], attributes: dict[str, object]
 ) -> tuple[dict[str, Shape], dict[str, object]]:
-    """Shapes and attributes as given, or those of the operator's example if none are. Raises TofuError."""
+    """Return shapes and attributes as given, or those of the operator's example if none are.
+
+    Raises TofuError.
+    """
     if not shapes and not attributes and operator.example is not None:
         return dict(operator.example.shapes), dict(operator.example.attributes)
     needed = " ".join(f"--shape {name}=..." for name in operator.arguments(attributes))

@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Compare the plans FIRST and SECOND: operators and tensors that differ, bytes of each, totals.
 
-    MODEL is needed only where the first plan file does not say what it was made for.
+    MODEL is needed only if the first plan file does not say which model it was made for.
     """
     from ..partitioner import Plan
     from ..partitioner.explaining.difference import difference

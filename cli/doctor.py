@@ -1,4 +1,4 @@
-"""`tofu doctor`: what this machine has for the engines, and what it lacks."""
+"""`tofu doctor`: show what this machine has for the engines, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .options import examples, json_option
 @click.option("--no-copies", is_flag=True, help="Do not measure copies between cards.")
 @json_option
 def command(no_copies: bool, as_json: bool) -> None:
-    """Say which cards, drivers and libraries there are, and how to install what is missing.
+    """Show which cards, drivers and libraries there are, and how to install what is missing.
 
-    Measures copies between every pair of cards, which takes 512 MiB of each. Nothing that is missing is an
+    Copies between every pair of cards are measured, which takes 512 MiB of each. A missing part is not an
     error: the exit status is 0.
     """
     from ..reports import doctor

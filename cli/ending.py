@@ -1,4 +1,4 @@
-"""How a command ends: the exit statuses, and the one message that goes with them."""
+"""Exit statuses of commands, and the message that each prints."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Interrupted(click.ClickException):
 
 
 def of_file(error: OSError) -> Mistake:
-    """What to say where a file that the user named cannot be read or written."""
+    """Return the message for a file that the user named and that cannot be read or written."""
     place = f"{error.filename}: " if error.filename else ""
     return Mistake(f"{place}{error.strerror or error}")
 
 
 def leave_closed_pipe() -> NoReturn:
-    """End where nobody reads the output any more, without trying to write what is left of it."""
+    """Exit because nobody reads the output any more, without trying to write the rest of it."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     sys.exit(CLOSED_PIPE)

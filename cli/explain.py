@@ -1,4 +1,4 @@
-"""`tofu explain`: what a plan chose for one operator or tensor, and what anything else would cost."""
+"""`tofu explain`: show what a plan chose for one operator or tensor, and what alternatives cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .planned import Planned, needs_model, planned_options
     "--as",
     "what",
     type=click.Choice(["operator", "tensor"]),
-    help="Which of the two, where both have the name.",
+    help="Which one, if an operator and a tensor share the name.",
 )
 @planned_options
 @json_option
@@ -40,10 +40,11 @@ def command(
     given: Planned,
     as_json: bool,
 ) -> None:
-    """Say what PLAN chose for TENSOR or OPERATOR, what it moves, and what every alternative would.
+    """Show what PLAN chose for TENSOR or OPERATOR, the bytes it moves, and those of every alternative.
 
-    Without a name every weight is listed: how it and the data are split, and what moves for either. MODEL is
-    needed only where the plan file does not say what it was made for; there it may follow PLAN at once.
+    Without a name every weight is listed: how it and the data are split, and the bytes moved for either.
+    MODEL is needed only if the plan file does not say which model it was made for. It may then follow PLAN
+    directly.
     """
     from ..partitioner import Plan
     from ..partitioner.explaining.explain import explain

@@ -31,7 +31,9 @@ from .options import (
 @method_option
 @click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
 @shape_option("An input's shape, for graph files and functions.")
-@click.option("--optimizer", default="sgd", show_default=True, help="Whose updates the graph contains.")
+@click.option(
+    "--optimizer", default="sgd", show_default=True, help="The optimizer whose updates the graph contains."
+)
 @dtype_option(default="float32")
 @accumulate_option(default=1)
 def command(
@@ -46,7 +48,7 @@ def command(
     dtype: str,
     accumulate: int,
 ) -> None:
-    """Partition MODEL's training graph and print what every worker does, an instruction a line.
+    """Partition MODEL's training graph and print what every worker does, one instruction per line.
 
     MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`.
     """

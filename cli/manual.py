@@ -1,4 +1,4 @@
-"""The page docs/commands.md, from the commands themselves: `python -m tofu.cli.manual > docs/commands.md`."""
+"""Write the page docs/commands.md from the commands: `python -m tofu.cli.manual > docs/commands.md`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from .ending import STATUSES
 
 HEAD = """# Commands
 
-`tofu COMMAND --help` says the same in a terminal. A mistake ends in one message on standard error, never in
-a traceback. With `--json` standard output is JSON alone, and whatever else there is to say goes to standard
-error.
+`tofu COMMAND --help` prints the same in a terminal. A mistake ends in one message on standard error, never in
+a traceback. With `--json` standard output is JSON only, and everything else goes to standard error.
 
 | exit status | meaning |
 |---|---|
@@ -38,11 +37,13 @@ search methods, machines, optimizers and metrics; `zsh` and `fish` likewise. Bas
 """
 
 SHORT = {"INTEGER RANGE": "N", "FLOAT RANGE": "X", "DIRECTORY": "FOLDER"}
-"""Values of options as the page names them, where the parser's name for them is long."""
+"""Values of options as the page names them, if the parser's name for them is long."""
 
 
 def page() -> str:
-    """Every command with its options and examples, the exit statuses and the variables of the environment."""
+    """Return every command with its options and examples, the exit statuses and the variables of the
+    environment.
+    """
     statuses = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
     sections = "\n".join(_section(name) for name in COMMANDS)
     return f"{HEAD}{statuses}\n{ENVIRONMENT}\n{sections}"
@@ -65,7 +66,7 @@ def _section(name: str) -> str:
 
 
 def example_lines(command: click.Command) -> Iterator[str]:
-    """The examples at the end of a command's help."""
+    """Return the examples at the end of a command's help."""
     return (line.strip() for line in (command.epilog or "").splitlines() if line.startswith("  "))
 
 

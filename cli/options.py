@@ -51,7 +51,8 @@ def accumulate_option(default: int | None) -> Callable[[Command], Command]:
         type=click.IntRange(1),
         default=default,
         show_default=True,
-        help="Equal parts in which a batch is worked off, in the memory of one" + _or_as_planned(default),
+        help="Split each batch into this many parts, run one after the other in the memory of one"
+        + _or_as_planned(default),
     )
 
 
@@ -62,7 +63,8 @@ def dtype_option(default: str | None) -> Callable[[Command], Command]:
         type=click.Choice(["float32", "float16", "bfloat16"]),
         default=default,
         show_default=True,
-        help="On GPUs, what large activations and gradients are stored in" + _or_as_planned(default),
+        help="On GPUs, the type in which large activations and gradients are stored"
+        + _or_as_planned(default),
     )
 
 
@@ -71,7 +73,7 @@ def _or_as_planned(default: object) -> str:
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: examples, each on a line of its own."""
+    """Return the end of a command's help: examples, one per line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -94,7 +96,7 @@ class ShapeOption(click.ParamType[tuple[str, Shape]]):
 
 
 class AttributeOption(click.ParamType[tuple[str, object]]):
-    """`name=value`; the value is a number, True or False, a tuple `3,3`, or else a word."""
+    """`name=value`; the value is a number, True or False, a tuple `3,3`, or a word."""
 
     name = "NAME=VALUE"
 

@@ -82,13 +82,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to minimise; time is that of the traffic over the machine's links.",
 )
-@click.option("--memory", help="What each device has, such as 12GB; the machine's if left out.")
+@click.option("--memory", help="Memory of each device, such as 12GB; the machine's if left out.")
 @click.option(
     "--optimizer",
     default="sgd",
     show_default=True,
     shell_complete=candidates.of(candidates.optimizers),
-    help="Whose updates the graph contains: sgd, adam, adamw or rmsprop.",
+    help="The optimizer whose updates the graph contains: sgd, adam, adamw or rmsprop.",
 )
 @dtype_option(default="float32")
 @accumulate_option(default=1)
@@ -167,7 +167,7 @@ def command(
 
 
 def _gathered(model: Model, graph: Graph, found: Plan, request: Request) -> tuple[dict[str, Any], MemoryPlan]:
-    """What `--json` prints of a plan, and its memory plan."""
+    """Return what `--json` prints of a plan, and its memory plan."""
     from ..partitioner import lower, partition
     from ..programs.memory import plan_memory
 
@@ -191,7 +191,7 @@ def _gathered(model: Model, graph: Graph, found: Plan, request: Request) -> tupl
 def _write_page(
     path: Path, graph: Graph, found: Plan, facts: dict[str, Any], memory: MemoryPlan, request: Request
 ) -> None:
-    """The plan's page, with the methods beside it that take seconds."""
+    """Write the plan's page, compared with the methods that take seconds."""
     from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data

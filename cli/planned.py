@@ -1,4 +1,4 @@
-"""The graph that a plan is for, on the command line; the plan file says what a user does not."""
+"""Options for the graph that a plan is for. The plan file supplies what a user leaves out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a user said of the graph, None for what the plan file is to say."""
+    """What a user asked of the graph. A field is None if the plan file supplies its value."""
 
     batch: int | None
     shapes: dict[str, Shape] | None
@@ -30,7 +30,10 @@ class Planned:
     accumulate: int | None
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
-        """The training graph of MODEL, or of what the file says. Raises PlanError where it says nothing."""
+        """Return the training graph of MODEL, or of the model that the plan file names.
+
+        Raises PlanError if neither names a model.
+        """
         from ..partitioner.plans.origin import PlanOrigin
 
         name, source = model_name(plan, model), plan.source
@@ -42,9 +45,10 @@ class Planned:
 
 
 def model_name(plan: Plan, model: str | None) -> str:
-    """MODEL, as given or recorded. Raises PlanError where it is neither, or recorded but Python code.
+    """Return MODEL as given, or as recorded in the plan file.
 
-    A plan file may come from anywhere, so what it names is never run unasked.
+    A plan file may come from anywhere, so Python code that it names is never run unasked. Raises PlanError if
+    MODEL is neither given nor recorded, or if the recorded one is Python code.
     """
     if model is not None:
         return model
@@ -59,12 +63,14 @@ def model_name(plan: Plan, model: str | None) -> str:
 
 
 def needs_model(plan: Plan) -> bool:
-    """Whether the file does not say what it was made for, or names Python code, which is not run unasked."""
+    """Return whether the file does not say what it was made for, or names Python code, which is not run
+    unasked.
+    """
     return plan.source is None or python_file.split(plan.source.model) is not None
 
 
 def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say what a graph is, all as in the plan file if left out, as one `given`."""
+    """Return the options that say what a graph is, all as in the plan file if left out, as one `given`."""
 
     @wraps(command)
     def gathered(
@@ -80,7 +86,9 @@ def planned_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         accumulate_option(default=None),
         dtype_option(default=None),
-        click.option("--optimizer", help="Whose updates the graph contains; as planned if left out."),
+        click.option(
+            "--optimizer", help="The optimizer whose updates the graph contains; as planned if left out."
+        ),
         shape_option("An input's shape, for graph files."),
         click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; as planned if left out."),
     ):

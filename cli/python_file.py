@@ -1,4 +1,4 @@
-"""`file.py:name` on the command line: what a user's Python file calls so."""
+"""`file.py:name` on the command line: an object that a user's Python file defines."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from ..support.wording import alternatives
 
 
 def split(target: str) -> tuple[Path, str] | None:
-    """The file and the name in it, of a target written `file.py:name`. Raises TofuError for a file alone."""
+    """Return the file and the name in it, of a target written `file.py:name`.
+
+    Raises TofuError for a file alone.
+    """
     if target.endswith(".py"):
-        raise TofuError(f"{target} holds several things; say which, as {target}:NAME")
+        raise TofuError(f"{target} may define several things; say which one, as {target}:NAME")
     path, colon, name = target.rpartition(":")
     return (Path(path), name) if colon and path.endswith(".py") else None
 
 
 def read(path: Path, name: str) -> object:
-    """Run the file and give what it calls `name`. Raises TofuError naming the line where the file fails."""
+    """Run the file and return what it calls `name`.
+
+    Raises a TofuError that names the line if the file fails.
+    """
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None or not path.is_file():
-        raise TofuError(f"there is no Python file {path}")
+        raise TofuError(f"the Python file {path} does not exist")
     module = importlib.util.module_from_spec(specification)
     sys.path.insert(0, str(path.parent))
     try:
@@ -42,7 +48,7 @@ def read(path: Path, name: str) -> object:
             for each, value in found.items()
             if not each.startswith("_") and not isinstance(value, ModuleType)
         ]
-        raise TofuError(f"{path} defines no {name!r}{alternatives(name, known)}")
+        raise TofuError(f"{path} does not define {name!r}{alternatives(name, known)}")
     return found[name]
 
 

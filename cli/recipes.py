@@ -20,13 +20,17 @@ TEXT_STEPS = 32
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a model is trained. The rate falls along a cosine from `learning_rate`."""
+    """How a model is trained."""
 
     batch: int
+    """Samples in one iteration."""
     epochs: int
+    """Passes over the training data."""
     optimizer: Optimizer
     learning_rate: float
+    """The highest learning rate, from which the rate falls along a cosine."""
     metrics: tuple[str, ...]
+    """Names of the metrics; the first one is plotted."""
 
 
 IMAGE_SETTINGS = Settings(
@@ -92,9 +96,9 @@ class Task:
 
 
 def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) -> Task:
-    """The recipe of this name, or, on data from `path`, any model that `tofu plan` takes.
+    """Return the recipe of this name or, on data from `path`, any model that `tofu plan` takes.
 
-    Raises TofuError for an unknown name with a suggestion, DataError where model and data do not fit.
+    Raises TofuError for an unknown name with a suggestion, DataError if model and data do not fit.
     """
     recipe = RECIPES.get(name)
     if recipe is not None:
@@ -110,7 +114,7 @@ def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) 
 
 
 def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path) -> Model:
-    """A model of the zoo, from a graph file or a Python function, for such data."""
+    """Return a model of the zoo, from a graph file or a Python function, for such data."""
     found = target.from_file(name)
     match found:
         case None:
@@ -122,11 +126,11 @@ def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path
 
 
 def _unknown(name: str) -> str:
-    """What to say of a name that is no recipe, where no data are named."""
+    """Return the message for a name that is not a recipe, if no data are named."""
     if name in models.names() or target.is_file(name):
         return f"{name} comes without data: name a file or folder with --data"
     hint = suggestion(name, RECIPES, most=1) or f"{', '.join(RECIPES)} bring data."
-    return f"there is nothing to train called {name!r}; {hint} Other models are trained with --data PATH"
+    return f"{name!r} is not a name that brings its own data; {hint} To train another model, give --data PATH"
 
 
 def changed(
@@ -136,7 +140,10 @@ def changed(
     optimizer: str | None,
     metrics: tuple[str, ...],
 ) -> Settings:
-    """The settings with what was asked for in their place. Raises TofuError for names that are unknown."""
+    """Return the settings with the values that were asked for.
+
+    Raises TofuError for names that are unknown.
+    """
     return replace(
         settings,
         epochs=epochs or settings.epochs,

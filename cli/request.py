@@ -1,4 +1,4 @@
-"""What a user asks of a plan on the command line: constraints, layouts, a machine, memory."""
+"""Options for the search of a plan on the command line: constraints, layouts, a machine, memory."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """A number of workers, what the search is asked for, and what the plan is looked at with."""
+    """What a user asks of the search, and of the report on its plan."""
 
     workers: int
+    """Number of workers."""
     settings: SearchSettings
-
+    """What the search is asked for."""
     machine: Machine | None
-    """Whose links carry the traffic, whatever is minimised."""
-
+    """The machine whose links carry the traffic, whatever is minimised."""
     memory_bytes: int | None
-    """What each device has; None if nobody said."""
+    """Memory of each device; None if it is not known."""
 
     @classmethod
     def read(
@@ -41,7 +41,7 @@ class Request:
         objective: str,
         memory: str | None,
     ) -> Request:
-        """Read the values of the options. Raises TofuError for the first that is malformed."""
+        """Read the values of the options. Raises TofuError for the first malformed one."""
         from ..machines.machine_file import load_machine, quantity
         from ..partitioner import SearchSettings
         from ..partitioner.methods.manual import read_layouts
@@ -49,7 +49,7 @@ class Request:
 
         found = None if machine is None else load_machine(machine)
         if found is None and objective == "time":
-            raise click.UsageError("--objective time needs a --machine whose links it is about")
+            raise click.UsageError("--objective time needs --machine, whose links carry the traffic")
         if found is not None:
             found.check_workers(workers)
         device = None if found is None else found.memory_bytes
@@ -67,7 +67,9 @@ class Request:
         )
 
     def each(self) -> dict[str, Request]:
-        """Ask every method: layouts are for those that score them, which are nothing without."""
+        """Return the request for each method. Layouts go only to the methods that score them; without layouts
+        these methods are left out.
+        """
         from ..partitioner.methods.method import every_method
 
         searching = replace(self, settings=replace(self.settings, layouts=None))
@@ -84,7 +86,7 @@ class Request:
         return find_plan(graph, self.workers, replace(self.settings, method=method, report=report))
 
     def require_fit(self, memory: MemoryPlan) -> None:
-        """Raise PlanError where a plan's tensors take more than each device has."""
+        """Raise PlanError if a plan's tensors take more than each device has."""
         from ..errors import PlanError
         from ..runtime.memory_limit import shortfall
 
@@ -93,7 +95,7 @@ class Request:
             raise PlanError(refused)
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
-        """What there is to say of a plan beyond its bytes, as `--json` prints it."""
+        """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
 
         facts: dict[str, Any] = {}

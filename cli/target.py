@@ -13,7 +13,7 @@ from . import python_file
 
 
 def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Model:
-    """The model that `target` names.
+    """Return the model that `target` names.
 
     A function in a Python file is called without arguments and returns a Model or a Symbol; graph files and
     symbols need `shapes` for their inputs. Raises TofuError saying what was expected.
@@ -30,13 +30,16 @@ def load_model(target: str, batch: int | None, shapes: dict[str, Shape]) -> Mode
     if not shapes:
         inputs = ", ".join(found.list_arguments()[:1])
         raise TofuError(
-            f"{target} is a graph without shapes; give them, for example --shape {inputs}=32,3,224,224"
+            f"{target} is a graph file without shapes; give them, for example --shape {inputs}=32,3,224,224"
         )
     return Model(target, found, shapes)
 
 
 def from_file(target: str) -> Model | sym.Symbol | None:
-    """What a Python function or a graph file gives, None where `target` names neither. Raises TofuError."""
+    """Return the model of a Python function or a graph file; None if `target` names neither.
+
+    Raises TofuError.
+    """
     if not is_file(target):
         return None
     in_python = python_file.split(target)
@@ -44,12 +47,14 @@ def from_file(target: str) -> Model | sym.Symbol | None:
         return sym.load(target)
     found = _call(*in_python)
     if not isinstance(found, Model | sym.Symbol):
-        raise TofuError(f"{target} gave a {type(found).__name__}; expected a tofu.models.Model or a symbol")
+        raise TofuError(
+            f"{target} returned a {type(found).__name__}; expected a tofu.models.Model or a symbol"
+        )
     return found
 
 
 def is_file(target: str) -> bool:
-    """Whether `target` is written as a Python function or a graph file."""
+    """Return whether `target` is written as a Python function or a graph file."""
     return python_file.split(target) is not None or target.endswith(".json")
 
 

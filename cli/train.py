@@ -1,4 +1,4 @@
-"""`tofu train`: train on real data, partitioned, and say what it took."""
+"""`tofu train`: train on real data, partitioned, and report time, memory and traffic."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--optimizer",
     shell_complete=candidates.of(candidates.optimizers),
-    help="What updates the parameters: sgd, adam, adamw or rmsprop; the model's usual one if left out.",
+    help="Optimizer that updates the parameters: sgd, adam, adamw or rmsprop; the usual one by default.",
 )
 @click.option(
     "--metric",
@@ -55,16 +55,18 @@ if TYPE_CHECKING:
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="What start values and the order of samples follow from.",
+    help="Seed of the start values and of the order of samples.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
     help="Save the run in this folder, after every epoch and on Ctrl-C.",
 )
-@click.option("--resume", is_flag=True, help="Go on from the newest checkpoint in the folder.")
+@click.option("--resume", is_flag=True, help="Continue from the newest checkpoint in the folder.")
 @click.option(
-    "--log", type=click.Path(path_type=Path), help="Add a JSON object to this file for all that is reported."
+    "--log",
+    type=click.Path(path_type=Path),
+    help="Append a JSON object to this file for everything that is reported.",
 )
 @click.option(
     "--plot", type=click.Path(path_type=Path), help="Draw the loss into this .png, .svg or .pdf at the end."
@@ -81,7 +83,7 @@ if TYPE_CHECKING:
     type=click.Choice(["cpu", "gpu"]),
     default="cpu",
     show_default=True,
-    help="What workers run on; with fewer cards than workers, several share one.",
+    help="Devices of the workers; if there are fewer cards than workers, several workers share one.",
 )
 @click.option("--eager", is_flag=True, help="On GPUs, launch every operation instead of one graph.")
 @click.option("--tf32", is_flag=True, help="On GPUs, let products round their factors to TF32.")
@@ -89,9 +91,9 @@ if TYPE_CHECKING:
 @click.option(
     "--loss-scale",
     type=click.FloatRange(0, min_open=True),
-    help="What gradients are stored times; for float16 128 if left out.",
+    help="Factor that gradients are multiplied by when stored; 128 for float16 if left out.",
 )
-@click.option("--memory", help="What each worker may hold, such as 12GB: what takes more is refused.")
+@click.option("--memory", help="Memory of each worker, such as 12GB; a run that needs more is refused.")
 @json_option
 def command(
     name: str,
@@ -123,10 +125,10 @@ def command(
     memory: str | None,
     as_json: bool,
 ) -> None:
-    """Train NAME over WORKERS workers and say what it took.
+    """Train NAME over WORKERS workers and report time, memory and traffic.
 
-    NAME is wresnet or mlp, which bring handwritten digits, or lstm, which brings Python's help texts. On
-    --data of your own it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
+    NAME is wresnet or mlp, which bring handwritten digits, or lstm, which brings Python's help texts. With
+    your data in --data it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
     the data.
     """
     from ..models.files import Reading, read
@@ -136,11 +138,11 @@ def command(
 
     reading = Reading(hold_out, steps, level, vocabulary, resize)
     if data is None and reading != Reading():
-        raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize are for --data")
+        raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
-        raise click.UsageError("--resume needs --checkpoint, the folder to go on from")
+        raise click.UsageError("--resume needs --checkpoint, the folder to continue from")
     if device == "cpu" and (eager or tf32 or dtype != "float32"):
-        raise click.UsageError("--eager, --tf32 and --dtype are for --device gpu")
+        raise click.UsageError("--eager, --tf32 and --dtype need --device gpu")
     found = task(name, batch, None if data is None else read(data, reading), data)
     settings = changed(found.settings, epochs, learning_rate, optimizer, metrics)
     devices = Devices.of(device, workers, eager, tf32, dtype, loss_scale)
@@ -155,7 +157,10 @@ def command(
 
 
 def _screen(as_json: bool) -> Screen | None:
-    """Standard output is for JSON alone where that is asked for; a bar is then shown on a terminal only."""
+    """Return the screen that shows progress.
+
+    If JSON is asked for, standard output holds nothing else, and progress is shown on a terminal only.
+    """
     from ..reports.console import on_terminal, wide_console
     from ..reports.training_screen import Screen
 
@@ -166,7 +171,7 @@ def _screen(as_json: bool) -> Screen | None:
 def _reports(
     screen: Screen | None, as_json: bool, log: Path | None, plot: Path | None, resume: bool
 ) -> list[Report]:
-    """All that are told of the run. Raises DataError where a file of theirs cannot be written."""
+    """Return everything that reports the run. Raises DataError if one of the files cannot be written."""
     from ..reports.training import Lines
 
     reports: list[Report] = [] if screen is None else [screen]

@@ -1,4 +1,4 @@
-"""One run of `tofu train`: a task over workers, told to reports."""
+"""Run `tofu train`: train a task over workers and pass its events to reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Devices:
 
     @classmethod
     def of(cls, kind: str, workers: int, *options: Any) -> Devices:
-        """So many workers on the processor, or on the cards there are. Raises ExecutionError without any."""
+        """Return devices for `workers` workers: the processor, or the cards of this machine.
+
+        Raises ExecutionError if cards are asked for and there are none.
+        """
         if kind == "cpu":
             return cls(tuple(cpu(worker) for worker in range(workers)), *options)
         from ..runtime.cuda.cards import shared
@@ -50,7 +53,7 @@ class Devices:
 
     @property
     def named(self) -> str:
-        """Such as `cpu`, `8 GPUs`, or `1 GPU, shared`."""
+        """Return the devices in words, such as `cpu`, `8 GPUs`, or `1 GPU, shared`."""
         if self.context[0].device_type == "cpu":
             return "cpu"
         cards = len(set(self.context))
@@ -60,7 +63,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class Run:
-    """`settings` are the task's with what was asked for in their place."""
+    """One training run. `settings` are the task's, with the values that were asked for."""
 
     task: Task
     settings: Settings
@@ -74,7 +77,7 @@ class Run:
     resume: bool
 
     def require_fit(self) -> None:
-        """Raise DataError where model, data and metrics do not go together."""
+        """Raise DataError if model, data and metrics do not go together."""
         _ = self._fed
 
     @cached_property
@@ -104,7 +107,7 @@ class Run:
         return ArrayIterator({data: split.test_data}, {label: split.test_label}, self.task.model.batch)
 
     def train(self, reports: Report, screen: Screen | None) -> None:
-        """Train, and tell the reports of every event. Raises TofuError where there is nothing left to do."""
+        """Train, and pass every event to the reports. Raises TofuError if all epochs are done already."""
         progress: list[Progress] = []
 
         def on_step(step: Progress) -> None:
@@ -141,12 +144,12 @@ class Run:
             reports.summary(self._summary(executor, progress, history[-1]))
 
     def kept(self) -> str:
-        """What there is of a run that was interrupted."""
+        """Return what there is of a run that was interrupted."""
         if self.checkpoint is None:
-            return "nothing of it is kept; --checkpoint FOLDER would keep it"
+            return "nothing was saved; --checkpoint FOLDER saves the run after every epoch"
         if not CheckpointFolder(self.checkpoint).paths():
             return f"there is no checkpoint in {self.checkpoint} yet"
-        return f"go on from its newest checkpoint with --checkpoint {self.checkpoint} --resume"
+        return f"continue from its newest checkpoint with --checkpoint {self.checkpoint} --resume"
 
     def _module(self) -> Module:
         return Module(
@@ -197,6 +200,6 @@ class Run:
         }
 
     def _alone(self, name: str) -> Footprint:
-        """What the whole batch takes on one device."""
+        """Return what the whole batch takes on one device."""
         graph = training_graph(self.task.model.symbol, self._train.shapes, self.settings.optimizer, name=name)
         return footprint(lower(graph, partition(graph, workers=1)))

@@ -29,8 +29,8 @@ def command(
 ) -> None:
     """Check that PLAN is a valid plan for MODEL's training graph and moves the bytes it states.
 
-    MODEL is needed only where the plan file does not say what it was made for. The checker shares no code
-    with search and lowering. Anything wrong ends in a message and status 2.
+    MODEL is needed only if the plan file does not say which model it was made for. The checker shares no code
+    with search and lowering. If anything is wrong, a message says what, and the exit status is 2.
     """
     from ..partitioner import Plan, lower
     from ..partitioner.checking.check_plan import check_workers, verify

@@ -22,7 +22,7 @@ VGG_CHANNELS = (64, 128, 256, 512, 512)
 
 
 def alexnet(classes: int, hidden: int = 4096, width: float = 1) -> Symbol:
-    """The network as the paper draws it, with its two halves merged into one.
+    """Return the network as the paper draws it, with its two halves merged into one.
 
     Every convolution reads all channels. A padding of 2 around the first brings images of 224 pixels to the
     55 positions that the paper states.
@@ -49,7 +49,7 @@ def vgg(depth: int, classes: int, hidden: int = 4096, width: float = 1) -> Symbo
 
 
 def _activated(data: Symbol, channels: int, *, kernel: int, stride: int = 1, pad: int, number: str) -> Symbol:
-    """A square convolution with bias, then a rectifier."""
+    """Return a square convolution with bias, then a rectifier."""
     body = sym.Convolution(
         data,
         num_filter=channels,

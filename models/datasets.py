@@ -17,7 +17,7 @@ HELD_OUT_TEXT = 0.1
 
 
 def digits() -> Split:
-    """Handwritten digits: images `[n, 1, 8, 8]` with values in [0, 1], labels `[n]` in 0..9.
+    """Return handwritten digits: images `[n, 1, 8, 8]` with values in [0, 1], labels `[n]` in 0..9.
 
     1,437 images to train and 360 held out, drawn by a fixed permutation. Source and licence are in
     `models/data/README.md`.
@@ -41,7 +41,7 @@ class Text:
 
 
 def python_topics(length: int) -> Text:
-    """The topics of Python's `help()`, as windows of `length` characters, the last tenth held out.
+    """Return the topics of Python's `help()`, as windows of `length` characters, the last tenth held out.
 
     The text differs a little between Python versions. Characters seen fewer than 20 times count as `?`.
     """

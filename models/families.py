@@ -34,7 +34,7 @@ class Family:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `get` takes beside the name, `batch` first, with the defaults."""
+        """The arguments of `get` besides the name, `batch` first, with their defaults."""
         parameters = inspect.signature(self.build).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "name"}
 
@@ -126,7 +126,7 @@ def _rnn(
 
 
 def _character_model(cell: recurrent.MakeCell) -> Callable[..., Model]:
-    """The builder of a language model of characters whose layers have these cells."""
+    """Return the builder of a language model of characters whose layers have these cells."""
 
     def build(
         *,
@@ -216,7 +216,7 @@ def _architecture(
     activation: str = "gelu",
     normal_first: bool = False,
 ) -> transformer.Architecture:
-    """Heads of 64 features unless their number is given."""
+    """Return the number of heads: as given, or such that a head has 64 features."""
     wide = int(width)
     count = max(1, wide // HEAD_FEATURES) if heads is None else heads
     return transformer.Architecture(int(layers), wide, count, activation, normal_first, dropout)

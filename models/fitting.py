@@ -23,9 +23,9 @@ CLASS_METRICS = ("accuracy", "cross-entropy", "perplexity")
 
 
 def built(name: str, batch: int | None, data: Dataset, place: Path | str, **options: Any) -> Model:
-    """The zoo's model of this name for samples and classes such as these.
+    """Return the zoo's model of this name for such samples and classes.
 
-    `options` hold beside those that follow from the data. Raises DataError where a model of its kind cannot
+    `options` are those that do not follow from the data. Raises DataError if a model of its kind cannot
     read such data, GraphError for an unknown name.
     """
     family = zoo.family(name)
@@ -41,8 +41,8 @@ def built(name: str, batch: int | None, data: Dataset, place: Path | str, **opti
     empty = next((weight for weight, shape in model.parameters.items() if 0 in shape), None)
     if empty is not None:
         raise DataError(
-            f"{name} cannot be built for {_holds(data)} in {place}: nothing of them is left at {empty}; give "
-            "larger samples, for images in folders by --resize, or choose a model with fewer layers"
+            f"{name} cannot be built for {_holds(data)} in {place}: {empty} would have no elements; "
+            "give larger samples, for images in folders by --resize, or choose a model with fewer layers"
         )
     return model
 
@@ -67,7 +67,7 @@ def _advice(data: Dataset) -> str:
 
 
 def _reads(needed: dict[str, Any]) -> str:
-    """What a family reads, by its options."""
+    """Return what a family reads, by its options."""
     if "vocabulary" in needed:
         return "text" + (" and a second input" if "memory" in needed else "")
     if "features" in needed:
@@ -76,10 +76,10 @@ def _reads(needed: dict[str, Any]) -> str:
 
 
 def _holds(data: Dataset) -> str:
-    """What there is, in words."""
+    """Return what there is, in words."""
     if data.sequence:
         return f"class numbers in sequences of {data.sample[0]} ({data.about})"
-    labels = f"{data.classes} classes" if data.classes is not None else "labels that are no class numbers"
+    labels = f"{data.classes} classes" if data.classes is not None else "labels that are not class numbers"
     return f"samples {_shape(data.sample)} with {labels} ({data.about})"
 
 
@@ -88,7 +88,7 @@ def _shape(shape: Shape) -> str:
 
 
 def of_symbol(name: str, symbol: Symbol, batch: int, data: Dataset, place: Path | str) -> Model:
-    """A graph without shapes, fed such data. Raises DataError where it does not take them."""
+    """Return a graph without shapes, fed such data. Raises DataError if it does not take them."""
     inputs = {"data": (batch, *data.sample), "softmax_label": (batch, *data.target)}
     arguments = symbol.list_arguments()
     if "data" not in arguments:
@@ -106,7 +106,7 @@ def of_symbol(name: str, symbol: Symbol, batch: int, data: Dataset, place: Path 
 
 
 def rebatched(model: Model, batch: int | None) -> Model:
-    """The model for batches of another size."""
+    """Return the model for batches of another size."""
     if batch is None or batch == model.batch:
         return model
     return Model(model.name, model.symbol, _resized(model.data, batch), _resized(model.labels, batch))
@@ -117,9 +117,9 @@ def _resized(shapes: Mapping[str, Shape], batch: int) -> dict[str, Shape]:
 
 
 def require_fit(model: Model, data: Dataset, place: Path | str, metrics: tuple[str, ...]) -> tuple[str, str]:
-    """The names of the input and the label that the data are fed to.
+    """Return the names of the input and the label that the data are fed to.
 
-    Raises DataError where shapes or classes do not fit the model's, naming both.
+    Raises DataError if shapes or classes do not fit the model's, naming both.
     """
     if len(model.data) != 1 or len(model.labels) != 1:
         expected = f"arrays for {', '.join(model.shapes)}, which {model.name} is fed"
@@ -140,7 +140,7 @@ def require_fit(model: Model, data: Dataset, place: Path | str, metrics: tuple[s
 
 
 def _require_classes(model: Model, data: Dataset, place: Path | str) -> None:
-    """Raise DataError where labels are no classes of the model's first output."""
+    """Raise DataError if labels are not classes of the model's first output."""
     output = model.symbol.infer_shape(**model.shapes)[1][0]
     rows = int(np.prod(next(iter(model.labels.values()))))
     if len(output) != 2 or output[0] != rows:

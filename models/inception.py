@@ -51,7 +51,7 @@ STEM_END = (Conv(80), Conv(192, (3, 3), valid=True), Pool("max", 2))
 
 
 def _at_35(pooled: int) -> Towers:
-    """Blocks at a size of 35 (figure 5 of the paper)."""
+    """Return blocks at a size of 35 (figure 5 of the paper)."""
     return {
         "": (Conv(64),),
         "tower": (Conv(48), Conv(64, (5, 5))),
@@ -61,7 +61,7 @@ def _at_35(pooled: int) -> Towers:
 
 
 def _at_17(inner: int) -> Towers:
-    """Blocks at a size of 17, their 7x7 convolutions factored in two (figure 6)."""
+    """Return blocks at a size of 17, their 7x7 convolutions factored in two (figure 6)."""
     wide, tall = (1, 7), (7, 1)
     return {
         "": (Conv(192),),
@@ -78,7 +78,7 @@ def _at_17(inner: int) -> Towers:
 
 
 def _at_8(pool: str) -> Towers:
-    """Blocks at a size of 8, with towers that fork (figure 7)."""
+    """Return blocks at a size of 8, with towers that fork (figure 7)."""
     fork = Fork((Conv(384, (1, 3)), Conv(384, (3, 1))))
     return {
         "": (Conv(320),),
@@ -110,7 +110,7 @@ BLOCKS: tuple[Towers, ...] = (
 
 
 def network(classes: int, width: float = 1) -> Symbol:
-    """The symbol for images of 75 pixels or more, meant for 299; `width` scales all channels.
+    """Return the symbol for images of 75 pixels or more, meant for 299; `width` scales all channels.
 
     data is [batch, channel, height, width].
     """
@@ -131,7 +131,7 @@ def network(classes: int, width: float = 1) -> Symbol:
 
 
 def _block(data: Symbol, towers: Towers, name: str, width: float) -> Symbol:
-    """Towers over the same data, concatenated."""
+    """Return towers over the same data, concatenated."""
     tops: list[Symbol] = []
     for tower, steps in towers.items():
         body, numbers = data, iter(range(len(steps)))
@@ -155,7 +155,7 @@ def _forked(data: Symbol, fork: Fork, name: str, width: float) -> Iterator[Symbo
 
 
 def _convolution(data: Symbol, conv: Conv, name: str, width: float) -> Symbol:
-    """A convolution without bias, batch normalisation without scale, and a rectifier."""
+    """Return a convolution without bias, batch normalisation without scale, and a rectifier."""
     body = sym.Convolution(
         data,
         num_filter=scaled(conv.channels, width),

@@ -56,10 +56,10 @@ class Model:
     def training_graph(
         self, optimizer: Optimizer | str = "sgd", *, dtype: str = "float32", accumulate: int = 1
     ) -> Graph:
-        """One training iteration: forward, backward and updates.
+        """Return one training iteration: forward, backward and updates.
 
         With `accumulate` it is that of one of so many equal parts of the batch, see `micro_batches` of
-        `training_graph`. Raises DataError where the batch has no such parts.
+        `training_graph`. Raises DataError if the batch has no such parts.
         """
         shapes = micro_shapes(self.shapes, accumulate)
         return training_graph(
@@ -67,5 +67,5 @@ class Model:
         )
 
     def inference_graph(self, *, dtype: str = "float32") -> Graph:
-        """The forward pass as used after training."""
+        """Return the forward pass as used after training."""
         return inference_graph(self.symbol, self.shapes, name=self.name, dtype=dtype)

@@ -19,7 +19,7 @@ def mlp(hidden: Sequence[int], classes: int) -> Symbol:
 
 
 def lenet(classes: int) -> Symbol:
-    """Two convolutions with pooling, two fully connected layers, tanh in between."""
+    """Return two convolutions with pooling, two fully connected layers, tanh in between."""
     body = sym.Variable("data")
     for number, width in enumerate((20, 50), 1):
         body = sym.Convolution(body, kernel=(5, 5), num_filter=width, name=f"conv{number}")

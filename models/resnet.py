@@ -48,12 +48,12 @@ def small(depth: int, width: int) -> Architecture:
 
 
 def network(architecture: Architecture, image: tuple[int, int, int], classes: int) -> Symbol:
-    """The symbol for images `[channel, height, width]`; data is [batch, channel, height, width].
+    """Return the symbol for images `[channel, height, width]`; data is [batch, channel, height, width].
 
-    Raises GraphError for samples that are no images.
+    Raises GraphError if samples are not images.
     """
     if len(image) != 3:
-        raise GraphError(f"an image is (channels, height, width), not {image}")
+        raise GraphError(f"an image must be (channels, height, width), not {image}")
     stem, *channels = architecture.channels
     data = sym.identity(sym.Variable("data"), name="id")
     data = sym.BatchNorm(data, fix_gamma=True, eps=EPSILON, momentum=MOMENTUM, name="bn_data")
@@ -81,7 +81,9 @@ def network(architecture: Architecture, image: tuple[int, int, int], classes: in
 
 
 def _unit(data: Symbol, width: int, stride: int, *, keeps_shape: bool, bottleneck: bool, name: str) -> Symbol:
-    """A residual unit: two 3x3 convolutions, or 1x1, 3x3, 1x1 with a quarter of the channels inside."""
+    """Return a residual unit: two 3x3 convolutions, or 1x1, 3x3, 1x1 with a quarter of the
+    channels inside.
+    """
     first = body = _activated(data, "1", f"{name}_")
     if bottleneck:
         body = _convolution(body, width // 4, kernel=1, name=f"{name}_conv1")
@@ -100,7 +102,7 @@ def _unit(data: Symbol, width: int, stride: int, *, keeps_shape: bool, bottlenec
 
 
 def _convolution(data: Symbol, width: int, *, kernel: int, stride: int = 1, name: str) -> Symbol:
-    """A square convolution without bias, padded so that stride 1 keeps the size."""
+    """Return a square convolution without bias, padded so that stride 1 keeps the size."""
     return sym.Convolution(
         data,
         num_filter=width,

@@ -41,9 +41,11 @@ class Split:
 
 
 def windows(classes: npt.NDArray[np.float32], length: int) -> Samples:
-    """A sequence of class numbers cut into windows `[n, length]`; each label is the class that follows.
+    """Return a sequence of class numbers cut into windows `[n, length]`.
 
-    Raises DataError where `length` is below one.
+    Each label is the class that follows.
+
+    Raises DataError if `length` is below one.
     """
     if length < 1:
         raise DataError(f"a window needs at least one character, but length is {length}")

@@ -116,7 +116,7 @@ def _vocabulary(size: int, steps: int, width: int) -> Vocabulary:
 
 
 def _embedded(data: Symbol, words: Vocabulary, architecture: Architecture, prefix: str) -> Symbol:
-    """Tokens [batch, time] as vectors of their own and of their positions: [batch, time, width]."""
+    """Return tokens [batch, time] as vectors of their own and of their positions: [batch, time, width]."""
     tokens = sym.Embedding(
         data, words.tokens, input_dim=words.size, output_dim=architecture.width, name=f"{prefix}embed"
     )
@@ -125,7 +125,7 @@ def _embedded(data: Symbol, words: Vocabulary, architecture: Architecture, prefi
 
 
 def _predicted(body: Symbol, words: Vocabulary, architecture: Architecture) -> Symbol:
-    """Scores of all tokens at every position, by the embedding itself."""
+    """Return scores of all tokens at every position, by the embedding itself."""
     rows = sym.Reshape(body, shape=(-1, architecture.width), name="rows")
     scores = sym.FullyConnected(rows, words.tokens, num_hidden=words.size, no_bias=True, name="pred")
     label = sym.Reshape(sym.Variable("softmax_label"), shape=(-1,), name="label")
@@ -194,7 +194,7 @@ def attention(
 def _residual(
     data: Symbol, sublayer: Callable[[Symbol], Symbol], architecture: Architecture, name: str
 ) -> Symbol:
-    """What a sublayer adds to its input, normalised before or after."""
+    """Return what a sublayer adds to its input, normalised before or after."""
     inputs = _normal(data, f"{name}_norm") if architecture.normal_first else data
     added = _dropped(sublayer(inputs), architecture, name)
     body = sym.elemwise_add(data, added, name=f"{name}_plus")
@@ -202,7 +202,7 @@ def _residual(
 
 
 def _product(data: Symbol, width: int, name: str) -> Symbol:
-    """A fully connected layer at every position."""
+    """Return a fully connected layer at every position."""
     return sym.FullyConnected(data, num_hidden=width, flatten=False, name=name)
 
 

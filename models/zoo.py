@@ -13,12 +13,12 @@ from .model import Model
 
 
 def names() -> tuple[str, ...]:
-    """Names worth trying; other depths, widths and sizes work likewise."""
+    """Return names worth trying; other depths, widths and sizes work likewise."""
     return tuple(name for family in FAMILIES for name in family.examples)
 
 
 def get(name: str, batch: int | None = None, **options: Any) -> Model:
-    """The model of this name. `batch` defaults to the family's; options are those of the family.
+    """Return the model of this name. `batch` defaults to the family's; options are those of the family.
 
     Raises GraphError for an unknown name, option or value.
     """
@@ -30,7 +30,7 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
         if option not in known:
             raise GraphError(f"model {name!r} has no option {option!r}; it has {', '.join(known)}")
         if not _is_like(value, known[option]):
-            raise GraphError(f"{option} of model {name!r} is {value!r}, expected {_kind(known[option])}")
+            raise GraphError(f"{option} of model {name!r} is {value!r}; expected {_kind(known[option])}")
     matched = re.fullmatch(found.pattern, name)
     assert matched is not None
     with NameScope():
@@ -38,7 +38,7 @@ def get(name: str, batch: int | None = None, **options: Any) -> Model:
 
 
 def family(name: str) -> Family:
-    """The family that a name belongs to. Raises GraphError for an unknown one, with a suggestion."""
+    """Return the family that a name belongs to. Raises GraphError for an unknown one, with a suggestion."""
     for each in FAMILIES:
         if re.fullmatch(each.pattern, name):
             return each
@@ -47,7 +47,9 @@ def family(name: str) -> Family:
 
 
 def _is_like(value: object, default: object) -> bool:
-    """Whether an option may have a value, by its default: sizes are positive, other numbers may be zero."""
+    """Return whether an option may have a value, by its default: sizes are positive, other numbers may be
+    zero.
+    """
     match default:
         case tuple():
             return isinstance(value, tuple | list) and all(_is_like(size, 1) for size in value)

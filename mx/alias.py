@@ -16,7 +16,7 @@ PACKAGE = __package__
 def install() -> None:
     """Make `import mxnet` in this process mean `tofu.mx`, `import mxnet.ndarray as nd` included.
 
-    Raises ImportError where another mxnet has been imported already.
+    Raises ImportError if another mxnet has been imported already.
     """
     mine = sys.modules[PACKAGE]
     present = sys.modules.get(ALIAS, mine)

@@ -9,7 +9,7 @@ __all__ = ["Context", "cpu", "current_context", "gpu", "num_gpus"]
 
 
 def num_gpus() -> int:
-    """How many cards there are: none without CuPy or a driver."""
+    """Return how many cards there are: none without CuPy or a driver."""
     from ..runtime.cuda.cards import card_count
 
     try:
@@ -19,5 +19,5 @@ def num_gpus() -> int:
 
 
 def current_context() -> Context:
-    """The device used where none is given."""
+    """Return the device used if none is given."""
     return cpu(0)

@@ -63,7 +63,7 @@ class Executor(Closeable):
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> Executor:
-        """An executor for other shapes of some arguments; arrays whose shape stays are shared."""
+        """Return an executor for other shapes of some arguments; arrays whose shape stays are shared."""
         return Executor(self._bound.reshape(**kwargs))
 
     def copy_params_from(
@@ -107,7 +107,7 @@ def _wrapped(arrays: Mapping[str, Any]) -> dict[str, NDArray]:
 
 
 def _unwrapped(given: Any) -> Any:
-    """The NumPy arrays in a dictionary or list of arrays."""
+    """Return the NumPy arrays in a dictionary or list of arrays."""
     if isinstance(given, Mapping):
         return {name: as_array(value) for name, value in given.items() if value is not None}
     return given if given is None else [None if value is None else as_array(value) for value in given]

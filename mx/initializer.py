@@ -60,11 +60,11 @@ class Initializer:
         self._kwargs = kwargs
 
     def dumps(self) -> str:
-        """The initializer as graph files hold it: `["xavier", {"magnitude": 3}]`."""
+        """Return the initializer as graph files hold it: `["xavier", {"magnitude": 3}]`."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, desc: str, arr: NDArray) -> None:
-        """Fill the array. Raises DataError where a name says nothing."""
+        """Fill the array. Raises DataError if a name says nothing."""
         stated = desc.attrs.get("__init__") if isinstance(desc, InitDesc) else None
         if stated:
             create(stated)._init_weight(desc, arr)
@@ -122,7 +122,7 @@ def register(klass: type[Initializer]) -> type[Initializer]:
 
 
 def create(init: str | Initializer, **kwargs: Any) -> Initializer:
-    """An initializer from a name, or from the text of a graph file.
+    """Return an initializer from a name, or from the text of a graph file.
 
     Raises DataError for an unknown one, and for settings that it does not have.
     """
@@ -135,7 +135,7 @@ def create(init: str | Initializer, **kwargs: Any) -> Initializer:
             name, kwargs = str(name), dict(kwargs)
         except (ValueError, TypeError, RecursionError):
             raise DataError(
-                f"{init[:80]!r} is no initializer; expected text such as '[\"zero\", {{}}]'"
+                f"{init[:80]!r} is not an initializer; expected text such as '[\"zero\", {{}}]'"
             ) from None
     if name.lower() not in REGISTRY:
         raise DataError(f"there is no initializer {name!r}{alternatives(name.lower(), sorted(REGISTRY))}")

@@ -38,7 +38,7 @@ class DataDesc(_Desc):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Where the batch lies: the place of N, 0 where there is no layout."""
+        """Where the batch lies: the place of N, 0 if there is no layout."""
         return 0 if layout is None else layout.find("N")
 
 
@@ -89,7 +89,7 @@ class DataIter:
         return self.next()
 
     def next(self) -> DataBatch:
-        """The next batch. Raises StopIteration after the last."""
+        """Return the next batch. Raises StopIteration after the last."""
         raise NotImplementedError("an iterator says its next batch in next()")
 
     def reset(self) -> None:
@@ -208,7 +208,7 @@ class ResizeIter(DataIter):
 
 
 def _named(given: Any, name: str) -> dict[str, Any]:
-    """Arrays by name: one as `name`, several as `_0_name`, `_1_name`."""
+    """Return arrays by name: one as `name`, several as `_0_name`, `_1_name`."""
     if given is None:
         return {}
     if isinstance(given, Mapping):

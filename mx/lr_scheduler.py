@@ -32,7 +32,7 @@ class LRScheduler:
         self.warmup_mode = warmup_mode
 
     def __call__(self, num_update: int) -> float:
-        """The rate of this update."""
+        """Return the rate of this update."""
         if num_update < self.warmup_steps:
             if self.warmup_mode == "constant":
                 return self.warmup_begin_lr
@@ -101,7 +101,7 @@ class PolyScheduler(LRScheduler):
         return self.final_lr + (self.base_lr_given - self.final_lr) * share
 
     def done(self, num_update: int) -> float:
-        """How much of the way after the warm-up is done, from 0 to 1."""
+        """Return how much of the way after the warm-up is done, from 0 to 1."""
         return min((num_update - self.warmup_steps) / max(self.max_update - self.warmup_steps, 1), 1.0)
 
 

@@ -28,20 +28,20 @@ def save_checkpoint(
     aux_params: Params,
     remove_amp_cast: bool = True,
 ) -> None:
-    """Write symbol and parameters. Raises DataError where they cannot be written."""
+    """Write symbol and parameters. Raises DataError if they cannot be written."""
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json")
     save_params(f"{prefix}-{epoch:04d}.params", arg_params, aux_params)
 
 
 def load_checkpoint(prefix: str, epoch: int) -> tuple[sym.Symbol, dict[str, NDArray], dict[str, NDArray]]:
-    """The symbol, its parameters and its auxiliary states. Raises GraphError, DataError."""
+    """Return the symbol, its parameters and its auxiliary states. Raises GraphError, DataError."""
     symbol = sym.load(f"{prefix}-symbol.json")
     return symbol, *load_params(prefix, epoch)
 
 
 def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-    """The parameters and the auxiliary states of an epoch. Raises DataError."""
+    """Return the parameters and the auxiliary states of an epoch. Raises DataError."""
     return read_params(f"{prefix}-{epoch:04d}.params")
 
 
@@ -52,7 +52,7 @@ def save_params(fname: str, arg_params: Params, aux_params: Params) -> None:
 
 
 def read_params(fname: str) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-    """What `save_params` wrote."""
+    """Return what `save_params` wrote."""
     found: Any = load(fname)
     kinds: dict[str, dict[str, NDArray]] = {"arg": {}, "aux": {}}
     for key, array in found.items() if isinstance(found, dict) else ():

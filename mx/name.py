@@ -23,7 +23,7 @@ class NameManager(NameScope):
         super().__init__(prefix)
 
     def get(self, name: str | None, hint: str) -> str:
-        """The name given, or one from the hint."""
+        """Return the name given, or one made from the hint."""
         return super().name(name, hint)
 
     def name(self, name: str | None, hint: str) -> str:

@@ -64,7 +64,7 @@ class Optimizer:
         )
 
     def rate(self, num_update: int) -> float:
-        """The learning rate of an update; updates count from 1."""
+        """Return the learning rate of an update; updates count from 1."""
         return float(self.lr_scheduler(num_update)) if self.lr_scheduler is not None else self.lr
 
     @property
@@ -73,17 +73,17 @@ class Optimizer:
         return self.rate(max(self.num_update, 1))
 
     def set_learning_rate(self, lr: float) -> None:
-        """Raises OperatorError where a scheduler decides the rate."""
+        """Raises OperatorError if a scheduler decides the rate."""
         if self.lr_scheduler is not None:
             raise OperatorError("the learning rate is decided by lr_scheduler and cannot be set")
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Mapping[str, float]) -> None:
-        """Multipliers of the learning rate by parameter; they go before `__lr_mult__` of variables."""
+        """Set multipliers of the learning rate by parameter. They override `__lr_mult__` of variables."""
         self.lr_mult = dict(args_lr_mult)
 
     def set_wd_mult(self, args_wd_mult: Mapping[str, float]) -> None:
-        """Multipliers of the weight decay by parameter; they go before `__wd_mult__` of variables."""
+        """Set multipliers of the weight decay by parameter. They override `__wd_mult__` of variables."""
         self.wd_mult = dict(args_wd_mult)
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
@@ -104,7 +104,7 @@ def register(klass: type[Optimizer]) -> type[Optimizer]:
 
 
 def create(name: str | Optimizer, **settings: Any) -> Optimizer:
-    """The optimizer of this name. Raises OperatorError for an unknown one."""
+    """Return the optimizer of this name. Raises OperatorError if it is unknown."""
     if isinstance(name, Optimizer):
         return name
     if name.lower() not in REGISTRY:

@@ -19,17 +19,17 @@ class _State:
 
 
 def seed(seed_state: int, ctx: Any = "all") -> None:
-    """Everything drawn from now on, start values of parameters included, follows from this number."""
+    """Seed everything drawn from now on, start values of parameters included."""
     _State.seed, _State.drawn = int(seed_state), 0
 
 
 def current_seed() -> int:
-    """The number given to `seed`."""
+    """Return the number given to `seed`."""
     return _State.seed
 
 
 def next_generator() -> np.random.Generator:
-    """A generator for the next array."""
+    """Return a generator for the next array."""
     _State.drawn += 1
     return generator(f"array {_State.drawn}", _State.seed)
 
@@ -41,7 +41,7 @@ def uniform(
     ctx: Any = None,
     dtype: str = "float32",
 ) -> NDArray:
-    """Numbers evenly distributed in `[low, high)`."""
+    """Return numbers evenly distributed in `[low, high)`."""
     return NDArray(next_generator().uniform(low, high, shape).astype(dtype))
 
 

@@ -93,7 +93,10 @@ class Symbol(dataflow.Symbol):
         return of(super().__abs__())
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
-        """The node's attributes as text, settings also without underscores; `recursive` is `attr_dict`."""
+        """Return the node's attributes as text, settings also without underscores.
+
+        `recursive` is `attr_dict`.
+        """
         if recursive:
             raise GraphError("list_attr(recursive=True) is attr_dict() since MXNet 0.9; use that")
         return _with_bare(super().list_attr())
@@ -109,7 +112,7 @@ class Symbol(dataflow.Symbol):
         text.update(marked(settings))
 
     def debug_str(self) -> str:
-        """The nodes, one a line, each with its inputs."""
+        """Return the nodes, one a line, each with its inputs."""
         return "\n".join(
             f"{'Variable' if node.operator is None else node.operator.name}:{node.name}"
             + "".join(f"\n  {entry.node.output_name(entry.output)}" for entry in node.inputs)
@@ -117,16 +120,16 @@ class Symbol(dataflow.Symbol):
         )
 
     def tojson(self, remove_amp_cast: bool = True, *, dialect: str = "0.11") -> str:
-        """The symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
+        """Return the symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
         return super().tojson(dialect=dialect)
 
     def simple_bind(
         self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Any
     ) -> Executor:
-        """An executor with arrays of zeros; the shapes follow from those given by argument name.
+        """Return an executor with arrays of zeros; the shapes follow from those given by argument name.
 
         Several devices as `ctx` partition every operator and tensor over them. Numbers are float32, whatever
-        `type_dict` says. Raises ShapeError where shapes do not follow.
+        `type_dict` says. Raises ShapeError if shapes do not follow.
         """
         from .executor import simple_bind
 
@@ -143,7 +146,7 @@ class Symbol(dataflow.Symbol):
         group2ctx: Any = None,
         shared_exec: Any = None,
     ) -> Executor:
-        """An executor with the user's arrays, by name or in the order of `list_arguments`, and shared.
+        """Return an executor with the user's arrays, by name or in the order of `list_arguments`, and shared.
 
         Devices and groups as `group2ctx` are left out of account: where things are computed is planned.
         """
@@ -152,7 +155,7 @@ class Symbol(dataflow.Symbol):
         return bind(self, ctx, args, args_grad, grad_req, aux_states)
 
     def eval(self, ctx: Context | None = None, **arrays: NDArray) -> list[NDArray]:
-        """The outputs for these arguments."""
+        """Return the outputs for these arguments."""
         from .executor import bind
 
         with bind(self, ctx, arrays, None, "null", None) as executor:
@@ -163,12 +166,12 @@ _EXECUTOR_OPTIONS = {"group2ctx", "shared_exec", "shared_arg_names", "shared_buf
 
 
 def of(symbol: dataflow.Symbol) -> Symbol:
-    """A symbol as one of this kind."""
+    """Return a symbol as one of this kind."""
     return symbol if isinstance(symbol, Symbol) else Symbol(symbol.heads)
 
 
 def Variable(name: str, attr: Mapping[str, str] | None = None, shape: Any = None, **settings: Any) -> Symbol:
-    """An input of the network: data, a label or a parameter.
+    """Return an input of the network: data, a label or a parameter.
 
     Keywords are `shape`, `dtype`, `init`, `lr_mult`, `wd_mult`, and settings such as `__layout__`.
     """
@@ -180,17 +183,17 @@ var = Variable
 
 
 def Group(symbols: Sequence[dataflow.Symbol]) -> Symbol:
-    """One symbol with the outputs of several."""
+    """Return one symbol with the outputs of several."""
     return of(group(symbols))
 
 
 def load(fname: str | Path) -> Symbol:
-    """The symbol in a file that MXNet or `save` wrote."""
+    """Return the symbol in a file that MXNet or `save` wrote."""
     return of(serialize.load(fname))
 
 
 def load_json(json_str: str) -> Symbol:
-    """The symbol that `tojson` wrote, here or in MXNet."""
+    """Return the symbol that `tojson` wrote, here or in MXNet."""
     return of(serialize.load_json(json_str))
 
 
@@ -198,17 +201,17 @@ fromjson = load_json
 
 
 def zeros(shape: Extents, dtype: Any = None, **keywords: Any) -> Symbol:
-    """A tensor of zeros; an extent of 0 is inferred."""
+    """Return a tensor of zeros; an extent of 0 is inferred."""
     return _function("_zeros")(shape=shape, dtype=dtype or "float32", **keywords)
 
 
 def ones(shape: Extents, dtype: Any = None, **keywords: Any) -> Symbol:
-    """A tensor of ones; an extent of 0 is inferred."""
+    """Return a tensor of ones; an extent of 0 is inferred."""
     return _function("_ones")(shape=shape, dtype=dtype or "float32", **keywords)
 
 
 def full(shape: Extents, val: float, dtype: Any = None, **keywords: Any) -> Symbol:
-    """A tensor of one number."""
+    """Return a tensor of one number."""
     return _function("_full")(shape=shape, value=float(val), dtype=dtype or "float32", **keywords)
 
 
@@ -221,7 +224,7 @@ def arange(
 
 
 def _of_either(called: str, numeric: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A commutative function of two symbols, or of a symbol and a number."""
+    """Return a commutative function of two symbols, or of a symbol and a number."""
 
     def function(left: Any, right: Any) -> Any:
         if not isinstance(left, dataflow.Symbol):
@@ -282,7 +285,7 @@ def __dir__() -> list[str]:
 
 @cache
 def _function(called: str) -> Callable[..., Symbol]:
-    """The operator of this name as a function on symbols."""
+    """Return the operator of this name as a function on symbols."""
     function = sym.function(called)
 
     def composed(*inputs: Any, **arguments: Any) -> Symbol:

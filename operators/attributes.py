@@ -22,11 +22,11 @@ from ..support.wording import suggestion
 MAX_LITERAL = 1000
 MAX_COUNT = 100_000
 LONG_INTEGER = re.compile(r"\b(\d+)L\b")
-"""Python 2's long integers, `(3L, 3L)` in old graph files."""
+"""Long integers of Python 2, such as `(3L, 3L)` in old graph files."""
 
 
 class Bounds(tuple[int | None, ...]):
-    """Begins, ends or steps of a slice; None stands for where the step comes from or goes to, or for 1."""
+    """Begins, ends or steps of a slice. None stands for the tensor's edge, or for a step of 1."""
 
     __slots__ = ()
 
@@ -49,20 +49,24 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """One attribute. `optional` admits None, `least` and `most` bound an integer.
-
-    An `ignored` one is accepted and has no effect on results.
-    """
+    """The name, type and default of one attribute."""
 
     name: str
     kind: Kind
     default: Value = None
+    """The value if the user gives none."""
     required: bool = False
+    """Whether the user must give a value."""
     choices: tuple[str, ...] = ()
+    """The words that `Kind.CHOICE` accepts."""
     optional: bool = False
+    """Whether None is accepted."""
     ignored: bool = False
+    """Whether the attribute is accepted but has no effect on results."""
     least: int | None = None
+    """The smallest integer accepted."""
     most: int | None = None
+    """The largest integer accepted."""
 
     @property
     def expected(self) -> str:
@@ -133,7 +137,7 @@ class Attributes(Mapping[str, Value]):
 
 
 def check_attributes(owner: str, specs: Sequence[AttributeSpec], values: Mapping[str, object]) -> Attributes:
-    """Values by name, converted and completed with defaults.
+    """Return values by name, converted and completed with defaults.
 
     Names in double underscores, such as MXNet's `__shape__`, describe variables and are skipped. Raises
     OperatorError for an unknown name, a missing one, or a value of the wrong kind.
@@ -168,7 +172,7 @@ def _convert(owner: str, spec: AttributeSpec, given: object) -> Value:
 
 
 def _literal(text: str) -> object:
-    """The value that text stands for; text that is no literal, or too long for one, stands for itself."""
+    """Return the value of a literal. Text that is not a literal, or too long for one, stands for itself."""
     if len(text) > MAX_LITERAL:
         return text
     try:
@@ -178,7 +182,7 @@ def _literal(text: str) -> object:
 
 
 def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
-    """`value` as the kind the attribute asks for, or None where it is not."""
+    """Return `value` converted to the attribute's kind, or None if it is not of that kind."""
     match spec.kind:
         case Kind.TEXT:
             return str(given)
@@ -216,7 +220,7 @@ def _integer(value: object) -> int | None:
         return None
     try:
         return operator.index(value)
-    except TypeError:  # an array has the method, whatever it holds
+    except TypeError:  # every array has the method, even if its elements have not
         return None
 
 
@@ -234,14 +238,14 @@ def _number(value: object) -> int | float | None:
 def integer(
     name: str, default: int | None = None, *, optional: bool = False, least: int | None = None
 ) -> AttributeSpec:
-    """An integer attribute; required where it has no default and may not be None."""
+    """Return an integer attribute; required if it has no default and may not be None."""
     return AttributeSpec(
         name, Kind.INT, default, default is None and not optional, optional=optional, least=least
     )
 
 
 def count(name: str, default: int | None = None) -> AttributeSpec:
-    """How many tensors or layers an operator has."""
+    """Return an attribute for the number of tensors or layers of an operator."""
     return AttributeSpec(name, Kind.INT, default, default is None, least=1, most=MAX_COUNT)
 
 
@@ -266,10 +270,10 @@ def choice(name: str, *choices: str, default: str | None = None) -> AttributeSpe
 
 
 def ignored(name: str, kind: Kind = Kind.TEXT, default: Value = None) -> AttributeSpec:
-    """An attribute of MXNet that chooses an implementation, not a result."""
+    """Return an attribute of MXNet that chooses an implementation, not a result."""
     return AttributeSpec(name, kind, default, optional=True, ignored=True)
 
 
 def optional_number(name: str) -> AttributeSpec:
-    """A number that may be left out."""
+    """Return an attribute for a number that may be left out."""
     return AttributeSpec(name, Kind.FLOAT, None, optional=True)

@@ -1,4 +1,4 @@
-"""An operator for given shapes, as a user looks at it: one object whatever the number of stages."""
+"""An operator for given shapes, as a user sees it: one object, however many stages there are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from .staging import stages_of
 
 
 class Binding(StagedBound):
-    """A description with stages: regions are composed through the stages, strategies are the last one's."""
+    """A description with stages. Regions are composed through the stages.
+
+    Strategies are those of the last.
+    """
 
     def __init__(
         self, description: ast.Description, stages: tuple[Stage, ...], shapes: Mapping[str, Shape]
@@ -28,12 +31,15 @@ class Binding(StagedBound):
         self.parts = stages
 
     def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs from the description alone; `opaque` adds to the functions that the stages bring."""
+        """Return the outputs from the description alone.
+
+        `opaque` adds to the functions that the stages bring.
+        """
         functions = {name: function for stage in self.parts for name, function in stage.opaques.items()}
         return super().interpret(tensors, {**functions, **(opaque or {})})
 
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs for whole input tensors, stage by stage, from attached or derived kernels."""
+        """Return the outputs for whole input tensors, stage by stage, from attached or derived kernels."""
         known = checked_arrays(self.description.name, self.shapes, tensors)
         produced: tuple[Array, ...] = ()
         for stage in self.parts:
@@ -46,7 +52,7 @@ class Binding(StagedBound):
 def bind_variant(
     variant: Variant, shapes: Mapping[str, Shape], allowed: tuple[str, ...]
 ) -> BoundOperator | Binding:
-    """A variant for concrete shapes; tensors of `allowed` that it does not take are ignored.
+    """Return a variant for concrete shapes; tensors of `allowed` that it does not take are ignored.
 
     Raises ShapeError for a tensor that is missing, unknown or does not fit.
     """
@@ -54,7 +60,8 @@ def bind_variant(
     unknown = [name for name in shapes if name not in allowed]
     if unknown:
         raise ShapeError(
-            f"{description.name}: it has no tensor {unknown[0]!r}, only {', '.join(allowed) or 'none at all'}"
+            f"{description.name}: it does not take a tensor {unknown[0]!r}, "
+            f"only {', '.join(allowed) or 'none at all'}"
         )
     stages = stages_of(variant, shapes)
     if len(stages) == 1:

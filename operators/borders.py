@@ -8,9 +8,10 @@ from .kernel import Array
 
 
 def borders(array: Array, inside: Sequence[slice]) -> tuple[Array, ...]:
-    """Views that together cover what lies outside `inside`, each element once; empty ones are left out.
+    """Return views that together cover everything outside `inside`, each element once.
 
-    `inside` has a slice with both bounds and step one for each of the first dimensions.
+    `inside` has a slice with both bounds and step one for each of the first dimensions. Empty views are left
+    out.
     """
     views, rest = [], array
     for axis, part in enumerate(inside):

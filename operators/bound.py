@@ -1,4 +1,4 @@
-"""A bound operator: what the analysis knows about a stage for given shapes, and how to compute it."""
+"""A bound operator: the analysis of a stage for given shapes, and the kernels that compute it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class BoundOperator(Bound):
     """A `Bound` that can be computed: by the kernel attached to its stage, else by a derived one."""
 
     def __init__(self, stage: Stage, shapes: Mapping[str, Shape]) -> None:
-        """`shapes` has exactly the tensors of the stage. Raises ShapeError where they do not fit."""
+        """`shapes` has exactly the tensors of the stage. Raises ShapeError if they do not fit."""
         analysis = stage.analysis
         super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
         self.stage = stage
 
     def prepare(self, call: KernelCall) -> Run:
-        """The function that computes one box of this operator, called once per iteration."""
+        """Return the function that computes one box of this operator, called once per iteration."""
         return self._prepare(call, {})
 
     def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
@@ -47,16 +47,19 @@ class BoundOperator(Bound):
         return has_parts(self.description)
 
     def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs from the description alone; `opaque` adds to the functions that the stage brings."""
+        """Return the outputs from the description alone.
+
+        `opaque` adds to the functions that the stage brings.
+        """
         return super().interpret(tensors, {**self.stage.opaques, **(opaque or {})})
 
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
-        """The outputs for whole input tensors, from the attached kernel or else the derived one.
+        """Return the outputs for whole input tensors, from the attached kernel or else the derived one.
 
-        In the inputs' floating-point type; integers are computed in float64. `opaque` gives the functions
-        behind `Opaque()`, as for `interpret`; an attached kernel needs none. Raises ShapeError for a tensor
-        that is missing or has another shape than the operator is bound to, OperatorError for an opaque
-        function that is not given.
+        Outputs have the inputs' floating-point type. Integers are computed in float64. `opaque` gives the
+        functions behind `Opaque()`, as for `interpret`. An attached kernel does not need them. Raises
+        ShapeError if a tensor is missing or its shape is not the one the operator is bound to, OperatorError
+        if an opaque function is missing.
         """
         arrays = checked_arrays(self.description.name, self.shapes, tensors)
         dtype = np.result_type(np.float32, *arrays.values())
@@ -76,23 +79,24 @@ class BoundOperator(Bound):
 
 
 def _nothing() -> None:
-    """What computes an empty output: no kernel has to expect an empty box."""
+    """Do nothing: the kernel of an empty output. No other kernel has to expect an empty box."""
 
 
 def checked_arrays(
     operator: str, shapes: Mapping[str, Shape], tensors: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """One array for each of `shapes`.
+    """Return one array for each of `shapes`.
 
     Raises ShapeError for a missing one or one of another shape, DataError for one without numbers.
     """
     missing = [name for name in shapes if name not in tensors]
     if missing:
-        raise ShapeError(f"{operator}: no array is given for {', '.join(missing)}")
+        raise ShapeError(f"{operator}: tensor {', '.join(missing)} is missing; pass an array for it")
     arrays = {name: real_array(f"{operator}: tensor '{name}'", tensors[name]) for name in shapes}
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise ShapeError(
-                f"{operator} is bound to {name} of shape {shape}, the array has {arrays[name].shape}"
+                f"{operator} is bound to {name} of shape {shape}, "
+                f"but the array has shape {arrays[name].shape}"
             )
     return arrays

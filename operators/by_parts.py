@@ -1,8 +1,8 @@
-"""Kernels for descriptions with opaque functions and custom reducers: part by part.
+"""Compute descriptions with opaque functions and custom reducers part by part.
 
-Each call of an opaque function, and each custom reduction, becomes an array of its own, and an element of
-that array takes its place in the description. What remains is ordinary, and its kernel is derived. All terms
-of a reduction are in memory at once: this is for any operator, not for speed.
+Each call of an opaque function, and each custom reduction, is computed into an array. An element of that
+array takes its place in the description. The rest is an ordinary description, whose kernel is derived. All
+terms of a reduction are in memory at once: these kernels work for any operator, but are not fast.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Resolving = Generator[Run, None, Any]
 
 
 def has_parts(description: ast.Description) -> bool:
-    """Whether a description holds what no kernel is derived for in one piece."""
+    """Return whether a description has opaque functions or custom reducers, and so no kernel in one piece."""
     return bool(description.opaques or custom_reducers(description))
 
 
 def compute_by_parts(call: KernelCall, functions: Functions) -> Run:
-    """The function that computes one box; `functions` are those behind `Opaque()`, on NumPy arrays.
+    """Return the function that computes one box; `functions` are those behind `Opaque()`, on NumPy arrays.
 
     Raises OperatorError for an opaque function that is not given; when run, ShapeError or DataError for a
     result of one that does not fit the indices.
@@ -41,7 +41,7 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Run:
     for name in description.opaques:
         if name not in functions:
             raise OperatorError(
-                f"'{description.name}' calls opaque function '{name}', of which nothing is known: give "
+                f"'{description.name}' calls opaque function '{name}', which is not given: pass "
                 f"opaque={{'{name}': function}} to tofu.parse, tofu.load, tofu.op or compute, "
                 "or attach a kernel"
             )
@@ -63,8 +63,8 @@ def compute_by_parts(call: KernelCall, functions: Functions) -> Run:
 class _Parts:
     """One box being prepared: the arrays of the parts so far, as tensors of the description that remains.
 
-    Where functions are opaque every step has run before the next is made, since the shape of such a
-    function's result is known only then.
+    If a function is opaque, each step runs before the next one is made, because the shape of the function's
+    result is known only then.
     """
 
     def __init__(self, call: KernelCall, functions: Functions) -> None:
@@ -77,7 +77,7 @@ class _Parts:
         self.regions: dict[str, Region] = dict(call.regions)
 
     def steps(self) -> Resolving:
-        """All steps in order; the last one writes the outputs."""
+        """Return all steps in order; the last one writes the outputs."""
         outputs = []
         for output in self.call.bound.description.outputs:
             body = yield from self.resolve(output.body)
@@ -85,7 +85,7 @@ class _Parts:
         yield self.derived(outputs, self.call.outputs)
 
     def resolve(self, node: Any) -> Resolving:
-        """The node with elements of computed arrays in place of the parts, inner ones first."""
+        """Return the node with elements of computed arrays in place of the parts, inner ones first."""
         inner = []
         for child in children(node):
             inner.append((yield from self.resolve(child)))
@@ -143,7 +143,8 @@ class _Parts:
             shapes = {result.shape for result in found} | {array.shape[len(batch) :] for array in results}
             if len(shapes) > 1:
                 raise DataError(
-                    f"{self.name}: results of '{node.function}' differ in shape: {sorted(shapes)}"
+                    f"{self.name}: all results of '{node.function}' must have one shape, "
+                    f"found {sorted(shapes)}"
                 )
             (shape,) = shapes
             if not results:
@@ -172,7 +173,7 @@ class _Parts:
         result = call_opaque(self.name, node.function, self.functions[node.function], slices)
         if result.ndim != len(node.indices):
             raise DataError(
-                f"{self.name}: '{node.function}' gives an array of shape {result.shape}, but its result is "
+                f"{self.name}: '{node.function}' returns an array of shape {result.shape}, but its result is "
                 f"read with {len(node.indices)} indices"
             )
         return result
@@ -183,12 +184,12 @@ class _Parts:
         return int(value)
 
     def evaluate(self, body: ast.Expression, names: Sequence[str], target: Array) -> Run:
-        """The step that computes an expression at all values of the variables within the box."""
+        """Return the step that computes an expression at all values of the variables within the box."""
         binders = tuple(ast.Binder(name) for name in names)
         return self.derived([ast.Lambda(binders, body)], (target,))
 
     def derived(self, outputs: Sequence[ast.Lambda], targets: tuple[Array, ...]) -> Run:
-        """The derived kernel for these outputs, over the call's box."""
+        """Return the derived kernel for these outputs, over the call's box."""
         from .stage import derived
 
         stated = tuple(transform(output, self.stated) for output in outputs)
@@ -202,13 +203,15 @@ class _Parts:
         return derive(KernelCall(bound, box, inputs, regions, targets, self.call.workspace))
 
     def stated(self, node: Any) -> Any:
-        """Binders with the extents that are known already: the tensors that told them may be gone."""
+        """Return the node, its binders with the extents known so far: the tensors that imply them may be
+        gone.
+        """
         if not isinstance(node, ast.Binder):
             return node
         return ast.Binder(node.name, ast.Number(self.call.bound.extents[node.name]))
 
     def element(self, array: Array, names: tuple[str, ...], indices: tuple[ast.Index, ...]) -> ast.Element:
-        """An element of a part's array, which becomes a tensor that has the box's region."""
+        """Return an element of a part's array, which becomes a tensor that has the box's region."""
         tensor = f"part#{len(self.shapes)}"
         rest = array.shape[len(names) :]
         self.shapes[tensor] = (*(self.call.bound.extents[name] for name in names), *rest)
@@ -217,7 +220,7 @@ class _Parts:
         return ast.Element(tensor, (*map(ast.Variable, names), *indices))
 
     def free(self, *nodes: ast.Index) -> tuple[str, ...]:
-        """Variables that nodes use and do not bind, in the order of the bound operator."""
+        """Return variables that nodes use and do not bind, in the order of the bound operator."""
         used = set().union(*map(variable_names, nodes))
         bound = {part.name for node in nodes for part in walk(node) if isinstance(part, ast.Binder)}
         return tuple(name for name in self.call.bound.variables if name in used - bound)

@@ -1,4 +1,4 @@
-"""Which descriptions sum products of two tensors: the work of matrix products and convolutions."""
+"""Recognise descriptions that sum products of two tensors, as matrix products and convolutions do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Factors = tuple[str, str]
 
 
 def contraction(description: ast.Description) -> Factors | None:
-    """The two tensors that are multiplied and summed, perhaps scaled by a number; None for all else.
+    """Return the two tensors that are multiplied and summed, perhaps scaled by a number; else None.
 
-    They share a summed index variable, each summed one is in both, and one of them alone has a variable
-    of the result: where that is not so every product is used once, and nothing is gained by a library.
+    Every summed index variable is in both, there is at least one, and some variable of the result is in only
+    one of them. Otherwise every product is used once, and a library is not faster.
     """
     if len(description.outputs) != 1:
         return None
@@ -33,7 +33,7 @@ def contraction(description: ast.Description) -> Factors | None:
 
 
 def _unscaled(body: ast.Expression) -> ast.Expression:
-    """Without the numbers that it is multiplied by or divided by."""
+    """Return the expression without the numbers that it is multiplied or divided by."""
     match body:
         case ast.Unary("-", inner) | ast.Binary("*" | "/", inner, ast.Number()):
             return _unscaled(inner)
@@ -44,7 +44,7 @@ def _unscaled(body: ast.Expression) -> ast.Expression:
 
 
 def _factor(factor: ast.Expression) -> ast.Element | None:
-    """The one element that a factor is, zero where there is none."""
+    """Return the one element that a factor is, zero if there is none."""
     match factor:
         case ast.Element(indices=indices) if not any(reads_elements(index) for index in indices):
             return factor

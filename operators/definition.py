@@ -1,4 +1,4 @@
-"""How an operator's description follows from its attributes and, where it must, from ranks or shapes.
+"""Make an operator's description from its attributes and, if needed, from ranks or shapes.
 
 Most operators are one text (`Fixed`). Some write their text from the ranks of their inputs (a convolution
 over one, two or three dimensions), a few from the shapes themselves (Reshape, broadcasting). The
@@ -27,7 +27,7 @@ NO_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Kernels for one stage: its own, and its gradients' by the tensor they differentiate for."""
+    """Kernels for one stage, and for its gradients by the tensor they differentiate with respect to."""
 
     kernel: Kernel | None = None
     adjoints: Mapping[str, Kernel] = field(default_factory=dict)
@@ -38,18 +38,17 @@ NO_KERNELS: Mapping[str, Attachment] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A description and the values of its keyword-only parameters.
-
-    `kernels` are listed by the stage that they compute, `output_0` for the last. `targets`, of a custom
-    gradient, says for each argument which stage or output is its gradient. `opaques` are the functions
-    behind the description's `Opaque()` names, on NumPy arrays.
-    """
+    """A description and the values of its keyword-only parameters."""
 
     description: ast.Description
     constants: Mapping[str, Constant] = field(default_factory=lambda: NOTHING)
+    """Values of the keyword-only parameters, by name."""
     kernels: Mapping[str, Attachment] = field(default_factory=lambda: NO_KERNELS)
+    """Attached kernels by the stage that they compute; the last stage is `output_0`."""
     targets: Mapping[str, str] = field(default_factory=lambda: NO_TARGETS)
+    """For a custom gradient: the stage or output that is each argument's gradient."""
     opaques: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: NO_FUNCTIONS)
+    """The functions of NumPy arrays behind the description's `Opaque()` names."""
 
 
 def variant(
@@ -59,18 +58,18 @@ def variant(
     targets: Mapping[str, str] = NO_TARGETS,
     opaques: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
 ) -> Variant:
-    """A variant from TDL text; equal texts are parsed once."""
+    """Return a variant from TDL text; equal texts are parsed once."""
     return Variant(_parsed(text), constants, kernels, targets, opaques)
 
 
 def described(text: str, attributes: Attributes, kernels: Mapping[str, Attachment] = NO_KERNELS) -> Variant:
-    """A variant whose keyword-only parameters are the operator's attributes of the same names."""
+    """Return a variant whose keyword-only parameters are the operator's attributes of the same names."""
     description = _parsed(text)
     return Variant(description, constants_of(description, attributes), kernels)
 
 
 def constants_of(description: ast.Description, attributes: Attributes) -> dict[str, Constant]:
-    """The values of a description's keyword-only parameters, from the attributes of the same names."""
+    """Return the values of a description's keyword-only parameters, from the attributes of the same names."""
     constants: dict[str, Constant] = {}
     for parameter in description.attributes:
         value = attributes[parameter.name]
@@ -87,14 +86,14 @@ def _parsed(text: str) -> ast.Description:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The description follows from the attributes alone."""
+    """A description that the attributes alone determine."""
 
     describe: Callable[[Attributes], Variant]
 
 
 @dataclass(frozen=True, slots=True)
 class ByRank:
-    """The description follows from the attributes and the ranks of the tensors `of`."""
+    """A description that the attributes and the ranks of the tensors `of` determine."""
 
     describe: Callable[[Attributes, Mapping[str, int]], Variant]
     of: tuple[str, ...] = ("data",)
@@ -102,7 +101,9 @@ class ByRank:
 
 @dataclass(frozen=True, slots=True)
 class ByShape:
-    """The description follows from the attributes and the shapes of the tensors `of` these attributes."""
+    """A description that the attributes and the shapes of some tensors determine; `of` names
+    these tensors.
+    """
 
     describe: Callable[[Attributes, Mapping[str, Shape]], Variant]
     of: Callable[[Attributes], tuple[str, ...]]
@@ -112,5 +113,7 @@ Definition = Fixed | ByRank | ByShape
 
 
 def text(source: str) -> Fixed:
-    """The definition of an operator that is one text, its attributes the text's keyword-only parameters."""
+    """Return the definition of an operator that is one text, its attributes the text's keyword-only
+    parameters.
+    """
     return Fixed(lambda attributes: described(source, attributes))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def infer(
     operator: Operator, attributes: Attributes, given: Mapping[str, PartialShape]
 ) -> dict[str, PartialShape]:
-    """All shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`.
+    """Return all shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`.
 
     Shapes are the same in training and inference, so the simpler description, that of inference, is solved.
     """
@@ -62,7 +62,7 @@ def _describable(definition: Definition, attributes: Attributes, known: Mapping[
 
 
 def _complete(known: Mapping[str, PartialShape]) -> dict[str, Shape]:
-    """Known shapes, unknown extents as 0: only ranks are looked at where extents may be unknown."""
+    """Return known shapes with 0 for unknown extents, whose callers use only the ranks."""
     return {
         name: tuple(extent or 0 for extent in shape) for name, shape in known.items() if shape is not None
     }

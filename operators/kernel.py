@@ -1,9 +1,9 @@
 """The contract between an operator and the code that computes it.
 
 A kernel computes a *box* of an operator's iteration space: one interval for every index variable,
-output and reduction variables alike. It is given exactly the input regions that the analysis derived
-for that box, so an input's element `[0, 0]` is the tensor's element `[region[0].lower, region[1].lower]`.
-Preparation happens once per plan, the returned function runs every iteration.
+output variables and reduction variables. It gets exactly the input regions that the analysis derived for
+that box, so an input's element `[0, 0]` is the tensor's element `[region[0].lower, region[1].lower]`. It is
+prepared once per plan. The function that preparation returns runs in every iteration.
 """
 
 from __future__ import annotations
@@ -25,31 +25,34 @@ __all__ = ["Array", "Kernel", "KernelCall", "Run", "check_kernel", "in_turn", "p
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """One box to compute.
+    """One box to compute, and the arrays to read and to fill.
 
-    `inputs[name]` holds the elements of `regions[name]`; tensors that the description never reads are
-    absent. `outputs[k]` receives the elements of output `k` for the box: for a partial box of a reduction
-    the partial result. Inputs and outputs are strided views; an output may be the same memory as an input
-    that is read at the output's own index alone (`bound.in_place`), and only then. All temporary memory
-    comes from `workspace`; its contents are undefined whenever the kernel runs.
+    Inputs and outputs are strided views. An output may share memory with an input only if that input is read
+    at the output's own index alone (`bound.in_place`).
     """
 
     bound: BoundOperator
+    """The operator and its analysis."""
     box: Mapping[str, Interval]
+    """The interval of every index variable."""
     inputs: Mapping[str, Array]
+    """`inputs[name]` holds the elements of `regions[name]`. Tensors that are never read are absent."""
     regions: Mapping[str, Region]
+    """The part of each input tensor that the box reads."""
     outputs: tuple[Array, ...]
+    """`outputs[k]` receives the elements of output `k`; the partial result for part of a reduction."""
     workspace: Workspace = field(default_factory=Workspace)
+    """Where all temporary memory comes from. Its contents are undefined at the start of every run."""
 
 
 Run = Callable[[], None]
-"""What a prepared kernel does every iteration."""
+"""The function that a prepared kernel runs in every iteration."""
 
 Kernel = Callable[[KernelCall], Run]
 
 
 def in_turn(runs: Sequence[Run]) -> Run:
-    """One function that runs all, one after the other."""
+    """Return one function that runs all, one after the other."""
     if len(runs) == 1:
         return runs[0]
 
@@ -61,7 +64,7 @@ def in_turn(runs: Sequence[Run]) -> Run:
 
 
 def check_kernel(operator: str, kernel: object) -> None:
-    """Raise OperatorError for what cannot be called with a KernelCall alone."""
+    """Raise OperatorError unless the kernel can be called with a KernelCall as its only argument."""
     wanted = "a function of one KernelCall that returns the function to run"
     if not callable(kernel):
         raise OperatorError(f"the kernel of '{operator}' is {kernel!r}, not {wanted}")
@@ -80,7 +83,7 @@ def check_kernel(operator: str, kernel: object) -> None:
 
 
 def prepared(kernel: Kernel, call: KernelCall) -> Run:
-    """What a kernel that a user wrote prepares. Raises OperatorError where it is not a function."""
+    """Prepare a user's kernel and return its run. Raises OperatorError if it does not return a function."""
     run = kernel(call)
     if not callable(run):
         raise OperatorError(
@@ -91,7 +94,7 @@ def prepared(kernel: Kernel, call: KernelCall) -> Run:
 
 
 def view_of(array: Array, place: Iterable[slice]) -> Array:
-    """The part of an array that slices select, always as a view.
+    """Return the part of an array that slices select, always as a view.
 
     Without the ellipsis an array that has no dimensions would give a copy of its element.
     """

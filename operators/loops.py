@@ -1,4 +1,4 @@
-"""Trying one of NumPy's loops: a function on a few elements that are apart, and on contiguous copies."""
+"""Try one of NumPy's loops: compare a function of a few strided elements with that of contiguous copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from .workspace import Array
 
 Function = Callable[..., Any]
-"""`function(*arguments, out=out)`; an element of `out` depends on those at its own place alone."""
+"""`function(*arguments, out=out)`. An element of `out` depends only on the elements at its own place."""
 
 DType = np.dtype[Any]
 Number = int | float
@@ -21,23 +21,24 @@ Kind = DType | tuple[type, Number]
 Strides = tuple[int, ...]
 
 COUNTS = (2, 3, 5, 17, 67, 259)
-"""Elements to try: fewer than an instruction takes, more than an unrolled loop takes, with any rest."""
+"""Numbers of elements to try: fewer than one instruction takes, more than an unrolled loop takes, any rest.
+"""
 
 REACH_BYTES = 1 << 24
-"""Of elements that lie far apart fewer are tried, but two at least."""
+"""Fewer elements are tried if they lie far apart, but at least two."""
 
 GUARD_BYTES = 64
-"""As many bytes next to an output element must stay as they were: an instruction's widest operand."""
+"""This many bytes next to an output element must not change: the widest operand of an instruction."""
 
 GUARD = 0xA5
 
 ULPS = 16
-"""The last digits may differ: NumPy computes some functions in two ways."""
+"""Relative tolerance: NumPy computes some functions in two ways, and the last digits may differ."""
 
 
 @lru_cache(maxsize=1 << 16)
 def is_right(function: Function, kinds: tuple[Kind, ...], strides: Strides) -> bool:
-    """Whether a function is right for operands, the output last, with these strides in bytes.
+    """Return whether a function is right for operands, the output last, with these strides in bytes.
 
     An output with stride 0 is that of a reduction, of the second operand by a ufunc.
     """
@@ -58,7 +59,7 @@ def _counts(strides: Strides) -> Iterator[int]:
 
 
 def _places(kinds: tuple[Kind, ...], strides: Strides) -> Iterator[int | None]:
-    """Where the output may be: in memory of its own, or in that of an argument that lies alike."""
+    """Yield where the output may be: in its own memory (None), or in that of an argument with its layout."""
     yield None
     for number, (kind, stride) in enumerate(zip(kinds[:-1], strides, strict=False)):
         if isinstance(kind, np.dtype) and kind == kinds[-1] and stride == strides[-1]:
@@ -68,7 +69,9 @@ def _places(kinds: tuple[Kind, ...], strides: Strides) -> Iterator[int | None]:
 def _agrees(
     function: Function, kinds: tuple[Kind, ...], strides: Strides, count: int, place: int | None
 ) -> bool:
-    """Whether elements that are apart give what contiguous ones give, and nothing around them changes."""
+    """Return whether elements that are apart give what contiguous ones give, and nothing around
+    them changes.
+    """
     near: list[Array | Number] = []
     apart: list[_Apart | Number] = []
     for number, (kind, stride) in enumerate(zip(kinds[:-1], strides, strict=False)):
@@ -90,7 +93,7 @@ def _agrees(
 
 
 def _reduces(function: np.ufunc, kinds: tuple[Kind, ...], strides: Strides, count: int) -> bool:
-    """Whether elements that are apart are reduced to what contiguous ones are."""
+    """Return whether elements that are apart are reduced to what contiguous ones are."""
     kind = kinds[1]
     assert isinstance(kind, np.dtype)
     # sums and products of these are exact
@@ -128,7 +131,7 @@ class _Apart:
 
 
 def _values(dtype: DType, count: int, number: int) -> Array:
-    """Values for operand `number`, each unlike its neighbours; fractions lie on both sides of 1."""
+    """Return values for operand `number`, each unlike its neighbours; fractions lie on both sides of 1."""
     steps = (np.arange(count) * 37 + number * 11) % 101
     match dtype.kind:
         case "f":

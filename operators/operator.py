@@ -31,40 +31,41 @@ NEXT_SEED = "def next_{seed}({seed}):\n    return lambda one=1: ({seed}[one] + 1
 
 
 class Produced(NamedTuple):
-    """Which stage, and which of its outputs, holds a value."""
+    """The place of a value among the stages."""
 
     stage: int
+    """The number of the stage."""
     output: int
+    """The number of the stage's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """A custom gradient: stages in execution order, and where each argument's gradient appears.
-
-    The stages read, by name: head gradients `grad_0`, `grad_1`, ..., forward outputs `output_0`, ...,
-    arguments, auxiliary states, what stages of the forward operator produce, and what earlier stages of
-    the gradient produce. An argument without a target has a gradient of zero.
-    """
+    """A custom gradient."""
 
     stages: tuple[Stage, ...]
+    """The stages in execution order. They read, by name: head gradients `grad_0`, `grad_1`, ..., forward
+    outputs `output_0`, ..., arguments, auxiliary states, and what stages of the forward operator and earlier
+    stages of the gradient produce."""
     targets: Mapping[str, Produced]
+    """Where each argument's gradient appears. An argument without a target has a gradient of zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Attributes and small shapes to show, audit and test an operator with.
-
-    `whole` gives, for tensors of positions, labels or lengths, the interval that their whole numbers lie in.
-    `domain` takes, for other tensors, numbers between 0 and 1 to such that the operator is defined for.
-    """
+    """Attributes and small shapes to show, audit and test an operator with."""
 
     shapes: Mapping[str, Shape]
+    """A small shape for each tensor."""
     attributes: Mapping[str, object] = field(default_factory=dict)
+    """Values of the attributes."""
     whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """For tensors of positions, labels or lengths: the interval that their whole numbers lie in."""
     domain: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)
+    """For other tensors: functions from numbers between 0 and 1 to numbers that the operator accepts."""
 
     def tensors(self, generator: np.random.Generator) -> dict[str, Array]:
-        """Random values for the tensors."""
+        """Return random values for the tensors."""
         found = {}
         for name, shape in self.shapes.items():
             if name in self.whole:
@@ -77,95 +78,106 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """An operator by its description; two operators are equal if they are described alike.
-
-    `definition` gives the description for training, `inference_definition` the one for inference where
-    that differs (BatchNorm). `argument_names` are the tensors a user gives, `auxiliary` the states that an
-    iteration overwrites as `update_definitions` say. `gradient_definition` replaces the derived adjoint
-    (unless it gives None); it is handed the shapes of everything that the forward stages read and produce.
-    `hints` adds shapes that the description cannot be solved for. A loss starts the backward pass without
-    head gradients, unless the flag `head_attribute` is set. `visible_names` says what users call several
-    outputs, where that is not `output0`, `output1`, ... `overwrites` names, for optimizer
-    updates, the argument that each output replaces. An operator that is not `differentiable` has gradients
-    of zero. `seeds` are states of one whole number each that no user sees: every application has its own, and
-    a training iteration counts them up. `count_attribute` is the attribute that holds the
-    number of inputs of an operator that takes any number of them. `written` is the description of an
-    operator that is one text whatever its attributes.
-    """
+    """An operator, given by its description. Two operators are equal if their fields are."""
 
     name: str
     definition: Definition
+    """Makes the description for training."""
     argument_names: Callable[[Attributes], tuple[str, ...]]
+    """Names of the tensors that a user gives."""
     specs: tuple[AttributeSpec, ...] = ()
+    """The attributes."""
     output_count: Callable[[Attributes], int] | None = None
+    """The number of outputs that users see; None for those of the description."""
     auxiliary: tuple[str, ...] = ()
+    """Names of the states that a training iteration overwrites."""
     inference_definition: Definition | None = None
+    """Makes the description for inference; None if it is the one for training. BatchNorm has another."""
     update_definitions: Callable[[Attributes], Mapping[str, Definition]] | None = None
+    """Descriptions of the new values of auxiliary states, by state."""
     gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
+    """Replaces the derived adjoint, unless it returns None. It takes the attributes, and the shapes of
+    everything that the forward stages read and produce."""
     hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
+    """Adds shapes that the description cannot be solved for."""
     is_loss: bool = False
+    """Whether the backward pass starts here, without head gradients."""
     head_attribute: str | None = None
+    """A flag among the attributes. If it is set, a loss takes head gradients after all."""
     visible_names: tuple[str, ...] = ()
+    """The outputs' names for users; empty for `output0`, `output1`, ..."""
     differentiable: bool = True
+    """Whether there are gradients; if not, they are zero."""
     overwrites: tuple[str, ...] = ()
+    """For optimizer updates: the argument that each output replaces."""
     seeds: tuple[str, ...] = ()
+    """Names of states that users do not see, one whole number each. Every application of the operator has its
+    own, and every training iteration increments them."""
     count_attribute: str | None = None
+    """The attribute that holds the number of inputs, if the operator takes any number of them."""
     aliases: tuple[str, ...] = ()
+    """Other names of the operator."""
     example: Example | None = None
+    """Small shapes and attributes; None for users' operators."""
     written: ast.Description | None = None
+    """The description, if it does not depend on attributes or shapes."""
     documentation: str = field(default="", compare=False)
+    """The docstring of the operator's description."""
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
 
     def __str__(self) -> str:
-        """The description in canonical TDL."""
+        """Return the description in canonical TDL."""
         return tdl.format(self.written or self.description())
 
     def __call__(self, *inputs: object, **arguments: object) -> NoReturn:
-        """Refused: operators are applied to symbols by `tofu.sym.apply`, and computed once they are bound."""
+        """Raise OperatorError: `tofu.sym.apply` applies an operator to symbols, `bind` makes it
+        computable.
+        """
         raise OperatorError(
             f"{self.name} is a description and cannot be called; in a network it is "
             f"tofu.sym.apply({self.name}, ...), on arrays {self.name}.bind(shapes).compute(arrays)"
         )
 
     def attributes(self, values: Mapping[str, object] = MappingProxyType({})) -> Attributes:
-        """Attribute values, possibly as text, checked and completed with defaults.
+        """Return attribute values, possibly as text, checked and completed with defaults.
 
         Raises OperatorError for an unknown or missing name (with a suggestion) or a bad value.
         """
         return check_attributes(self.name, self.specs, values)
 
     def arguments(self, attributes: Mapping[str, object]) -> tuple[str, ...]:
-        """Names of the input tensors, auxiliary states excluded, in order."""
+        """Return names of the input tensors, auxiliary states excluded, in order."""
         return self.argument_names(self.attributes(attributes))
 
     def outputs(self, attributes: Mapping[str, object]) -> tuple[str, ...]:
-        """Names of the outputs as stages and gradients know them: `output_0`, `output_1`, ..."""
+        """Return names of the outputs as stages and gradients know them: `output_0`, `output_1`, ..."""
         return output_names(self.output_count(self.attributes(attributes)) if self.output_count else 1)
 
     def description(
         self, shapes: Mapping[str, Shape] | None = None, training: bool = True, **attributes: object
     ) -> ast.Description:
-        """The description as written, for these attributes and shapes.
+        """Return the description as written, for these attributes and shapes.
 
-        Where neither is given that of the example. Raises OperatorError, ShapeError where more is needed.
+        If neither is given, those of the example are taken. Raises OperatorError or ShapeError if more is
+        needed.
         """
         if self.example is not None and not shapes and not attributes:
             return self.description(self.example.shapes, training, **self.example.attributes)
         return self._variant(self.attributes(attributes), shapes or {}, training).description
 
     def starts_backward(self, attributes: Mapping[str, object]) -> bool:
-        """Whether gradients of the arguments need no gradient of the output: a loss."""
+        """Return whether gradients of the arguments need no gradient of the output: a loss."""
         heads = self.head_attribute is not None and self.attributes(attributes).flag(self.head_attribute)
         return self.is_loss and not heads
 
     def stages(
         self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
     ) -> tuple[Stage, ...]:
-        """The stages in execution order; the last one produces the outputs.
+        """Return the stages in execution order; the last one produces the outputs.
 
-        `shapes` holds the shape of every argument and auxiliary state, and of the outputs where nothing else
+        `shapes` holds the shape of every argument and auxiliary state, and of the outputs if nothing else
         says it (`_zeros` with an unknown extent). Equal descriptions give the same stage objects. Raises
         OperatorError, ShapeError.
         """
@@ -174,7 +186,7 @@ class Operator:
     def gradient(
         self, attributes: Mapping[str, object], shapes: Mapping[str, Shape], training: bool = True
     ) -> Gradient | None:
-        """The custom gradient, or None where stages are differentiated through `Stage.adjoint`."""
+        """Return the custom gradient, or None if stages are differentiated through `Stage.adjoint`."""
         if not self.differentiable:
             return Gradient((), {})
         if self.gradient_definition is None:
@@ -195,11 +207,11 @@ class Operator:
         return Gradient(stages, {argument: places[name] for argument, name in variant.targets.items()})
 
     def seed_update(self, seed: str) -> Stage:
-        """The stage whose output overwrites a seed after a training iteration."""
+        """Return the stage whose output overwrites a seed after a training iteration."""
         return derived(tdl.parse(NEXT_SEED.format(seed=seed)))
 
     def updates(self, attributes: Mapping[str, object], shapes: Mapping[str, Shape]) -> Mapping[str, Stage]:
-        """For each auxiliary state the stage whose output overwrites it after a training iteration.
+        """Return for each auxiliary state the stage whose output overwrites it after a training iteration.
 
         Such a stage reads auxiliary states, arguments and what the forward stages produce, by name.
         """
@@ -215,10 +227,10 @@ class Operator:
     def infer(
         self, attributes: Mapping[str, object], shapes: Mapping[str, PartialShape]
     ) -> dict[str, PartialShape]:
-        """Every shape that follows from the given ones, forward and backward.
+        """Return every shape that follows from the given ones, forward and backward.
 
-        Keys are arguments, auxiliary states and outputs (`output_0`, ...). A shape is None where not even
-        the rank is known, a dimension is None where its extent is not. Raises ShapeError where two known
+        Keys are arguments, auxiliary states and outputs (`output_0`, ...). A shape is None if not even
+        the rank is known, a dimension is None if its extent is not. Raises ShapeError if two known
         values disagree.
         """
         return infer(self, self.attributes(attributes), shapes)
@@ -226,7 +238,9 @@ class Operator:
     def bind(
         self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object
     ) -> BoundOperator | Binding:
-        """The operator for concrete shapes: output shapes, strategies, regions, `interpret`, `compute`."""
+        """Return the operator for concrete shapes: output shapes, strategies, regions, `interpret`,
+        `compute`.
+        """
         checked = self.attributes(attributes)
         allowed = (*self.arguments(checked), *self.auxiliary, *self.seeds, *self.outputs(checked))
         shapes = shapes_by_name(self.name, shapes)

@@ -18,12 +18,12 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Operators of MXNet that no description can stand for, and what to do instead."""
+"""Operators of MXNet that cannot be described, and what to use instead."""
 
 
 @cache
 def _library() -> Mapping[str, Operator]:
-    """Every name and alias, with its operator."""
+    """Return every name and alias, with its operator."""
     from .library import OPERATORS
 
     table: dict[str, Operator] = {}
@@ -35,7 +35,10 @@ def _library() -> Mapping[str, Operator]:
 
 
 def get(name: str) -> Operator:
-    """The library's operator of this MXNet name or alias. Raises OperatorError with a suggestion."""
+    """Return the library's operator with this MXNet name or alias.
+
+    Raises OperatorError with a suggestion if there is none.
+    """
     operator = _library().get(name)
     if operator is None and name in REFUSED:
         raise OperatorError(f"{name} is not supported: {REFUSED[name]}")
@@ -46,10 +49,10 @@ def get(name: str) -> Operator:
 
 
 def names() -> tuple[str, ...]:
-    """Canonical names of all operators of the library, sorted."""
+    """Return the canonical names of all operators of the library, sorted."""
     return tuple(sorted({operator.name for operator in _library().values()}))
 
 
 def aliases() -> Mapping[str, str]:
-    """Every accepted name with the canonical name it stands for."""
+    """Return every accepted name with the canonical name that it stands for."""
     return {name: operator.name for name, operator in _library().items()}

@@ -1,9 +1,9 @@
-"""Unknown shapes from known ones, through a description's indices and stated extents.
+"""Infer unknown shapes from known ones, through a description's indices and stated extents.
 
-Where an index is just a variable, `weight[h, k]`, the variable's extent *is* the dimension's, so an
-extent known from any tensor or output fills in all the others, whichever way data flows. A variable whose
-extent is stated may run over part of a dimension and says nothing about tensors that are read with it. See
-`windows` for what other indices say.
+If an index is a single variable, as in `weight[h, k]`, the variable's extent *is* the dimension's. So an
+extent known from any tensor or output determines all the others, in either direction of the data flow. A
+variable whose extent is stated may run over part of a dimension, and implies nothing for tensors that are
+read with it. See `windows` for other indices.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .stage import output_names
 from .windows import Equation, equations
 
 PartialShape = tuple[int | None, ...] | None
-"""A shape with None for unknown extents; None where even the rank is unknown."""
+"""A shape with None for unknown extents; None if even the rank is unknown."""
 
 
 def merge(operator: str, tensor: str, a: PartialShape, b: PartialShape) -> PartialShape:
-    """What two statements about one tensor's shape say together. Raises ShapeError if they disagree."""
+    """Merge two partial shapes of one tensor. Raises ShapeError if they disagree."""
     if a is None or b is None:
         return b if a is None else a
     if len(a) != len(b):
@@ -39,9 +39,9 @@ def merge(operator: str, tensor: str, a: PartialShape, b: PartialShape) -> Parti
 
 
 def solve(variant: Variant, shapes: Mapping[str, PartialShape]) -> dict[str, PartialShape]:
-    """`shapes` of tensors and outputs (`output_0`, ...) with all that the description implies filled in.
+    """Return `shapes` of tensors and outputs (`output_0`, ...), completed by what the description implies.
 
-    Raises ShapeError where a variable would need two extents.
+    Raises ShapeError if a variable would need two extents.
     """
     description = variant.description
     known = _ranks(description, shapes)
@@ -57,7 +57,7 @@ def is_complete(shape: PartialShape) -> bool:
 
 
 def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> dict[str, PartialShape]:
-    """`shapes` with ranks solved: a tensor's rank is its plain indices plus the lengths of its stars."""
+    """Return `shapes` with ranks solved: a rank is the number of plain indices plus the lengths of stars."""
     names = (*description.tensor_names, *output_names(len(description.outputs)))
     ranks = {name: len(shape) for name in names if (shape := shapes.get(name)) is not None}
     stars: dict[tuple[str, str], int] = {}
@@ -91,7 +91,7 @@ def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> 
 
 
 def _uses(description: ast.Description) -> Iterator[tuple[str, int, list[tuple[str, str]]]]:
-    """Every produced tensor and every access: the tensor, plain indices, stars by scope and name."""
+    """Yield every produced tensor and every access: the tensor, plain indices, stars by scope and name."""
     for scope, name, value in _lambdas(description):
         stars = [(scope, binder.name) for binder in value.variables if binder.star]
         yield name, len(value.variables) - len(stars), stars
@@ -102,7 +102,7 @@ def _uses(description: ast.Description) -> Iterator[tuple[str, int, list[tuple[s
 
 
 def _lambdas(description: ast.Description) -> Iterator[tuple[str, str, ast.Lambda]]:
-    """Scope of the variables, name of what is produced, lambda; outputs share one scope."""
+    """Yield scope of the variables, name of what is produced, lambda; outputs share one scope."""
     for stage in description.stages:
         yield stage.name, stage.name, stage.value
     for name, value in zip(output_names(len(description.outputs)), description.outputs, strict=True):
@@ -172,13 +172,13 @@ class _Solver:
                 self.changed = True
 
     def _free_variable(self, scope: str, index: ast.Index) -> tuple[str, str] | None:
-        """The variable that an index is, where it runs over the whole dimension."""
+        """Return the variable that an index is, if it runs over the whole dimension."""
         if isinstance(index, ast.Variable) and (scope, index.name) not in self.stated:
             return scope, index.name
         return None
 
     def _relate(self, tensor: str, variables: Sequence[tuple[str, str] | None]) -> None:
-        """Extents of a tensor's dimensions are those of the variables, where one is given."""
+        """Equate the extents of a tensor's dimensions with those of the variables, where one is given."""
         shape = self.shapes[tensor]
         for axis, variable in enumerate(variables):
             if variable is None:
@@ -202,7 +202,7 @@ class _Solver:
             )
 
     def _constant(self, node: ast.Expression) -> int | None:
-        """An extent's value, or None where it depends on a shape that is not known yet."""
+        """Return an extent's value, or None if it depends on a shape that is not known yet."""
         match node:
             case ast.Number(value=int(value)):
                 return value

@@ -23,19 +23,19 @@ from .kernel import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One operator of the graph.
-
-    `description` has neither attributes nor stars nor stages. `produces` names each output as later
-    stages and gradients read it: the stage's own name, or `output_0`, `output_1`, ... of the last stage.
-    `adjoint_kernels` are attached to the gradient with respect to the tensor they are listed under.
-    `opaques` are the functions behind `Opaque()` names.
-    """
+    """One operator of the graph."""
 
     description: ast.Description
+    """Has neither attributes nor stars nor stages."""
     produces: tuple[str, ...]
+    """Names of the outputs as later stages and gradients read them: the stage's own name, or `output_0`,
+    `output_1`, ... of the last stage."""
     kernel: Kernel | None = None
+    """The attached kernel; None if it is derived."""
     adjoint_kernels: Mapping[str, Kernel] = field(default_factory=dict)
+    """Kernels attached to the gradients, by the tensor they differentiate with respect to."""
     opaques: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions behind `Opaque()` names."""
     _bounds: dict[tuple[Shape, ...], BoundOperator] = field(default_factory=dict, init=False, repr=False)
     _adjoints: dict[str, tuple[Stage, ...]] = field(default_factory=dict, init=False, repr=False)
 
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the tensors it takes: arguments, auxiliary states, or what earlier stages produce."""
+        """Names of the tensors that it takes: arguments, auxiliary states, outputs of earlier stages."""
         return self.description.tensor_names
 
     @cached_property
@@ -59,7 +59,7 @@ class Stage:
         return contraction(self.description)
 
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
-        """The stage for concrete input shapes; equal shapes give the same object.
+        """Return the stage for concrete input shapes; equal shapes give the same object.
 
         Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
         """
@@ -74,10 +74,10 @@ class Stage:
         return bound
 
     def adjoint(self, tensor: str) -> tuple[Stage, ...]:
-        """Stages whose sum is the gradient with respect to `tensor`; none where that is zero.
+        """Return stages whose sum is the gradient with respect to `tensor`; none if that is zero.
 
-        They take `grad_k` and `output_k` for this stage's k-th output beside its own inputs. Raises
-        OperatorError where the description has no adjoint.
+        They take this stage's inputs and, for its k-th output, `grad_k` and `output_k`. Raises OperatorError
+        if the description has no adjoint.
         """
         stages = self._adjoints.get(tensor)
         if stages is None:
@@ -88,7 +88,7 @@ class Stage:
         return stages
 
     def _with_functions(self, adjoint_stage: Stage) -> Stage:
-        """An adjoint that calls this stage's opaque functions, with what is behind them."""
+        """Return an adjoint that calls this stage's opaque functions, with what is behind them."""
         called = adjoint_stage.description.opaques
         functions = {name: self.opaques[name] for name in called if name in self.opaques}
         return replace(adjoint_stage, opaques=functions) if functions else adjoint_stage
@@ -96,7 +96,7 @@ class Stage:
 
 @cache
 def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage:
-    """The stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
+    """Return the stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
     return Stage(description, output_names(len(description.outputs)), kernel)
 
 

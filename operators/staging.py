@@ -1,4 +1,4 @@
-"""From an operator's definition to stages: describe, specialise, split, attach kernels."""
+"""Make stages from an operator's definition: describe, specialise, split, attach kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _Attached = tuple[str, Kernel | None, tuple[tuple[str, Kernel], ...]]
 def describe(
     definition: Definition, attributes: Attributes, shapes: Mapping[str, Shape], operator: str
 ) -> Variant:
-    """The variant for these attributes; `shapes` must hold the tensors that the definition depends on."""
+    """Return the variant for these attributes; `shapes` must hold the tensors that the definition
+    depends on.
+    """
     match definition:
         case Fixed():
             return definition.describe(attributes)
@@ -37,9 +39,9 @@ def describe(
 
 
 def stages_of(variant: Variant, shapes: Mapping[str, Shape]) -> tuple[Stage, ...]:
-    """The stages of a variant, cached on the description, its constants and the ranks.
+    """Return the stages of a variant, cached on the description, its constants and the ranks.
 
-    Raises ShapeError where a tensor's shape is missing, OperatorError where a constant is.
+    Raises ShapeError if a tensor's shape is missing, OperatorError if a constant is.
     """
     description = variant.description
     _require(description.name, description.tensor_names, shapes)
@@ -78,7 +80,7 @@ def _stages(
 
 
 def produced_shapes(stages: tuple[Stage, ...], shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    """`shapes` together with the shape of everything that the stages produce."""
+    """Return `shapes` together with the shapes of everything that the stages produce."""
     known = dict(shapes)
     for stage in stages:
         known.update(zip(stage.produces, stage.bind(known).output_shapes, strict=True))

@@ -2,13 +2,12 @@
 
 NumPy has loops of its own for many strides, and not all of them are right: from 2.1 to 2.4 `np.negative`
 gives the negatives of other elements where these are numbers of 8 bytes, 64 bytes apart, and the processor
-has AVX-512. So no loop is believed before it was seen to work. While a kernel is prepared, each of its
-functions is tried on a few elements that lie as the kernel's do; the result is kept for the function, the
-types and the strides. A function that fails computes on copies, in memory of the kernel's scratch. One that
-works costs nothing more when the kernel runs.
+has AVX-512. So every loop is tried before it is used. While a kernel is prepared, each of its functions is
+tried on a few elements with the kernel's strides. The result is cached by function, types and strides. A
+function that fails computes on contiguous copies in the kernel's scratch memory. One that works costs nothing
+more when the kernel runs.
 
-Loops on contiguous arrays are what others are compared with. Where a function makes its own output, NumPy
-makes a contiguous one; the tests try all functions of the language on such.
+Loops on contiguous arrays are the reference. The tests check all functions of the language on these.
 """
 
 from __future__ import annotations
@@ -45,7 +44,8 @@ Layout = tuple[Shape, Strides, DType] | tuple[type, Number]
 
 
 def trusted(function: Function, arguments: Sequence[Operand], out: Strided) -> bool:
-    """Whether `function(*arguments, out=out)` is right, element by element, on arrays that lie like these.
+    """Return whether `function(*arguments, out=out)` is right, element by element, on arrays that lie like
+    these.
 
     A reduction by a ufunc of two arguments is asked for with `out` as its first argument, too, and a length
     of 1 wherever `out` has one element for all of an axis.
@@ -60,7 +60,7 @@ def _trusted(function: Function, layouts: tuple[Layout, ...]) -> bool:
 
 
 def bound(function: Function, arguments: Sequence[Array | Number], out: Array, workspace: Workspace) -> Run:
-    """The run that computes a function of these arrays, on copies in the workspace where it must."""
+    """Return the run that computes a function of these arrays, on copies in the workspace if needed."""
     if trusted(function, arguments, out):
         return partial(function, *arguments, out=out)
     memory = workspace.array((copied_bytes(arguments, out),), np.uint8)
@@ -68,7 +68,7 @@ def bound(function: Function, arguments: Sequence[Array | Number], out: Array, w
 
 
 def copied_bytes(arguments: Sequence[Operand], out: Strided) -> int:
-    """The bytes of memory that `on_copies` takes."""
+    """Return the bytes of memory that `on_copies` takes."""
     size = prod(_shape((*arguments, out)))
     copies = [size * each.dtype.itemsize for each in arguments if not isinstance(each, Number)]
     return sum(map(aligned, (*copies, prod(out.shape) * out.dtype.itemsize)))
@@ -120,12 +120,12 @@ def _inner_strides(layouts: Sequence[Layout]) -> Iterator[Strides]:
         if any(stride not in (0, size) for stride, size in zip(strides, sizes, strict=True)):
             yield strides
             if all(stride <= 0 for stride in strides):
-                # NumPy turns such an axis round, save that of arrays with one dimension
+                # NumPy reverses such an axis, except in arrays with one dimension
                 yield tuple([-stride for stride in strides])
 
 
 def _inside(fast: Strides, slow: Strides) -> bool:
-    """Whether NumPy runs along one axis inside of another, in whatever order the axes stand."""
+    """Return whether NumPy runs along one axis inside of another, in whatever order the axes stand."""
     pairs = [(abs(f), abs(s)) for f, s in zip(fast, slow, strict=True) if f and s]
     return bool(pairs) and all(f < s for f, s in pairs)
 

@@ -1,4 +1,4 @@
-"""How users describe operators of their own: `@tofu.op`, `tofu.parse`, `tofu.load`, the language's words."""
+"""Describe new operators: `@tofu.op`, `tofu.parse`, `tofu.load`, and the words of the language."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def op(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator | Callable[[Callable[..., Any]], Operator]:
-    """The operator that a decorated function describes. The function is read, never called.
+    """Return the operator that a decorated function describes. The function is read, never called.
 
         @tofu.op
         def conv1d(data, filters):
@@ -61,7 +61,7 @@ def parse(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """The operator that a text describes, with the functions behind its `Opaque()` names.
+    """Return the operator that a text describes, with the functions behind its `Opaque()` names.
 
     `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
     against the text. Raises DescriptionError, and OperatorError for a function that the text does not
@@ -69,7 +69,7 @@ def parse(
     """
     if not isinstance(text, str):
         raise DescriptionError(
-            f"a description is text, found {text!r}; tofu.op reads a function, tofu.load a file"
+            f"a description must be text, found {text!r}; use tofu.op for a function, tofu.load for a file"
         )
     return operator_of(tdl.parse(text, origin), opaque, kernel)
 
@@ -80,7 +80,7 @@ def load(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """The operator that a `.tdl` file describes; a file holds one description, in UTF-8.
+    """Return the operator that a `.tdl` file describes; a file holds one description, in UTF-8.
 
     Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
     """
@@ -92,7 +92,7 @@ def load(
     except ValueError as error:
         raise DescriptionError(f"the description file {path!r} cannot be read: {error}") from None
     if len(data) > MAX_BYTES:
-        raise DescriptionError(f"{path} is no description: it is larger than {MAX_BYTES // 1024} KiB")
+        raise DescriptionError(f"{path} is not a description: it is larger than {MAX_BYTES // 1024} KiB")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -106,7 +106,7 @@ def operator_of(
     opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
     kernel: Kernel | None = None,
 ) -> Operator:
-    """A description as an operator: its keyword-only parameters are the attributes."""
+    """Return a description as an operator: its keyword-only parameters are the attributes."""
     unknown = [name for name in opaque if name not in description.opaques]
     if unknown:
         declared = ", ".join(description.opaques) or "none"
@@ -129,7 +129,7 @@ def operator_of(
 
 @dataclass(frozen=True, slots=True)
 class _Always(Generic[T]):
-    """A function of the attributes that does not depend on them; equal where its value is."""
+    """A function of the attributes that returns one value for all. Two are equal if their values are."""
 
     value: T
 

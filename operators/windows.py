@@ -1,9 +1,9 @@
-"""Equations between extents that windows and stated extents give, for shape inference in both directions.
+"""Equations between extents, from windows and stated extents, for shape inference in both directions.
 
-Where no binder and no bare index gives a variable's extent, it is the largest for which the one index it
-stands in stays inside the tensor. For `data[x + dx]` that is `x + dx == data.shape[0] + 1`, in extents, an
-equation that can be solved for any of the three; for `data[2 * x + dx]` only x follows, since several
-dimensions give the same x. A stated extent such as `x=a.shape[0] + b.shape[0]` is an equation, too.
+If neither a binder nor a bare index gives a variable's extent, it is the largest for which the only index
+that contains it stays inside the tensor. For `data[x + dx]` that is `x + dx == data.shape[0] + 1`, in
+extents. The equation can be solved for any of the three. For `data[2 * x + dx]` only x follows, because
+several dimensions give the same x. A stated extent such as `x=a.shape[0] + b.shape[0]` is also an equation.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Equation:
     place: str
 
     def solve(self, known: Known) -> tuple[ast.Expression, int] | None:
-        """The one unknown that follows from all others, with its value; None where none does."""
+        """Return the one unknown that follows from all others, with its value; None if none does."""
         rest, unknown = _substituted(self.terms, known)
         value = known(self.target)
         if not unknown:
@@ -49,7 +49,7 @@ class Equation:
 
 
 def _substituted(terms: Polynomial, known: Known) -> tuple[int, dict[tuple[ast.Expression, ...], int]]:
-    """The known part of a sum, and what is unknown: monomials with their factors."""
+    """Return the known part of a sum, and what is unknown: monomials with their factors."""
     total = 0
     unknown: dict[tuple[ast.Expression, ...], int] = {}
     for monomial, factor in terms.terms.items():
@@ -68,7 +68,7 @@ def _substituted(terms: Polynomial, known: Known) -> tuple[int, dict[tuple[ast.E
 
 
 def equations(lambdas: Iterable[ast.Lambda]) -> Iterator[Equation]:
-    """The equations of lambdas that share their variables."""
+    """Yield the equations of lambdas that share their variables."""
     nodes = [node for value in lambdas for node in walk(value)]
     padded = {id(node.element) for node in nodes if isinstance(node, ast.Pad)}
     given = set()
@@ -100,7 +100,9 @@ def equations(lambdas: Iterable[ast.Lambda]) -> Iterator[Equation]:
 
 
 def _room(form: Polynomial, name: str, extent: ast.Extent) -> Polynomial:
-    """How far a variable's term may go: to the dimension's last element, less what the others add to it."""
+    """Return how far a variable's term may go: to the dimension's last element, less what the others add to
+    it.
+    """
     room = Polynomial.atom(extent) - 1
     for monomial, factor in form.terms.items():
         match monomial:
@@ -117,7 +119,7 @@ def _mentions(form: Polynomial, name: str) -> bool:
 
 
 def _is_linear(monomial: tuple[ast.Expression, ...]) -> bool:
-    """Whether a term is one variable, or made of numbers and dimensions."""
+    """Return whether a term is one variable, or made of numbers and dimensions."""
     if len(monomial) == 1 and isinstance(monomial[0], ast.Variable):
         return True
     return all(isinstance(atom, ast.Extent) for atom in monomial)

@@ -1,8 +1,8 @@
 """Scratch memory of kernels, shared by all kernels of one worker.
 
-A worker runs one kernel at a time, so every kernel's scratch may start at the same place: what a worker
-needs is the largest kernel's need, not the sum of all. What a kernel finds in its scratch when it runs is
-undefined, since others have run in between.
+A worker runs one kernel at a time, so the scratch of every kernel may start at the same place. A worker needs
+as much as its largest kernel, not the sum of all. The contents of the scratch are undefined when a kernel
+starts, because other kernels have used it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ ALIGNMENT_BYTES = 64
 
 
 def aligned(nbytes: int) -> int:
-    """The next multiple of the alignment."""
+    """Return the next multiple of the alignment."""
     return -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def aligned_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
-    """New memory that starts on a cache line; what it holds is undefined."""
+    """Return new memory that starts on a cache line. Its contents are undefined."""
     memory = np.empty(nbytes + ALIGNMENT_BYTES, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT_BYTES
     return memory[start : start + nbytes]
@@ -34,8 +34,8 @@ def aligned_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
 class Workspace:
     """`nbytes` of memory that kernels get while they are prepared, each from its start after `restart`.
 
-    An array beyond the memory gets memory of its own. So a workspace of no bytes serves a single kernel,
-    and tells by `used_bytes` how much a shared one must have.
+    An array that does not fit is allocated separately. So a workspace of no bytes serves a single kernel, and
+    its `used_bytes` is the size that a shared workspace must have.
     """
 
     def __init__(self, nbytes: int = 0) -> None:
@@ -51,7 +51,7 @@ class Workspace:
 
     @property
     def kept(self) -> tuple[Array, ...]:
-        """What kernels keep between runs: values known at preparation."""
+        """Arrays that kernels keep between runs: values known at preparation."""
         return tuple(self._kept.values())
 
     @property
@@ -68,7 +68,7 @@ class Workspace:
         self._next = 0
 
     def array(self, shape: Iterable[int], dtype: npt.DTypeLike) -> Array:
-        """Scratch for the kernel being prepared; it does not outlast a run."""
+        """Return scratch for the kernel being prepared; it does not outlast a run."""
         lengths, kind = tuple(shape), np.dtype(dtype)
         nbytes = prod(lengths) * kind.itemsize
         start = self._next

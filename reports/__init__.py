@@ -1,1 +1,1 @@
-"""What people read: tables of plans, strategies and training runs."""
+"""Reports for people: tables of plans, strategies and training runs."""

@@ -1,4 +1,4 @@
-"""Every search method side by side: what its plan moves and what a worker must hold."""
+"""Compare the search methods: the bytes each plan moves and the memory of a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where reports are printed."""
+"""The consoles that reports are printed on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Console(Console):
 
 
 def wide_console(*, stderr: bool = False) -> Console:
-    """The terminal as wide as it is; files and pipes wide enough that tables do not fold names.
+    """Return the terminal as wide as it is; files and pipes wide enough that tables do not fold names.
 
     COLUMNS sets another width, NO_COLOR and FORCE_COLOR decide on colours.
     """
@@ -30,12 +30,12 @@ def wide_console(*, stderr: bool = False) -> Console:
 
 
 def on_terminal(console: Console) -> bool:
-    """Whether somebody watches, so that a line may be drawn again; FORCE_COLOR does not make it so."""
+    """Return whether somebody watches, so that a line may be drawn again; FORCE_COLOR does not make it so."""
     return console.is_terminal and console.file.isatty()
 
 
 def waiting(what: str, quiet: bool = False) -> AbstractContextManager[object]:
-    """A line on standard error that says what is being waited for, taken away again on a terminal."""
+    """Return a line on standard error that says what is being waited for, taken away again on a terminal."""
     console = wide_console(stderr=True)
     if not quiet and on_terminal(console):
         return console.status(what)

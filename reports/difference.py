@@ -14,7 +14,7 @@ SHOWN = 20
 
 
 def show(found: Difference, names: tuple[str, str]) -> None:
-    """Print totals, then what differs, the largest change first. `names` say which plan is which."""
+    """Print totals, then the differences, the largest first. `names` are those of the two plans."""
     console = wide_console()
     if not found.operators and not found.tensors:
         console.print("the plans make the same choices", soft_wrap=True)

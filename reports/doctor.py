@@ -1,4 +1,4 @@
-"""What `tofu doctor` found, as text and as data."""
+"""Show the findings of `tofu doctor`, as text and as data."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ GIGA = 1e9
 
 
 def document(found: Inspection) -> dict[str, Any]:
-    """The inspection as JSON; bandwidths in bytes a second."""
+    """Return the inspection as JSON; bandwidths in bytes a second."""
     return {"ready": found.ready, **asdict(found)}
 
 
 def text(found: Inspection) -> RenderableType:
-    """The inspection for a person."""
+    """Return the inspection for a person."""
     blocks: list[RenderableType] = [_parts(found)]
     if found.cards:
         blocks.append(_cards(found))
@@ -43,7 +43,7 @@ def _parts(found: Inspection) -> Table:
         table.add_column(head, overflow="fold")
     for part in found.parts:
         remedy = "" if part.version else part.remedy
-        table.add_row(part.name, part.version or "missing", Text(remedy))  # brackets are no markup
+        table.add_row(part.name, part.version or "missing", Text(remedy))  # brackets are not markup
     return table
 
 
@@ -60,7 +60,7 @@ def _cards(found: Inspection) -> Table:
 
 
 def _pairs(found: Inspection) -> Table:
-    """Rows read, columns are read from."""
+    """Return the table of copies. Row: the reading device. Column: the device it reads from."""
     table = Table(
         title="copies, GB/s; * where kernels cannot read", box=None, pad_edge=False, title_justify="left"
     )

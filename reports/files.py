@@ -1,4 +1,4 @@
-"""Writing what people look at: whole or not at all, and refused before the work if it cannot be."""
+"""Write reports whole or not at all, and check before the work that the file can be written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..support import atomic_files
 
 
 def check_writable(path: Path) -> None:
-    """Raise TofuError where no file can be written at `path`; nothing is made."""
+    """Raise TofuError if no file can be written at `path`; nothing is made."""
     folder = path.parent
     if path.is_dir():
         raise TofuError(f"cannot write {str(path)!r}: it is a folder; name a file in it")
@@ -23,7 +23,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """As `tofu.support.atomic_files.write_whole`. Raises TofuError where that fails."""
+    """Write as `tofu.support.atomic_files.write_whole`. Raises TofuError if that fails."""
     try:
         atomic_files.write_whole(path, data)
     except OSError as error:

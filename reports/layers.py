@@ -1,4 +1,4 @@
-"""A plan weight by weight, blocks that repeat told once."""
+"""Show a plan weight by weight, with repeated blocks shown once."""
 
 from __future__ import annotations
 

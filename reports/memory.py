@@ -18,7 +18,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def page(memory: MemoryPlan, single_device_bytes: int) -> RenderableType:
-    """The peaks of all workers, then where the fullest one stands."""
+    """Return the peaks of all workers, then where the fullest one stands."""
     fullest = memory.fullest
     live = memory.live_bytes[fullest]
     fetched = memory.peak_kinds[fullest][BufferKind.FETCHED] / max(memory.lower_bound_bytes[fullest], 1)
@@ -32,7 +32,9 @@ def page(memory: MemoryPlan, single_device_bytes: int) -> RenderableType:
 
 
 def chart(live: npt.NDArray[np.int64]) -> list[str]:
-    """Lines of blocks: the most that is live in each of `COLUMNS` spans of time, the peak at full height."""
+    """Return lines of blocks: the most that is live in each of `COLUMNS` spans of time, the peak at full
+    height.
+    """
     peak = int(live.max(initial=0))
     if not peak:
         return []
@@ -49,7 +51,9 @@ def chart(live: npt.NDArray[np.int64]) -> list[str]:
 
 
 def highest(live: npt.NDArray[np.int64], spans: int) -> npt.NDArray[np.int64]:
-    """The most that is live in each of `spans` spans of equal length, or at each time if there are fewer."""
+    """Return the most that is live in each of `spans` spans of equal length, or at each time if there are
+    fewer.
+    """
     edges = np.linspace(0, len(live), min(spans, len(live)) + 1).astype(np.int64)
     return np.maximum.reduceat(live, edges[:-1])
 

@@ -51,7 +51,7 @@ normalisation that are held at one count, as they do in MXNet; moving averages d
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A model at its defaults; `data` holds the shapes of what it is fed beside labels, for one sample."""
+    """A model at its defaults. `data` holds the shapes of its inputs except labels, for one sample."""
 
     name: str
     parameters: int
@@ -62,7 +62,7 @@ class ModelFacts:
 
 
 def model_facts() -> list[ModelFacts]:
-    """The facts of every model that the zoo lists."""
+    """Return the facts of every model that the zoo lists."""
     facts = []
     for family in FAMILIES:
         for name in family.examples:
@@ -77,7 +77,7 @@ def model_facts() -> list[ModelFacts]:
 
 
 def markdown(facts: Sequence[ModelFacts]) -> str:
-    """The page `docs/models.md`."""
+    """Return the page `docs/models.md`."""
     rows = [
         "| model | parameters | batch | a sample | options | published in |",
         "|---|---:|---:|---|---|---|",

@@ -22,7 +22,7 @@ from .layers import cut_shape
 from .units import format_bytes
 
 WORKERS = 2
-"""Over how many workers the strategies of an operator are drawn."""
+"""The number of workers over which the strategies of an operator are drawn."""
 
 LAYOUTS = 12
 
@@ -31,7 +31,7 @@ PRE = '<pre style="font-family: monospace">'
 
 
 def html(value: object) -> str:
-    """The HTML of a value. Raises TypeError for a value that has none."""
+    """Return the HTML of a value. Raises TypeError for a value that has none."""
     match value:
         case Plan():
             return _plan(value)
@@ -115,7 +115,7 @@ class _Drawn(str):
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; all cells are escaped but those that are drawn."""
+    """Return a table; all cells are escaped but those that are drawn."""
     head = "".join(f'<th style="text-align:left">{escape(title)}</th>' for title in heads)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f"<table>{f'<thead><tr>{head}</tr></thead>' if heads else ''}<tbody>{body}</tbody></table>"

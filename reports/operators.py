@@ -46,12 +46,12 @@ class OperatorFacts:
 
 
 def operator_facts() -> list[OperatorFacts]:
-    """The facts of every operator of the library, by name."""
+    """Return the facts of every operator of the library, by name."""
     return [facts_of(registry.get(name)) for name in registry.names()]
 
 
 def facts_of(operator: Operator) -> OperatorFacts:
-    """The facts of one operator, from the analysis of its stages at the example's shapes."""
+    """Return the facts of one operator, from the analysis of its stages at the example's shapes."""
     example = operator.example
     assert example is not None, f"{operator.name} has no example"
     stages = operator.stages(example.attributes, example.shapes)
@@ -70,14 +70,14 @@ def facts_of(operator: Operator) -> OperatorFacts:
 
 
 def _expression(stage: Stage) -> str:
-    """What a stage returns, on one line, cut where it is long."""
+    """Return what a stage returns, on one line, cut if it is long."""
     _, returned = tdl.format(stage.description).split("return ", 1)
     line = " ".join(returned.split()).replace("( ", "(")
     return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."
 
 
 def counts(facts: Sequence[OperatorFacts]) -> dict[str, int]:
-    """How many operators there are, and how many of each kind; an operator may be of several."""
+    """Return how many operators there are, and how many of each kind; an operator may be of several."""
     return {
         "total": len(facts),
         "describable": sum(not each.opaque for each in facts),
@@ -88,7 +88,7 @@ def counts(facts: Sequence[OperatorFacts]) -> dict[str, int]:
 
 
 def markdown(facts: Sequence[OperatorFacts]) -> str:
-    """The page `docs/operators.md`."""
+    """Return the page `docs/operators.md`."""
     own = counts(facts)
     rows = [
         "# Operators",

@@ -1,4 +1,4 @@
-"""How fast a run goes, and how long it will take."""
+"""The speed of a run, and the time that is left."""
 
 from __future__ import annotations
 

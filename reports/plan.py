@@ -54,7 +54,7 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
 
 
 def _closing() -> list[str]:
-    """The methods that raise the lower bound themselves."""
+    """Return the methods that raise the lower bound themselves."""
     return [name for name, method in METHODS.items() if method.closes_gap]
 
 
@@ -66,7 +66,7 @@ def _fed(facts: dict[str, Any]) -> str:
 
 
 def _transfers(time: TransferSeconds) -> str:
-    """What was minimised in place of bytes, and what is proven of it."""
+    """Return what was minimised in place of bytes, and what is proven of it."""
     taken = f"transfers, one after the other, take {format_seconds(time.seconds)}; "
     if time.lower_bound is None:
         return taken + f"no bound on that is proven, which only the method {_closing()[0]} does"
@@ -74,7 +74,7 @@ def _transfers(time: TransferSeconds) -> str:
 
 
 def _unproven(plan: Plan) -> Iterator[str]:
-    """A line per step whose choices are not proven to be the best."""
+    """Yield a line per step whose choices are not proven to be the best."""
     for unproven in plan.unproven:
         step, bound = unproven.step, unproven.lower_bound_bytes
         what = "the search over all steps" if step is None else f"step {step + 1}"
@@ -89,14 +89,14 @@ def _unproven(plan: Plan) -> Iterator[str]:
 
 
 def _nearness(moved: int, bound: int) -> str:
-    """How far what a step moves is from what it must move."""
+    """Return how far what a step moves is from what it must move."""
     if bound <= 0:
         return f"it moves {format_bytes(moved)}, and no bound above 0 is proven"
     return f"within {moved / bound - 1:.2%} of the bound of {format_bytes(bound)}"
 
 
 def _levels(facts: dict[str, Any]) -> Table:
-    """What crosses each level of a machine, and how long its busiest link takes."""
+    """Return what crosses each level of a machine, and how long its busiest link takes."""
     taken = format_seconds(facts["transfer_seconds"])
     heads = ("level", "bytes that cross it", "busiest link, one way", "takes")
     levels = table(*heads, title=f"Traffic on {facts['machine']}: {taken} in one iteration")

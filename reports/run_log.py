@@ -22,7 +22,7 @@ class RunLog(Report):
     """A file to which each event is added whole, by one write, or not at all.
 
     A file that holds lines already is only added to by a run that `resume`s; the rest of a line that a crash
-    tore is cut off first. Raises DataError where the file is another run's, locked, or cannot be written.
+    tore is cut off first. Raises DataError if the file is another run's, locked, or cannot be written.
     """
 
     def __init__(self, path: Path, *, resume: bool) -> None:
@@ -85,7 +85,7 @@ class RunLog(Report):
 
 
 def _end_of_last_line(handle: int, size: int) -> int:
-    """Where the last whole line ends, 0 where there is none."""
+    """Where the last whole line ends, 0 if there is none."""
     end = size
     while end > 0:
         start = max(0, end - BLOCK)

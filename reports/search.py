@@ -13,7 +13,7 @@ from .units import format_bytes, format_seconds
 
 PICOSECOND = 1e-12
 LEAST_CHANGE = 0.001
-"""Where there is no terminal, a line is written when the gap has closed by this part of the cost."""
+"""If there is no terminal, a line is written when the gap has closed by this part of the cost."""
 
 
 class Bounds:
@@ -57,5 +57,5 @@ class Bounds:
 
 
 def format_picoseconds(count: int) -> str:
-    """The unit in which a search minimises the time of transfers."""
+    """Return the unit in which a search minimises the time of transfers."""
     return format_seconds(count * PICOSECOND)

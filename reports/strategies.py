@@ -15,7 +15,7 @@ from .units import format_region
 
 
 def summary(bound: BoundOperator, workers: int) -> dict[str, Any]:
-    """One stage as plain data: text, shapes, extents, work, every strategy's regions, refusals."""
+    """Return one stage as plain data: text, shapes, extents, work, every strategy's regions, refusals."""
     from ..tdl import format
 
     return {
@@ -55,7 +55,7 @@ def _strategies(bound: BoundOperator, workers: int) -> Iterator[dict[str, Any]]:
 
 
 def work(stage: dict[str, Any]) -> str:
-    """One line: floating-point operations and bytes touched, as closed forms and as numbers."""
+    """Return one line: floating-point operations and bytes touched, as closed forms and as numbers."""
     flops = "unknown inside an opaque function"
     if stage["flops"] is not None:
         flops = _counted(stage["flops_formula"], f"{stage['flops']:,}")
@@ -68,7 +68,7 @@ def _counted(formula: str, number: str) -> str:
 
 
 def tables(stage: dict[str, Any]) -> Iterator[Table]:
-    """One table per strategy that so many workers can take: the regions that each reads and writes."""
+    """Yield one table per strategy that so many workers can take: the regions that each reads and writes."""
     for strategy in stage["strategies"]:
         if "refused" in strategy:
             continue
@@ -87,7 +87,7 @@ def tables(stage: dict[str, Any]) -> Iterator[Table]:
 
 
 def refusals(stage: dict[str, Any], workers: int) -> Iterator[str]:
-    """One line for every variable that is not split, or not over so many workers."""
+    """Yield one line for every variable that is not split, or not over so many workers."""
     for strategy in stage["strategies"]:
         if "refused" in strategy:
             variable = strategy["variable"]

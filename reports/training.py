@@ -41,7 +41,7 @@ class Report:
         """After an iteration."""
 
     def epoch(self, epoch: Epoch, epochs: int) -> None:
-        """After an epoch of so many."""
+        """Called after each epoch. `epochs` is the total."""
 
     def summary(self, facts: Mapping[str, Any]) -> None:
         """After the last iteration."""
@@ -100,7 +100,7 @@ class Lines(Report):
 
 
 def step_facts(step: Progress, pace: Pace) -> dict[str, Any]:
-    """One iteration, as JSON has it; epochs count from 1."""
+    """Return one iteration, as JSON has it; epochs count from 1."""
     return {
         "epoch": step.epoch + 1,
         "step": step.step,
@@ -115,7 +115,7 @@ def step_facts(step: Progress, pace: Pace) -> dict[str, Any]:
 
 
 def epoch_facts(epoch: Epoch) -> dict[str, Any]:
-    """One epoch, as JSON has it; epochs count from 1."""
+    """Return one epoch, as JSON has it; epochs count from 1."""
     return {
         "epoch": epoch.number + 1,
         "training": dict(epoch.training),
@@ -124,7 +124,7 @@ def epoch_facts(epoch: Epoch) -> dict[str, Any]:
 
 
 def json_line(facts: Mapping[str, Any]) -> str:
-    """The facts as one line of JSON, in which a number that is none, or infinite, is null."""
+    """Return the facts as one line of JSON, in which a number that is none, or infinite, is null."""
     return json.dumps(_finite(facts), allow_nan=False)
 
 

@@ -22,7 +22,7 @@ from .units import format_bytes, format_duration
 
 PLAN = "searching for a plan and preparing the workers"
 PLAIN_SECONDS = 10.0
-"""How often a plain line says where the run stands, beside one for every epoch."""
+"""How often a plain line shows the progress of a run, in addition to one per epoch."""
 
 
 class Screen(Report):
@@ -46,7 +46,7 @@ class Screen(Report):
         self._task = self._bar.add_task("", total=None)
 
     def preparing(self) -> AbstractContextManager[object]:
-        """What a terminal shows until the run can start."""
+        """Return what a terminal shows until the run can start."""
         return self._console.status(PLAN) if self._live else nullcontext()
 
     def start(self, start: Start) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LOOP = "there are no loops: Sum(lambda i: ...) adds up over a range"
 _CHOICE = "a choice is an expression: x if condition else y"
 _FUNCTION = "a description is one function: def name(tensors): return lambda i, j: ..."
-_ONE_NAME = "an assignment names one stage; an extent is written tensor.shape[0] where it is needed"
+_ONE_NAME = "an assignment names one stage; an extent is written tensor.shape[0] if it is needed"
 
 COMPARISONS = frozenset(("LESSTHAN", "MORETHAN", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL_TO", "NOT_EQUAL"))
 
@@ -26,7 +26,7 @@ STATEMENTS: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("import", "from", "class", "async", "with", "try"), _FUNCTION),
     }
 )
-"""Words that begin a statement of Python's."""
+"""Words that begin a Python statement, with what to write instead."""
 
 CHARACTERS: Mapping[str, str] = MappingProxyType(
     {
@@ -52,11 +52,11 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "len": "write tensor.shape[0]",
     }
 )
-"""Functions of Python and reducers that there are not."""
+"""Names of Python that the language does not have, with what to write instead."""
 
 
 def syntax_hint(text: str, token: Token, accepted: set[str]) -> str:
-    """Advice on an unexpected token, empty where the slip has no name."""
+    """Return advice on an unexpected token; empty if the mistake is not a known one."""
     before = text[: token.start_pos or 0].rstrip()
     line = before.rpartition("\n")[2]
     if token in STATEMENTS:

@@ -1,4 +1,4 @@
-"""What operators, functions and reducers give for numbers: exact for integers, as NumPy's for floats."""
+"""Evaluate operators, functions and reducers on numbers: exactly on integers, as NumPy does on floats."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Scalar = int | float
 Operation = Callable[[Scalar, Scalar], Scalar]
 
 MAX_BITS = 1024
-"""Powers of integers are exact up to this size: `9 ** 99 ** 99` must cost nothing."""
+"""Powers of integers are exact up to this size. Larger ones are floats: `9 ** 99 ** 99` costs nothing."""
 
 
 def call(function: str, arguments: Sequence[Scalar]) -> Scalar:
-    """A scalar function of numbers. Raises DataError for an integer that does not fit 64 bits."""
+    """Return a scalar function of numbers. Raises DataError for an integer that does not fit 64 bits."""
     entry = FUNCTIONS[function]
     if entry.integer and all(isinstance(argument, int) for argument in arguments):
         try:
             return int(entry.implementation(*arguments))
         except OverflowError:
-            raise DataError(f"{function} is given an integer that does not fit 64 bits") from None
+            raise DataError(f"{function} takes integers of 64 bits at most; an argument is larger") from None
     return float(entry.implementation(*map(as_float, arguments)))
 
 
 def as_float(value: Scalar) -> float:
-    """The nearest float; infinite for an integer beyond all of them."""
+    """Return the nearest float; infinite for an integer beyond all of them."""
     try:
         return float(value)
     except OverflowError:
@@ -61,7 +61,7 @@ def _power(a: Scalar, b: Scalar) -> Scalar:
 
 
 def _propagating(choose: Operation) -> Operation:
-    """A choice between two values that NaN wins, as in NumPy."""
+    """Return a choice between two values that NaN wins, as in NumPy."""
 
     def operate(a: Scalar, b: Scalar) -> Scalar:
         return math.nan if a != a or b != b else choose(a, b)

@@ -1,9 +1,9 @@
-"""What a description means, by whole arrays: the interpreter's results, some thousand times faster.
+"""Evaluate a description on whole arrays: the interpreter's results, about a thousand times faster.
 
-Every index variable in scope has an axis of its own, the innermost ones first. Whole numbers are integers
-of 64 bits, all other numbers of one floating-point type. Sums take their terms one after the other, in the
-interpreter's order. What cannot be computed so raises `UnsuitedError`: integers that may be more than a float
-holds, errors that the interpreter knows how to tell, functions that are opaque.
+Every index variable in scope has its own axis, the innermost ones first. Whole numbers are integers of 64
+bits. All other numbers have one floating-point type. Sums add their terms one after the other, in the
+interpreter's order. `UnsuitedError` is raised for what this file cannot compute: integers that a float may
+not hold exactly, errors that only the interpreter reports, opaque functions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST = 2**53
 """Integers up to here are exact as floats too."""
 
 BLOCK_POINTS = 2**21
-"""Index values that are computed at a time."""
+"""The most index values computed at a time."""
 
 ARITHMETIC = frozenset("+-*")
 DIVISION = frozenset(("//", "%"))
@@ -59,7 +59,7 @@ TRUTH = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or"))
 
 
 class UnsuitedError(ShapeError):
-    """Whole arrays cannot say what the interpreter says."""
+    """Whole arrays cannot give the interpreter's result."""
 
 
 def evaluate(
@@ -69,7 +69,7 @@ def evaluate(
     shapes: Mapping[str, tuple[int, ...]],
     dtype: npt.DTypeLike = np.float64,
 ) -> tuple[Array, ...]:
-    """The outputs of a specialised description without stages, for intervals of its variables.
+    """Return the outputs of a specialised description without stages, for intervals of its variables.
 
     Raises UnsuitedError.
     """
@@ -108,7 +108,7 @@ def _output(run: Evaluation, output: Lambda) -> Array:
 
 
 def _blocks(box: list[Interval], points: int) -> Iterator[list[Interval]]:
-    """Parts of a box that have at most so many points, or one."""
+    """Yield parts of a box with at most `points` points each, or with a single one."""
     lengths = [upper - lower for lower, upper in box]
     if prod(lengths) <= points or max(lengths, default=1) <= 1:
         yield box
@@ -142,13 +142,13 @@ class Evaluation:
         }
 
     def interval(self, name: str) -> Interval:
-        """The values that a variable takes."""
+        """Return the values that a variable takes."""
         if name not in self.intervals:
             raise UnsuitedError(f"the extent of '{name}' is not known")
         return self.intervals[name]
 
     def value(self, node: Index, at: Positions) -> Array:
-        """An expression at all positions. Raises UnsuitedError."""
+        """Return an expression at all positions. Raises UnsuitedError."""
         match node:
             case Number(value=number):
                 return self.number(number)
@@ -179,13 +179,13 @@ class Evaluation:
                 assert_never(node)
 
     def number(self, value: int | float) -> Array:
-        """A constant, without axes."""
+        """Return a constant, without axes."""
         if isinstance(value, int):
             _bounded(abs(value))
         return np.asarray(value, np.int64 if isinstance(value, int) else self.dtype)
 
     def element(self, node: Element, at: Positions) -> tuple[Array, Array]:
-        """What an access reads, and where it lies inside the tensor."""
+        """Return what an access reads, and where it lies inside the tensor."""
         tensor = self.tensors[node.tensor]
         if len(node.indices) != tensor.ndim or 0 in tensor.shape:
             raise UnsuitedError(f"reads {node.tensor} of shape {tensor.shape}")
@@ -198,7 +198,7 @@ class Evaluation:
         return np.asarray(tensor[tuple(places)]), inside
 
     def whole(self, index: Index, at: Positions) -> Array:
-        """An index, which may be floats that hold whole numbers."""
+        """Return an index, which may be floats that hold whole numbers."""
         place = self.value(index, at)
         if place.dtype == np.int64:
             return place
@@ -207,12 +207,12 @@ class Evaluation:
         return place.astype(np.int64)
 
     def chosen(self, condition: Array, x: Array, y: Array) -> Array:
-        """One of two values everywhere."""
+        """Return one of two values everywhere."""
         integers = x.dtype == y.dtype == np.int64
         return np.asarray(np.where(condition, x, y), np.int64 if integers else self.dtype)
 
     def binary(self, operator: str, a: Array, b: Array) -> Array:
-        """An operator of the language, exact for integers."""
+        """Return an operator of the language, exact for integers."""
         if operator in TRUTH:
             return _truth(BINARY_UFUNCS[operator](a, b))
         integers = a.dtype == b.dtype == np.int64
@@ -228,7 +228,7 @@ class Evaluation:
         return np.asarray(ufunc(a.astype(self.dtype), b.astype(self.dtype)), self.dtype)
 
     def call(self, function: str, arguments: list[Array]) -> Array:
-        """A function of the language."""
+        """Return a function of the language."""
         entry = FUNCTIONS[function]
         if entry.integer and all(argument.dtype == np.int64 for argument in arguments):
             _bounded(max(map(_most, arguments)) ** (2 if function == "square" else 1))
@@ -237,7 +237,7 @@ class Evaluation:
         return np.asarray(entry.implementation(*floats), self.dtype)
 
     def reduce(self, node: Reduce, at: Positions) -> Array:
-        """The terms of a reduction combined, in the order of its variables, the last one fastest."""
+        """Return the terms of a reduction combined, in the order of its variables, the last one fastest."""
         depth = max((value.ndim for value in at.values()), default=0)
         lengths = [upper - lower for lower, upper in (self.interval(b.name) for b in node.variables)]
         if min(lengths, default=1) <= 0:
@@ -254,7 +254,7 @@ class Evaluation:
         return self.combined(node.reducer, terms)
 
     def combined(self, reducer: AnyReducer, terms: Array) -> Array:
-        """Terms along the first axis, one after the other."""
+        """Return terms along the first axis, one after the other."""
         match reducer:
             case CustomReducer():
                 total: Array = terms[0]
@@ -280,11 +280,11 @@ def _truth(values: Any) -> Array:
 
 
 def _most(values: Array) -> int:
-    """The largest size of integers."""
+    """Return the largest size of integers."""
     return max(abs(int(values.max())), abs(int(values.min()))) if values.size else 0
 
 
 def _bounded(size: int) -> None:
-    """Raise UnsuitedError for integers that may be too large."""
+    """Raise UnsuitedError if integers of this size may be too large for a float."""
     if size > LARGEST:
         raise UnsuitedError(f"integers up to {size} are too large")

@@ -1,7 +1,7 @@
 """The syntax tree of the Tensor Description Language (Tofu, section 4.1).
 
-Nodes are immutable values. Spans say where a node came from and take no part in comparison, so two
-texts that differ in layout alone give equal trees.
+Nodes are immutable values. Spans say where a node came from and are ignored in comparisons: two texts
+that differ only in layout give equal trees.
 """
 
 # ruff: noqa: RUF009 (the default of every span is one immutable value)
@@ -38,17 +38,18 @@ class Reducer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CustomReducer:
-    """`name = Reducer(lambda left, right: body, identity)`: a reducer of the user's own.
-
-    That `body` is commutative and associative and leaves `identity` out is the user's promise. It uses
-    nothing but its two parameters, numbers and scalar functions.
-    """
+    """`name = Reducer(lambda left, right: body, identity)`: a reducer that the user defines."""
 
     name: str
     left: str
+    """The first parameter of `body`."""
     right: str
+    """The second parameter of `body`."""
     body: Expression
+    """Made of the two parameters, numbers and scalar functions. The user promises that it is commutative and
+    associative."""
     identity: int | float
+    """The value that `body` combines with any other without changing it; promised likewise."""
     span: Span = _span()
 
     def __str__(self) -> str:
@@ -165,7 +166,7 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """`Sum(lambda i, j: body)` and the other reducers; a custom one's body is no part of this tree."""
+    """`Sum(lambda i, j: body)` and the other reducers. A custom reducer's body is not part of this tree."""
 
     reducer: AnyReducer
     variables: tuple[Binder, ...]
@@ -175,7 +176,7 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueElement:
-    """`function(arguments)[indices]`, where the function's inside is unknown."""
+    """`function(arguments)[indices]`: an element of the result of a function whose body is unknown."""
 
     function: str
     arguments: tuple[Element, ...]
@@ -215,7 +216,7 @@ class TensorParameter:
 
 @dataclass(frozen=True, slots=True)
 class AttributeParameter:
-    """A keyword-only parameter; `default` is None where the user must give a value."""
+    """A keyword-only parameter; `default` is None if the user must give a value."""
 
     name: str
     default: int | float | bool | tuple[int | float, ...] | None = None

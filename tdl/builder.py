@@ -1,9 +1,9 @@
-"""From lark's parse tree to the syntax tree.
+"""Build the syntax tree from lark's parse tree.
 
-Decides what a name stands for where that follows from the header and the form alone: an attribute, a
-reducer, `pad`, an opaque function, a constant. Whether names are bound and ranks agree is the checker's
-business. Nothing is raised: complaints are collected and a placeholder stands in, so that later
-places are still checked. Bottom-up and iterative, so the depth of the text does not matter.
+The builder decides what a name stands for if the header and the form alone say it: an attribute, a reducer,
+`pad`, an opaque function, a constant. The checker finds out later whether names are bound and ranks agree.
+The builder raises nothing: it collects complaints and puts a placeholder in the tree, so that the rest is
+still checked. It works bottom-up and iteratively, so the depth of the text does not matter.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _NOT_RECURSIVE = "a description cannot be recursive"
 _DECLARING = frozenset({"Opaque", "Reducer"})
 LANGUAGE: frozenset[str] = frozenset({"pad", *_DECLARING, *Reducer, *FUNCTIONS, *CONSTANTS})
-"""The words that mean something by themselves."""
+"""The words that have a meaning without a declaration."""
 
 BINARY_OPERATORS = {
     "or": "or",
@@ -61,7 +61,7 @@ BINARY_OPERATORS = {
 
 
 class Builder:
-    """Builds one description (or expression) and collects what is wrong with it in `diagnostics`."""
+    """Build one description (or expression) and collect what is wrong with it in `diagnostics`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -72,7 +72,7 @@ class Builder:
         self._attributes: frozenset[str] = frozenset()
 
     def description(self, tree: ParseTree) -> ast.Description:
-        """The description of a `description` tree."""
+        """Return the description of a `description` tree."""
         name = next(child for child in tree.children if not is_tree(child))
         parts = {str(part.data): part for part in tree.children if is_tree(part)}
         statements = [part for part in tree.children if is_tree(part) and part.data == "statement"]
@@ -89,7 +89,7 @@ class Builder:
         )
 
     def expression(self, tree: ParseTree | Token) -> Expression:
-        """The expression of a `test` tree."""
+        """Return the expression of a `test` tree."""
         return self._expression(self._build(tree))
 
     def _complain(self, message: str, span: Span, hint: str) -> Failed:
@@ -97,7 +97,7 @@ class Builder:
         return Failed(span)
 
     def _declare(self, statement: ParseTree) -> None:
-        """Opaque functions and reducers are known before any stage is built, wherever they are declared."""
+        """Record the opaque function or reducer of a statement, before any stage is built."""
         name, value = str(statement.children[0]), statement.children[1]
         keyword = _declared(value)
         if not keyword:
@@ -139,7 +139,7 @@ class Builder:
             return ast.Stage(str(name), built, span_of(statement))
         if not isinstance(built, Declaration):
             self._complain(
-                f"'{name}' is no stage, opaque function or reducer",
+                f"'{name}' is not a stage, an opaque function or a reducer",
                 built.span,
                 "write name = lambda ...: ..., name = Opaque() or name = Reducer(...)",
             )
@@ -153,7 +153,7 @@ class Builder:
         return built.name, built.span
 
     def _build(self, tree: ParseTree | Token) -> Part:
-        """The meaning of a tree, children before parents."""
+        """Return the meaning of a tree, children before parents."""
         assert is_tree(tree)
         built: dict[int, Part] = {}
         for subtree in tree.iter_subtrees():
@@ -212,7 +212,7 @@ class Builder:
         return tuple(binder for binder in listed(listing) if isinstance(binder, ast.Binder))
 
     def _expression(self, part: Part) -> Expression:
-        """A part as a value; complains, and gives a number in its place, where it is not one."""
+        """Return a part as a value. If it is not one, complain and return a number in its place."""
         match part:
             case Group(value=value):
                 return value
@@ -239,14 +239,14 @@ class Builder:
             case Name(name=tensor) if name == "shape":
                 return Shape(tensor, span)
             case Name(name=module) if name in LANGUAGE:
-                message = f"'{module}.{name}' is not known here: nothing of Python is executed"
+                message = f"'{module}.{name}' is not part of the language: a description never runs Python"
                 self._complain(message, span, f"write {name}")
                 return Name(name, span)
             case _:
                 return self._complain(
                     f"expected '.shape', found '.{name}'",
                     span,
-                    "a tensor has no other member; write tensor.shape[axis]",
+                    "a tensor has no member but shape; write tensor.shape[axis]",
                 )
 
     def _call(self, base: Part, arguments: tuple[Part, ...], span: Span) -> Part:
@@ -307,7 +307,7 @@ class Builder:
     def _opaque_call(self, name: str, arguments: tuple[Part, ...], span: Span) -> Part:
         hint = "write a tensor with its indices, such as data[b, :, :]"
         if not arguments:
-            self._complain(f"'{name}' is given no slice", span, hint)
+            self._complain(f"'{name}' is called without a slice", span, hint)
         slices: list[ast.Element] = []
         for argument in arguments:
             if isinstance(argument, ast.Element):
@@ -348,7 +348,7 @@ class Builder:
                 return ast.Attribute(name, index, span)
             case _:
                 return self._complain(
-                    f"attribute '{name}' must be indexed by a number",
+                    f"the index of attribute '{name}' must be a number",
                     span,
                     f"write {name}[0] for its first value",
                 )
@@ -363,7 +363,7 @@ class Builder:
 
 
 def _declared(value: ParseTree | Token) -> str:
-    """`Opaque` or `Reducer` where a statement's value declares one, empty where it does not."""
+    """Return `Opaque` or `Reducer` if a statement's value declares one, else an empty string."""
     if not (is_tree(value) and value.data == "call" and is_tree(value.children[0])):
         return ""
     keyword = str(value.children[0].children[-1])

@@ -1,7 +1,7 @@
-"""Checks of a description's meaning: names, scopes, forms, ranks, indices and extents.
+"""Check a description's meaning: names, scopes, forms, ranks, indices and extents.
 
-Every check runs and every complaint is collected; the parser raises them as one error. What depends on
-attribute values or shapes (such as reading outside a tensor) is checked when those are known.
+Every check runs and every complaint is collected. The parser raises them as one error. Properties that depend
+on attribute values or shapes (such as reading outside a tensor) are checked once those are known.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ def check(
     reducers: Mapping[str, CustomReducer],
     complete: bool = True,
 ) -> list[Diagnostic]:
-    """All complaints about a description; `opaques` says where each opaque function is declared, `reducers`
-    holds all custom reducers, used or not.
+    """Return all complaints about a description.
+
+    `opaques` says where each opaque function is declared, `reducers` holds all custom reducers, used or not.
 
     What is missing (a use, an extent) is not reported where `complete` is false or a name is unknown: a
     placeholder then stands where the use may have been.
@@ -63,7 +64,7 @@ def check(
 
 
 class _Checker:
-    """One run over one description; `complete` turns false once a name is unknown."""
+    """One run over one description. `complete` becomes False as soon as a name is unknown."""
 
     def __init__(
         self,
@@ -104,12 +105,12 @@ class _Checker:
         self.complaints.append(Diagnostic(message, span, hint))
 
     def complain_unknown(self, message: str, span: Span, hint: str) -> None:
-        """A complaint about a name in whose place another may have been meant."""
+        """Complain about a name that may be a misspelling of another."""
         self.complete = False
         self.complain(message, span, hint)
 
     def declare(self) -> None:
-        """Names of the header and of statements are different from each other and from constants."""
+        """Check that names of the header and of statements differ from each other and from constants."""
         declared = [(parameter.name, "tensor", parameter.span) for parameter in self.description.tensors]
         declared += [
             (parameter.name, "attribute", parameter.span) for parameter in self.description.attributes
@@ -131,7 +132,7 @@ class _Checker:
             self.complain_unknown(f"'{name}' is a constant", span, "choose another name")
 
     def check_reducer(self, reducer: CustomReducer) -> None:
-        """A custom reducer combines two numbers, and 0 and 1 do not break its promise."""
+        """Check that a custom reducer combines two numbers and keeps its promise for 0 and 1."""
         binders = tuple(Binder(name, span=reducer.span) for name in (reducer.left, reducer.right))
         before = len(self.complaints)
         scope = self.bind(binders, {})
@@ -143,14 +144,14 @@ class _Checker:
             self.complaints += check_promise(reducer)
 
     def check_lambdas(self, lambdas: Sequence[Lambda]) -> None:
-        """Lambdas that share their variables: one stage, or all outputs."""
+        """Check lambdas that share their variables: one stage, or all outputs."""
         for value in lambdas:
             self.visit(value.body, self.bind(value.variables, {}))
         self.complaints += misread_results(lambdas)
         self.missing += unknown_extents(lambdas)
 
     def bind(self, variables: tuple[Binder, ...], outer: Scope) -> Scope:
-        """The scope inside a lambda."""
+        """Return the scope inside a lambda."""
         scope = dict(outer)
         stars = [binder for binder in variables if binder.star]
         for binder in stars[1:]:
@@ -181,14 +182,14 @@ class _Checker:
         return scope
 
     def check_extent(self, name: str, extent: Expression) -> None:
-        """An extent is a whole number, known as soon as attributes and shapes are."""
+        """Check that an extent is a whole number that attributes and shapes determine."""
         attributes = [parameter.name for parameter in self.description.attributes]
         for node in walk(extent):
             unknown = ""
             match node:
                 case Variable(name=used) | Element(tensor=used) if used not in self.kinds:
                     unknown = used
-                    message = f"the extent of '{name}' uses '{used}', which is no constant"
+                    message = f"the extent of '{name}' uses '{used}', which is not a constant"
                 case Element() | OpaqueElement() | Reduce():
                     message = f"the extent of '{name}' depends on the values of tensors"
                 case _:
@@ -262,7 +263,7 @@ class _Checker:
                 self.complain_unknown(f"unknown name '{name}'", node.span, hint or "bind it: lambda ...:")
 
     def check_tensor(self, name: str, span: Span) -> bool:
-        """Whether a name is a tensor that can be read here; complains where not."""
+        """Return whether a name is a tensor that can be read here. Complain if it is not."""
         match self.kinds.get(name):
             case "tensor":
                 return True

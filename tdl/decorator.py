@@ -1,4 +1,4 @@
-"""The text of a decorated Python function; the function itself is never called."""
+"""Find the source text of a decorated Python function. The function itself is never called."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ..errors import DescriptionError
 
 
 def op_location(function: Callable[..., Any]) -> tuple[str, str, int]:
-    """The source of a Python function, dedented, without its decorators; its file; the line of its `def`.
+    """Return the source of a Python function, dedented, without its decorators; its file.
 
-    Raises `DescriptionError` where Python does not keep the source (functions made by `exec` or typed at
-    a prompt) or where it is not one plain `def`.
+    The line of its `def`.
+
+    Raises `DescriptionError` if Python does not keep the source (functions made by `exec` or typed at
+    a prompt) or if it is not one plain `def`.
     """
     name = getattr(function, "__qualname__", repr(function))
     if not inspect.isfunction(function):

@@ -11,7 +11,9 @@ from .traverse import substitute
 
 
 def derivative(call: Call, argument: int) -> Expression | None:
-    """The partial derivative of a call by one of its arguments; None where the language cannot express it.
+    """Return the partial derivative of a call by one of its arguments.
+
+    None if the language cannot express it.
 
     The function's own value appears as the call itself: `tanh(u)` gives `1 - tanh(u) * tanh(u)`.
     """

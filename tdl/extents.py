@@ -1,4 +1,4 @@
-"""Whether extents can be known: those of index variables, and those of an opaque function's result."""
+"""Check that extents can be inferred: those of index variables and of opaque functions' results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .traverse import variable_names, walk
 
 
 def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
-    """Complaints about variables whose extent is not stated and that index nothing.
+    """Return complaints about variables whose extent is not stated and that index nothing.
 
     The lambdas share their variables; what one of them says holds for all.
     """
@@ -39,7 +39,7 @@ def _unknown(binder: Binder) -> Diagnostic:
 
 
 def misread_results(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
-    """Complaints about results of opaque functions that are indexed at the wrong rank.
+    """Return complaints about results of opaque functions that are indexed at the wrong rank.
 
     A result has the rank of its first argument's slice, unless its indices' extents are stated.
     """
@@ -58,12 +58,12 @@ def misread_results(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
                 f"{counted(len(node.indices), 'index', 'indices')}, but its first argument is a slice with "
                 f"{counted(slices, 'dimension')}"
             )
-            hint = "where the result has another rank than the slice, state extents: lambda i=...:"
+            hint = "if the rank of the result differs from that of the slice, state extents: lambda i=...:"
             complaints.append(Diagnostic(message, node.span, hint))
     return complaints
 
 
 def _stated(lambdas: Sequence[Lambda]) -> set[str]:
-    """Variables whose extent a binder states."""
+    """Return variables whose extent a binder states."""
     binders = (node for value in lambdas for node in walk(value) if isinstance(node, Binder))
     return {binder.name for binder in binders if binder.extent is not None}

@@ -20,16 +20,15 @@ Implementation = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ScalarFunction:
-    """One function of the language.
-
-    `derivatives[k]` is the text of the partial derivative by argument `k`, empty where there is none to give.
-    `integer` says whether integer arguments give an integer, so that the function may appear in an index.
-    """
+    """One function of the language."""
 
     name: str
     implementation: Implementation
+    """The function of NumPy arrays, applied element by element."""
     derivatives: tuple[str, ...]
+    """The text of the partial derivative by each argument; empty if the language cannot express it."""
     integer: bool = False
+    """Whether integer arguments give an integer, so that the function may appear in an index."""
 
     @property
     def arity(self) -> int:
@@ -38,7 +37,7 @@ class ScalarFunction:
 
 
 def _per_element(function: Callable[[float], float]) -> Implementation:
-    """A function of one float as a function of arrays, in the argument's floating-point type."""
+    """Return a function of one float as a function of arrays, in the argument's floating-point type."""
 
     def guarded(value: float) -> float:
         try:
@@ -107,7 +106,8 @@ def _softplus(x: Any) -> Any:
 
 
 def _uniform(seed: Any, high: Any, low: Any) -> Any:
-    """A random number for every counter `high * 2**24 + low`, the same wherever and whenever it is computed.
+    """Return a random number for every counter `high * 2**24 + low`, the same wherever and whenever it is
+    computed.
 
     Widynski's Squares generator (2020), keyed by the seed through SplitMix64. Arguments are whole numbers
     from 0 to 2**24, exact in every floating-point type; so are results, odd multiples of 2**-24 in (0, 1).

@@ -1,4 +1,4 @@
-"""Parameters of a description, their defaults, and number literals: the constant parts of the text."""
+"""Read a description's parameters, their defaults, and number literals: the constant parts of the text."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def span_of(part: ParseTree | Token) -> Span:
 
 
 def is_tree(part: ParseTree | Token) -> TypeGuard[ParseTree]:
-    """Whether a part of the parse tree is a rule, not a token."""
+    """Return whether a part of the parse tree is a rule, not a token."""
     return hasattr(part, "data")
 
 
 def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scalar:
-    """A literal's value; 0 after a complaint."""
+    """Return a literal's value; 0 after a complaint."""
     text, span = str(token), span_of(token)
     if len(text) > MAX_DIGITS:
         diagnostics.append(
@@ -47,7 +47,7 @@ def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scal
         return 0
     if "__" in text or text.endswith("_") or "_." in text or "_e" in text.lower():
         diagnostics.append(
-            Diagnostic(f"'{text}' is not a number", span, "underscores stand between two digits")
+            Diagnostic(f"'{text}' is not a number", span, "put underscores between two digits only")
         )
         return 0
     value: Scalar
@@ -72,7 +72,7 @@ def read_number(token: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scal
 def read_parameters(
     tree: ParseTree, diagnostics: list[Diagnostic]
 ) -> tuple[tuple[TensorParameter, ...], tuple[AttributeParameter, ...]]:
-    """Tensors before the `*`, attributes after it."""
+    """Return tensors before the `*`, attributes after it."""
     tensors: list[TensorParameter] = []
     attributes: list[AttributeParameter] = []
     marker: Span | None = None
@@ -93,7 +93,7 @@ def read_parameters(
         if part.data == "default_parameter":
             diagnostics.append(
                 Diagnostic(
-                    f"'{name}' has a default but stands among the tensors",
+                    f"'{name}' has a default but is among the tensors",
                     span,
                     f"attributes are keyword-only, write: *, {name}=...",
                 )
@@ -112,7 +112,10 @@ def _read_default(name: str, part: ParseTree | Token, diagnostics: list[Diagnost
 
 
 def _read_constant(name: str, outer: ParseTree | Token, diagnostics: list[Diagnostic]) -> Scalar:
-    """A constant's value; 0 after a complaint. `True` is a truth value, `-True` and `(True)` are numbers."""
+    """Return a constant's value; 0 after a complaint.
+
+    `True` is a truth value, `-True` and `(True)` are numbers.
+    """
     sign, part = 1, outer
     assert is_tree(part)
     while part.data in ("negative", "constant_group"):

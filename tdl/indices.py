@@ -1,9 +1,9 @@
-"""What may stand as an index: affine in parts in the index variables, or dependent on data.
+"""Check indices: an index is piecewise affine in the index variables, or depends on data.
 
-Affine in parts means sums and differences of index variables, their products with and floor quotients or
-remainders by constants, where attributes and `.shape` count as constants, and `minimum`, `maximum` and `abs`
-of such. An index that reads a tensor
-(`weight[data[b], j]`) may compute anything whole from it.
+Piecewise affine expressions are sums and differences of index variables, their products with constants, their
+floor quotients and remainders by constants, and `minimum`, `maximum` and `abs` of such expressions.
+Attributes and `.shape` count as constants. An index that reads a tensor (`weight[data[b], j]`) may compute
+any whole number from it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .traverse import reads_elements, variable_names
 
 
 def check_index(index: Expression) -> list[Diagnostic]:
-    """Complaints about one index of a tensor's element."""
+    """Return complaints about one index of a tensor's element."""
     complaints = check_whole(index, "an index")
     if not complaints and not reads_elements(index):
         _check_affine(index, complaints)
@@ -37,7 +37,9 @@ def check_index(index: Expression) -> list[Diagnostic]:
 
 
 def check_whole(node: Expression, what: str) -> list[Diagnostic]:
-    """Complaints where an expression can be other than a whole number, leaving aside what tensors hold."""
+    """Return complaints where an expression can be other than a whole number, leaving aside what tensors
+    hold.
+    """
     match node:
         case Number(value=float() as value):
             hint = f"write {int(value)}" if value.is_integer() else f"{what} is a whole number"
@@ -65,7 +67,7 @@ def check_whole(node: Expression, what: str) -> list[Diagnostic]:
 
 
 def _check_affine(node: Expression, complaints: list[Diagnostic]) -> bool:
-    """Whether the expression holds index variables; complains where it is not affine in them."""
+    """Return whether the expression holds index variables. Complain if it is not affine in them."""
     match node:
         case Number() | Attribute() | Extent() | Element() | Pad() | OpaqueElement():
             return False

@@ -1,7 +1,7 @@
-"""What a description means, element by element: the reference that every kernel is held to.
+"""Evaluate a description element by element: the reference that every kernel is compared with.
 
-Slow and obvious on purpose: one Python evaluation per element, float64 (or exact integers where every
-tensor holds integers). Conditions do not short-circuit, as in a kernel that computes whole arrays.
+Slow and obvious on purpose: one Python evaluation per element, in float64, or in exact integers if every
+tensor holds integers. Conditions do not short-circuit, as in a kernel that computes whole arrays.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def interpret(
     box: Mapping[str, Interval] | None = None,
     opaque: Mapping[str, Callable[..., Array]] | None = None,
 ) -> tuple[Array, ...]:
-    """The outputs of a specialised description (no attributes, no starred variables).
+    """Return the outputs of a specialised description (no attributes, no starred variables).
 
     `tensors` are whole, `shapes` those that `.shape` refers to. `box` restricts variables to intervals:
     the outputs are then the parts (under a reduction the partial results) of that box; it is for
@@ -69,7 +69,7 @@ def interpret(
     """
     if description.attributes:
         raise OperatorError(
-            f"'{description.name}' still has attributes; specialise it before interpreting it"
+            f"'{description.name}' has attributes without values; specialise it before interpreting it"
         )
     if box is not None and description.stages:
         raise OperatorError(f"'{description.name}' has stages; interpret a box of one stage at a time")
@@ -106,7 +106,7 @@ class _Run:
         self.opaque_results: dict[tuple[object, ...], Array] = {}
 
     def tensor(self, value: Lambda, exact: bool) -> Array:
-        """All elements of a lambda; integers where `exact` and every element is one."""
+        """Return all elements of a lambda; integers where `exact` and every element is one."""
         shape = tuple(max(0, upper - lower) for lower, upper in map(self.interval, value.variables))
         elements = [self.value(value.body, at) for at in self.positions(value.variables, {})]
         kind = np.int64 if exact and all(isinstance(element, int) for element in elements) else np.float64
@@ -116,18 +116,18 @@ class _Run:
             raise DataError(f"'{self.operator}' gives an integer that does not fit 64 bits") from None
 
     def interval(self, binder: Binder) -> Interval:
-        """The values a variable takes."""
+        """Return the values a variable takes."""
         if binder.star or binder.name not in self.intervals:
             raise OperatorError(f"'{self.operator}' has no extent for variable '{binder.name}'")
         return self.intervals[binder.name]
 
     def positions(self, variables: tuple[Binder, ...], outer: Position) -> Iterator[Position]:
-        """Every assignment of the variables, the last one fastest."""
+        """Yield every assignment of the variables, the last one fastest."""
         for values in product(*(range(*self.interval(binder)) for binder in variables)):
             yield outer | dict(zip((binder.name for binder in variables), values, strict=True))
 
     def value(self, node: Expression, at: Position) -> Scalar:
-        """One expression at one position."""
+        """Return one expression at one position."""
         match node:
             case Number(value=number):
                 return number
@@ -156,12 +156,14 @@ class _Run:
             case OpaqueElement():
                 return self.opaque_element(node, at)
             case Attribute(name=name):
-                raise OperatorError(f"'{self.operator}' still has attribute '{name}'; specialise it first")
+                raise OperatorError(
+                    f"'{self.operator}': attribute '{name}' has no value; specialise it first"
+                )
             case _:
                 assert_never(node)
 
     def reduce(self, reducer: AnyReducer, values: list[Scalar]) -> Scalar:
-        """The values combined in order; the identity for none, where there is one."""
+        """Return the values combined in order, or the reducer's identity if there are no values."""
         if values:
             return reduce(self.combiner(reducer), values)
         match reducer:
@@ -177,25 +179,25 @@ class _Run:
                 assert_never(reducer)
 
     def combiner(self, reducer: AnyReducer) -> Operation:
-        """How a reducer combines two values."""
+        """Return how a reducer combines two values."""
         if isinstance(reducer, Reducer):
             return COMBINE[reducer]
 
         def combine(left: Scalar, right: Scalar) -> Scalar:
-            # At a position that holds the reducer's two variables, which are numbers of any kind.
+            # Evaluate at a position that holds the reducer's two variables, which may be any numbers.
             pair: Any = {reducer.left: left, reducer.right: right}
             return self.value(reducer.body, pair)
 
         return combine
 
     def array(self, tensor: str) -> Array:
-        """A tensor's elements."""
+        """Return a tensor's elements."""
         if tensor not in self.tensors:
             raise DataError(f"'{self.operator}' reads tensor '{tensor}', which was not given")
         return self.tensors[tensor]
 
     def element(self, node: Element, at: Position) -> tuple[tuple[int, ...], Scalar | None]:
-        """The place that an access reads, and what is there; None where that is outside the tensor."""
+        """Return the position that an access reads and the element there; None if outside the tensor."""
         index, array = self.index(node.indices, at), self.array(node.tensor)
         if len(index) != array.ndim:
             raise ShapeError(
@@ -205,11 +207,11 @@ class _Run:
         return index, _scalar(array[index]) if _inside(index, array.shape) else None
 
     def index(self, indices: tuple[Index, ...], at: Position) -> tuple[int, ...]:
-        """The whole numbers that the indices are at a position."""
+        """Return the whole numbers that the indices are at a position."""
         return tuple(self.whole(index, at) for index in indices)
 
     def whole(self, index: Index, at: Position) -> int:
-        """One index, which may be a float that holds a whole number (data used as an index)."""
+        """Return one index, which may be a float that holds a whole number (data used as an index)."""
         if isinstance(index, Star | FullSlice):
             raise OperatorError(f"'{self.operator}' has a starred index or ':' where one element is read")
         value = self.value(index, at)
@@ -218,7 +220,7 @@ class _Run:
         return int(value)
 
     def outside(self, tensor: str, index: tuple[int, ...], at: Position) -> ShapeError:
-        """The complaint about an element that does not exist."""
+        """Return the complaint about an element that does not exist."""
         place = ", ".join(map(str, index))
         shape = self.array(tensor).shape
         return ShapeError(
@@ -227,7 +229,7 @@ class _Run:
         )
 
     def opaque_element(self, node: OpaqueElement, at: Position) -> Scalar:
-        """One element of an opaque function's result; each result is computed once."""
+        """Return one element of an opaque function's result; each result is computed once."""
         if node.function not in self.opaque:
             raise OperatorError(
                 f"'{self.operator}' calls opaque function '{node.function}', which was not given: "
@@ -257,7 +259,7 @@ class _Run:
         return _scalar(result[index])
 
     def slice(self, index: Index, at: Position) -> int | None:
-        """A fixed index of an opaque function's argument, None for a whole dimension."""
+        """Return a fixed index of an opaque function's argument, None for a whole dimension."""
         return None if isinstance(index, FullSlice) else self.whole(index, at)
 
 

@@ -1,4 +1,4 @@
-"""What is checked of a text before it is parsed, and which line ends are statements' ends.
+"""Check a text before it is parsed, and keep only the line ends that end statements.
 
 Everything here is a flat scan: however long or deep a hostile text is, it costs one pass.
 """
@@ -32,7 +32,7 @@ _CLOSES = {")": "(", "]": "["}
 
 
 def check_text(source: Source, *, bounded: bool = True) -> list[Diagnostic]:
-    """Complaints about size, characters and brackets, found before any parsing."""
+    """Return complaints about size, characters and brackets, found before any parsing."""
     text = source.text
     if not bounded:
         return _check_characters(text) or _check_brackets(text)
@@ -46,7 +46,7 @@ def check_text(source: Source, *, bounded: bool = True) -> list[Diagnostic]:
 
 
 def _check_tokens(text: str) -> list[Diagnostic]:
-    """Bounds the time that parsing takes, whatever the text: a chain of 20,000 additions is refused here."""
+    """Limit the time that parsing takes, whatever the text: a chain of 20,000 additions is refused here."""
     count = sum(1 for _ in _TOKEN.finditer(text))
     if count <= MAX_TOKENS:
         return []
@@ -87,7 +87,9 @@ def _check_brackets(text: str) -> list[Diagnostic]:
         elif bracket in _CLOSES:
             if not open_at:
                 return [
-                    Diagnostic(f"'{bracket}' closes nothing", Span(at, at + 1), "delete it or open it before")
+                    Diagnostic(
+                        f"'{bracket}' closes nothing", Span(at, at + 1), "delete it, or open one before it"
+                    )
                 ]
             opener = open_at.pop()
             if text[opener] != _CLOSES[bracket]:
@@ -103,11 +105,11 @@ def _check_brackets(text: str) -> list[Diagnostic]:
 
 
 def nested_too_deeply(span: Span, limit: int) -> Diagnostic:
-    """The complaint about nesting, for brackets and for expression trees."""
+    """Return the complaint about nesting, for brackets and for expression trees."""
     return Diagnostic(
         "the description is nested too deeply",
         span,
-        f"the limit is {limit} levels; name a part as a stage of its own: part = lambda ...: ...",
+        f"the limit is {limit} levels; make a part of it a stage: part = lambda ...: ...",
     )
 
 
@@ -122,7 +124,7 @@ class Layout:
     _SILENT_AFTER = frozenset({None, "COLON", "SEMICOLON", "_NEWLINE"})
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The tokens without the line ends that mean nothing."""
+        """Yield the tokens without the line ends that mean nothing."""
         depth = 0
         previous: str | None = None
         for token in stream:

@@ -20,7 +20,7 @@ class Marker:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         raise DescriptionError(
-            f"{self!r} only has a meaning inside a description; put it in a function under @tofu.op"
+            f"{self!r} has a meaning only inside a description; put it in a function under @tofu.op"
         )
 
 
@@ -37,10 +37,10 @@ Prod = Marker("Prod")
 """`Prod(lambda k: ...)` multiplies; over no values it is 1."""
 
 Reducer = Marker("Reducer")
-"""`name = Reducer(lambda a, b: ..., identity)`, before the `return`, declares a reducer of one's own."""
+"""`name = Reducer(lambda a, b: ..., identity)`, before the `return`, declares a custom reducer."""
 
 Opaque = Marker("Opaque")
-"""`name = Opaque()`, before the `return`, declares a function of which only its slices are known."""
+"""`name = Opaque()`, before the `return`, declares a function of which only the slices it takes are known."""
 
 pad = Marker("pad")
-"""`pad(data[i - 1], 0)` is the element where it lies inside the tensor, and else the number."""
+"""`pad(data[i - 1], 0)` is the element if its indices are inside the tensor, else the number."""

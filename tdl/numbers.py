@@ -1,4 +1,4 @@
-"""Arrays that users hand in."""
+"""Convert what users pass to arrays of real numbers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import numpy.typing as npt
 from ..errors import DataError
 
 OTHER_KINDS = "cmMOSU"
-"""NumPy's kinds of arrays that hold no real numbers: complex numbers, times, objects and text."""
+"""NumPy's kinds of arrays that do not hold real numbers: complex numbers, times, objects and text."""
 
 
 def real_array(what: str, given: object) -> npt.NDArray[Any]:
-    """What is given as an array of real numbers. Raises DataError that names `what` where it holds none."""
+    """Return what is given as an array of real numbers.
+
+    Raises a DataError that names `what` if it does not hold real numbers.
+    """
     try:
         array = np.asarray(given)
     except ValueError as error:
-        raise DataError(f"{what} is no array: {error}") from None
+        raise DataError(f"{what} is not an array: {error}") from None
     if array.dtype.kind in OTHER_KINDS:
         raise DataError(f"{what} holds values of type {array.dtype}; give integers or floating-point numbers")
     return array

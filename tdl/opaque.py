@@ -1,4 +1,4 @@
-"""Calls of the functions behind `Opaque()` names, which may fail in their own ways."""
+"""Call the functions behind `Opaque()` names and report how they fail."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .numbers import real_array
 def call_opaque(
     operator: str, name: str, function: Callable[..., Any], slices: Sequence[npt.NDArray[Any]]
 ) -> npt.NDArray[Any]:
-    """What a function makes of slices of tensors, as an array of numbers.
+    """Return what a function makes of slices of tensors, as an array of numbers.
 
-    Raises DataError that names it where it raises or returns anything else.
+    Raises a DataError that names the function if it raises, or if it returns anything else.
     """
     try:
         result = function(*slices)

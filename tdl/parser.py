@@ -1,8 +1,8 @@
-"""From text to a checked description; no part of the text is ever executed.
+"""Read a checked description from text. No part of the text is ever executed.
 
 Text is scanned for size, characters and brackets, parsed by lark's LALR(1) parser with the grammar in
-`grammar.lark`, built into a syntax tree and checked. Each phase reports all it finds; a later phase runs
-only on what the earlier ones accept.
+`grammar.lark`, built into a syntax tree and checked. Each phase reports everything that it finds. A later
+phase runs only on text that the earlier ones accept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_DEPTH = 2 * MAX_NESTING
 
 
 def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: bool = True) -> Description:
-    """The description that a text holds, checked.
+    """Return the description that a text holds, checked.
 
     `origin` and `first_line` say where the text came from, for messages. Text that the library writes, such
     as an unrolled network, may be of any length: it is not `bounded`. Raises `DescriptionError` with every
@@ -54,7 +54,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: 
 
 
 def parse_expression(text: str, origin: str = "<expression>") -> Expression:
-    """One expression, where every name stands for a variable. Names are not checked."""
+    """Return one expression, where every name stands for a variable. Names are not checked."""
     source = Source(text, origin)
     builder = Builder(text)
     expression = builder.expression(_parse_tree(source, "test"))
@@ -101,7 +101,7 @@ def _limit_depth(source: Source, node: Lambda | Expression) -> None:
 
 
 def _check_canonical(description: Description) -> list[Diagnostic]:
-    """Complaints where the canonical text, which spells sugar out, would itself exceed a limit."""
+    """Return complaints where the canonical text, which spells sugar out, would itself exceed a limit."""
     return [
         Diagnostic(f"in canonical text, {found.message}", description.outputs[0].span, found.hint)
         for found in check_text(Source(format(description)))
@@ -138,7 +138,7 @@ def _unexpected_token(text: str, error: UnexpectedToken) -> Diagnostic:
 
 
 def _expected(accepted: set[str]) -> str:
-    """Terminals as words: what can start an expression and what can continue one are named together."""
+    """Return terminals as words; those that start, or continue, an expression share one."""
     left = set(accepted)
     words = []
     if left >= _EXPRESSION_STARTS:

@@ -1,4 +1,4 @@
-"""What a piece of text means before its surroundings are known: the builder's intermediate values."""
+"""The builder's intermediate values: pieces of text whose surroundings are not known yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .ast import Expression, Index, Lambda, Span
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name whose meaning the surrounding form decides."""
+    """A name whose meaning depends on its surroundings."""
 
     name: str
     span: Span
@@ -19,7 +19,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`tensor.shape` that still waits for its axis."""
+    """`tensor.shape` before its axis is read."""
 
     tensor: str
     span: Span
@@ -27,7 +27,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueCall:
-    """`function(slices)` that still waits for its indices."""
+    """`function(slices)` before its indices are read."""
 
     function: str
     arguments: tuple[ast.Element, ...]
@@ -44,7 +44,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Stands where something was complained about."""
+    """A placeholder for a part that was complained about."""
 
     span: Span
 
@@ -59,7 +59,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a rule that only lists holds."""
+    """The items of a rule that only lists."""
 
     values: tuple[Part, ...]
     span: Span
@@ -71,7 +71,7 @@ Part = Index | ast.Binder | Lambda | Name | Shape | OpaqueCall | Declaration | F
 def why_no_value(
     part: Shape | OpaqueCall | Declaration | Lambda | ast.Star | ast.FullSlice,
 ) -> tuple[str, Span, str]:
-    """Message, place and hint for a part that is not a value."""
+    """Return message, place and hint for a part that is not a value."""
     match part:
         case Shape(tensor=tensor):
             message = f"'{tensor}.shape' needs an axis"

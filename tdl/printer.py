@@ -41,7 +41,7 @@ _PRECEDENCE = {
 
 
 def format(description: Description) -> str:
-    """The canonical text, such that `parse(format(d)) == d`."""
+    """Return the canonical text, such that `parse(format(d)) == d`."""
     lines = [f"def {description.name}({_parameters(description)}):"]
     lines += [f"    {name} = Opaque()" for name in description.opaques]
     lines += [f"    {reducer} = {format_reducer(reducer)}" for reducer in custom_reducers(description)]
@@ -55,18 +55,18 @@ def format(description: Description) -> str:
 
 
 def format_lambda(value: Lambda) -> str:
-    """The text of a lambda."""
+    """Return the text of a lambda."""
     return f"{_head(value.variables)}: {format_expression(value.body)}"
 
 
 def format_reducer(reducer: CustomReducer) -> str:
-    """The text that declares a custom reducer, without its name."""
+    """Return the text that declares a custom reducer, without its name."""
     body = format_expression(reducer.body)
     return f"Reducer(lambda {reducer.left}, {reducer.right}: {body}, {_constant(reducer.identity)})"
 
 
 def format_expression(node: Index) -> str:
-    """The text of an expression or index."""
+    """Return the text of an expression or index."""
     return _text(node, _OR)
 
 
@@ -110,7 +110,7 @@ def _indices(indices: tuple[Index, ...]) -> str:
 
 
 def _text(node: Index, least: int) -> str:
-    """The text, in parentheses where the node binds looser than `least`."""
+    """Return the text, in parentheses where the node binds looser than `least`."""
     text, precedence = _bare(node)
     return f"({text})" if precedence < least else text
 

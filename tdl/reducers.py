@@ -1,4 +1,4 @@
-"""Custom reducers: what may be in one, how arrays are combined by it, and a first test of its promise."""
+"""Custom reducers: check what they contain, combine arrays by them, and test their promise on 0 and 1."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TRIED = (0.0, 1.0)
 
 
 def combiner(reducer: AnyReducer) -> Combine:
-    """A function that combines two arrays element by element into the third, which may be one of them."""
+    """Return a function that combines two arrays by element into a third, which may be one of them."""
     if isinstance(reducer, Reducer):
         ufunc = UFUNCS[reducer]
         return lambda left, right, out: ufunc(left, right, out=out)
@@ -63,7 +63,7 @@ def combiner(reducer: AnyReducer) -> Combine:
 
 
 def check_reducer_body(reducer: CustomReducer) -> list[Diagnostic]:
-    """Complaints about a body that holds more than its parameters, numbers and functions."""
+    """Return complaints about a body that holds more than its parameters, numbers and functions."""
     return [
         Diagnostic(
             f"the reducer '{reducer.name}' uses {_named(node)}",
@@ -76,7 +76,7 @@ def check_reducer_body(reducer: CustomReducer) -> list[Diagnostic]:
 
 
 def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
-    """A complaint where 0 and 1 already show that the order or the identity matters.
+    """Return a complaint where 0 and 1 already show that the order or the identity matters.
 
     Finding nothing proves nothing: that the law holds is the user's promise.
     """
@@ -94,7 +94,7 @@ def check_promise(reducer: CustomReducer) -> list[Diagnostic]:
 
 
 def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[tuple[str, str]]:
-    """What 0 and 1 show to be wrong, and what to do."""
+    """Yield what 0 and 1 show to be wrong, and what to do."""
     order = "partial results are combined in any order and grouping, so the function must allow it"
     identity = "the identity changes nothing, like 0 in a sum and -inf in a maximum"
 
@@ -115,7 +115,7 @@ def _broken(combine: Combine, reducer: CustomReducer) -> Iterator[tuple[str, str
 
 
 def _differ(one: float, other: float) -> bool:
-    """Whether two numbers are different beyond rounding; what is not finite says nothing."""
+    """Return whether two numbers are different beyond rounding; what is not finite says nothing."""
     return bool(np.isfinite(one) and np.isfinite(other)) and abs(one - other) > TOLERANCE * (1 + abs(one))
 
 

@@ -16,7 +16,7 @@ Returned = Lambda | tuple[str, Span]
 def resolve_results(
     stages: Sequence[Stage], results: Sequence[Returned], diagnostics: list[Diagnostic]
 ) -> tuple[tuple[Stage, ...], tuple[Lambda, ...]]:
-    """The stages that remain and the outputs.
+    """Return the stages that remain and the outputs.
 
     A stage that is returned once and that nothing reads is an output itself; one that is also read
     remains a stage, and the output copies it.

@@ -31,7 +31,7 @@ class Diagnostic:
 
 
 class SourceError(DescriptionError):
-    """A description error that still knows its places."""
+    """A description error that keeps the places it is about."""
 
     def __init__(self, source: Source, diagnostics: Iterable[Diagnostic]) -> None:
         self.source = source
@@ -59,7 +59,7 @@ class Source:
         return (0, *(match.end() for match in LINE_END.finditer(self.text)))
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character offset, both counted from 1."""
+        """Return line and column of a character offset, both counted from 1."""
         line = bisect_right(self.line_starts, offset) - 1
         return line + self.first_line, offset - self.line_starts[line] + 1
 
@@ -78,7 +78,7 @@ class Source:
 
 
 def _excerpt(line: str, start: int, end: int) -> tuple[str, str]:
-    """One line and the carets below it; a long line is cut to a window around the span."""
+    """Return one line and the carets below it; a long line is cut to a window around the span."""
     end = min(max(end, start + 1), len(line) + 1)
     first = max(0, min(start - MAX_WIDTH // 2, len(line) - MAX_WIDTH))
     last = min(len(line), first + MAX_WIDTH)
@@ -90,14 +90,14 @@ def _excerpt(line: str, start: int, end: int) -> tuple[str, str]:
 
 
 def visible(character: str) -> str:
-    """A character as a terminal can show it: controls and marks that reorder text as escapes."""
+    """Return a character as a terminal can show it: controls and marks that reorder text as escapes."""
     if character == "\t":
         return "    "
     return character if character.isprintable() else ascii(character)[1:-1]
 
 
 def _width(character: str) -> int:
-    """Terminal columns that `visible(character)` takes."""
+    """Return terminal columns that `visible(character)` takes."""
     shown = visible(character)
     if len(shown) > 1:
         return len(shown)

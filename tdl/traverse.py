@@ -58,7 +58,7 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """A node's direct children in the order of the text."""
+    """Return a node's direct children in the order of the text."""
     match node:
         case Variable() | Number() | Extent():  # the most frequent, found soonest
             return ()
@@ -87,7 +87,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and everything below it, parents first, in the order of the text."""
+    """Yield the node and everything below it, parents first, in the order of the text."""
     pending: list[Node] = [node]
     while pending:
         current = pending.pop()
@@ -96,33 +96,33 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def custom_reducers(node: Node) -> tuple[CustomReducer, ...]:
-    """The custom reducers that a tree uses, each once, in the order of the text."""
+    """Return the custom reducers that a tree uses, each once, in the order of the text."""
     used = (part.reducer for part in walk(node) if isinstance(part, Reduce))
     return tuple(dict.fromkeys(reducer for reducer in used if isinstance(reducer, CustomReducer)))
 
 
 def variable_names(node: Node) -> set[str]:
-    """The index variables that a tree mentions."""
+    """Return the index variables that a tree mentions."""
     return {part.name for part in walk(node) if isinstance(part, Variable)}
 
 
 def tensors_in(node: Node) -> set[str]:
-    """The tensors that a tree reads or whose shapes it mentions."""
+    """Return the tensors that a tree reads or whose shapes it mentions."""
     return {part.tensor for part in walk(node) if isinstance(part, Element | Extent)}
 
 
 def opaques_in(node: Node) -> tuple[str, ...]:
-    """The opaque functions that a tree calls, each once, in the order of the text."""
+    """Return the opaque functions that a tree calls, each once, in the order of the text."""
     return tuple(dict.fromkeys(part.function for part in walk(node) if isinstance(part, OpaqueElement)))
 
 
 def reads_elements(node: Node) -> bool:
-    """Whether a value depends on tensor elements."""
+    """Return whether a value depends on tensor elements."""
     return any(isinstance(part, Element | OpaqueElement) for part in walk(node))
 
 
 def rebuild(node: AnyNode, parts: tuple[Node, ...]) -> AnyNode:
-    """The node with other children, given in the order of `children`; itself where nothing changed."""
+    """Return the node with other children, given in the order of `children`; itself if nothing changed."""
     old = children(node)
     if len(old) == len(parts) and all(a is b for a, b in zip(old, parts, strict=True)):
         return node
@@ -189,7 +189,7 @@ def transform(node: AnyNode, substitute: Callable[[Node], Node]) -> AnyNode:
 
 
 def substitute(node: AnyNode, values: Mapping[str, Expression]) -> AnyNode:
-    """The tree with expressions in place of the variables that they are listed under."""
+    """Return the tree with expressions in place of the variables that they are listed under."""
 
     def replacement(part: Node) -> Node:
         return values.get(part.name, part) if isinstance(part, Variable) else part
@@ -198,7 +198,7 @@ def substitute(node: AnyNode, values: Mapping[str, Expression]) -> AnyNode:
 
 
 def levels(node: Node) -> Iterator[tuple[Node, int]]:
-    """Every node with its level in the tree, the node itself being at level 1; parents first."""
+    """Yield every node with its level in the tree, the node itself being at level 1; parents first."""
     pending = [(node, 1)]
     while pending:
         current, level = pending.pop()

@@ -1,4 +1,4 @@
-"""How tensors, opaque functions and attributes are used across a description, and whether the uses agree."""
+"""Check that all uses of a tensor, opaque function or attribute in a description agree."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Usage:
     attributes: dict[str, list[Attribute]] = field(default_factory=dict)
 
     def check_agreement(self, description: Description) -> list[Diagnostic]:
-        """Complaints about ranks and forms that disagree between uses."""
+        """Return complaints about ranks and forms that disagree between uses."""
         complaints: list[Diagnostic] = []
         stages = {
             stage.name: Element(
@@ -59,7 +59,7 @@ class Usage:
         opaque_spans: Mapping[str, Span],
         reducers: Mapping[str, CustomReducer],
     ) -> list[Diagnostic]:
-        """Complaints about tensors, stages, opaque functions and custom reducers that nothing uses."""
+        """Return complaints about tensors, stages, opaque functions and custom reducers that nothing uses."""
         read = self.elements.keys() | self.extents.keys()
         complaints = [
             Diagnostic(
@@ -90,7 +90,7 @@ class Usage:
 def _check_rank(
     tensor: str, uses: list[Element], extents: list[Extent], declared: Element | None
 ) -> list[Diagnostic]:
-    """All uses of a tensor have one rank; a starred index may stand for any number of dimensions."""
+    """Check that all uses of a tensor have one rank. A starred index stands for any number of dimensions."""
     complaints = []
     plain = [use for use in uses if not _starred(use)]
     if declared is not None and not _starred(declared):
@@ -120,7 +120,7 @@ def _starred(element: Element) -> bool:
 
 
 def _check_calls(calls: list[OpaqueElement]) -> list[Diagnostic]:
-    """Every call of an opaque function has as many arguments and indices as the first."""
+    """Check that every call of an opaque function has as many arguments and indices as the first."""
     complaints = []
     first = calls[0]
     for call in calls[1:]:
@@ -140,7 +140,10 @@ def _check_calls(calls: list[OpaqueElement]) -> list[Diagnostic]:
 
 
 def _check_attribute(attribute: AttributeParameter, uses: list[Attribute]) -> list[Diagnostic]:
-    """An attribute is a number or a tuple, not both; its default says which, else its first use."""
+    """Check that an attribute is a number or a tuple, not both.
+
+    The default says which, else the first use.
+    """
     if not uses:
         return []
     if attribute.default is None:
@@ -157,7 +160,7 @@ def _check_attribute(attribute: AttributeParameter, uses: list[Attribute]) -> li
 
 
 def _check_length(attribute: AttributeParameter, uses: list[Attribute]) -> list[Diagnostic]:
-    """A tuple by default has all values that the description uses."""
+    """Check that a tuple given as default has all the values that the description uses."""
     if not isinstance(attribute.default, tuple):
         return []
     count = len(attribute.default)

@@ -58,7 +58,9 @@ class Product:
         return choose(conjunction(around), result, ZERO) if around else result
 
     def _masked(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
-        """The factors with conditions around some of them, and the conditions that stand around all."""
+        """Return the factors with conditions around some of them, and the conditions that stand
+        around all.
+        """
         factors, around = self.factors, self.conditions
         others = [factor for factor in factors if not _is_element(factor)]
         if not around or self.divisors or len(factors) == max(len(others), 1):
@@ -108,7 +110,7 @@ def _is_element(factor: Expression) -> bool:
 
 
 def product(node: Expression) -> Product:
-    """An expression's factors. `where(c, x, 0)` counts as `x` under the condition `c`."""
+    """Return an expression's factors. `where(c, x, 0)` counts as `x` under the condition `c`."""
     match node:
         case Number(value):
             return Product(value)
@@ -179,7 +181,7 @@ def negate(operand: Expression) -> Expression:
 
 
 def add(*summands: Expression) -> Expression:
-    """The sum, with like terms collected."""
+    """Return the sum, with like terms collected."""
     collected: list[Product] = []
     for term in (product(term) for summand in summands for term in _terms(summand, 1)):
         for position, other in enumerate(collected):

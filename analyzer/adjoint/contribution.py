@@ -1,4 +1,4 @@
-"""From a site to its contribution: the gradient's element at a position, as a sum over free variables."""
+"""Turn a site into its contribution: the gradient's element at a position, as a sum over free variables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SINGULAR_AT_ZERO = frozenset(
 
 
 def position(axis: int) -> str:
-    """The index variable of a gradient's dimension until it gets its final name."""
+    """Return the index variable of a gradient's dimension until it gets its final name."""
     return f"@{axis}"
 
 
@@ -95,7 +95,7 @@ class _Body:
 
     A solved variable may leave its range, for positions that no value of the free variables reaches. Every
     access it appears in is then padded with 0. That alone makes the term vanish where such an access is a
-    factor of it: the head gradient always is. Where it is not, comparisons guard the term.
+    factor of it: the head gradient always is. If it is not, comparisons guard the term.
     """
 
     description: Description
@@ -121,14 +121,16 @@ class _Body:
         return self._guarded(product(padded), tuple(dict.fromkeys(guards)), frozenset(escaping))
 
     def _refuse_calls(self, factor: Expression, escaping: frozenset[str]) -> None:
-        """A call of an opaque function cannot be padded. Raises OperatorError where it would have to be."""
+        """Raise OperatorError if a call of an opaque function would have to be padded, which is
+        impossible.
+        """
         for node in walk(factor):
             if isinstance(node, OpaqueElement) and variable_names(node) & escaping:
                 reason = f"'{node.function}' would be called, or its result be read, out of range"
                 raise no_adjoint(self.description, node.span, reason)
 
     def _guarded(self, body: Product, guards: tuple[Expression, ...], escaping: frozenset[str]) -> Product:
-        """Guards around the head gradient where that is padded too, else around all."""
+        """Return guards around the head gradient if that is padded too, else around all."""
         head = self._solved(self.site.head, escaping)
         if body.factors == (head,) or not isinstance(head, Pad):
             return Product(conditions=guards) * body
@@ -136,7 +138,7 @@ class _Body:
         return replace(body, factors=tuple(guarded if factor == head else factor for factor in body.factors))
 
     def _with_element(self, factor: Expression) -> Expression:
-        """The factor with the differentiated element itself written at the gradient's position."""
+        """Return the factor with the differentiated element itself written at the gradient's position."""
         element = self.site.element
         here = Element(element.tensor, tuple(Variable(name) for name in self.positions))
 
@@ -157,7 +159,9 @@ class _Body:
         return {name: needed for name, needed in conditions.items() if needed}
 
     def _has_vanishing_factor(self, body: Product, name: str) -> bool:
-        """Whether an access that will be padded multiplies the whole and leaves its tensor with `name`."""
+        """Return whether an access that will be padded multiplies the whole and leaves its tensor with
+        `name`.
+        """
         ranges = self.found.ranges
         extent = ranges.canonical(ranges.extents[name])
         for factor in body.factors:
@@ -172,7 +176,7 @@ class _Body:
         return False
 
     def _solved(self, node: Expression, escaping: frozenset[str]) -> Expression:
-        """The expression with the solution in it, indices in normal form, doubtful accesses padded."""
+        """Return the expression with the solution in it, indices in normal form, doubtful accesses padded."""
 
         def rewrite(part: Node) -> Node:
             match part:
@@ -204,7 +208,7 @@ class _Body:
 
 
 def _may_blow_up(node: Expression) -> bool:
-    """Whether a padded access stands where its 0 could give a result that is not finite."""
+    """Return whether a padded access stands where its 0 could give a result that is not finite."""
     for part in walk(node):
         hidden: Iterable[Node]
         match part:

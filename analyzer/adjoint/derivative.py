@@ -29,7 +29,7 @@ Part = Element | Reduce
 
 
 def partial(description: Description, node: Expression, part: Part) -> Expression:
-    """The derivative of `node` with respect to `part`, every other element and reduction held fixed.
+    """Return the derivative of `node` with respect to `part`, every other element and reduction held fixed.
 
     `part` is an element, or a reduction that stands in `node`. Comparisons, rounding and remainders count as
     piecewise constant. Raises OperatorError for a function without a derivative.
@@ -96,7 +96,7 @@ def _call(description: Description, node: Call, part: Part) -> Expression:
 
 
 def _within(element: Element) -> Expression:
-    """Whether a padded access stays inside its tensor."""
+    """Return whether a padded access stays inside its tensor."""
     conditions: list[Expression] = []
     for axis, index in enumerate(element.indices):
         if isinstance(index, Expression):
@@ -106,7 +106,7 @@ def _within(element: Element) -> Expression:
 
 
 def no_adjoint(description: Description, span: Span, reason: str) -> OperatorError:
-    """The error for a description that cannot be differentiated, with the place in its text."""
+    """Return the error for a description that cannot be differentiated, with the place in its text."""
     hint = "apply the operator to data, which needs no gradient, or write it without"
     place = error_at(description, span, reason, hint)
     return OperatorError(f"{description.name} has no derived gradient\n{place}")

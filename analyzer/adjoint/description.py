@@ -6,7 +6,7 @@ The gradient at position `j` gains
     sum over all (o, r) with A(o, r) = j of  grad_k[o] * d(output_k[o]) / d(t[A(o, r)])
 
 so an adjoint is found by differentiating the scalar expression and inverting the access. The results are
-descriptions like any other: they have strategies, kernels and adjoints of their own.
+ordinary descriptions: they have strategies, kernels and adjoints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .straight import straightened
 
 @cache
 def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
-    """Descriptions whose results sum to the gradient with respect to `tensor`; none where it is zero.
+    """Return descriptions whose results sum to the gradient with respect to `tensor`; none if it is zero.
 
     Takes a description without attributes, stars and stages. A result's parameters are the head gradients
     (`head_names`) and outputs (`output_names`) it needs, then the forward's tensors it needs, in the
@@ -45,7 +45,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     other term has its own, a Sum at the root, so that it can be split by reduction. Where candidates of a Max
     or Min tie, each gets the gradient.
 
-    Raises OperatorError where the description has no derivative with respect to `tensor`.
+    Raises OperatorError if the description has no derivative with respect to `tensor`.
     """
     _check(description, tensor)
     heads, results = head_names(description), output_names(description)
@@ -69,7 +69,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
 
 
 def head_names(description: Description) -> tuple[str, ...]:
-    """Names of the head gradients, one for each output: `grad_0`, `grad_1`, ...
+    """Return names of the head gradients, one for each output: `grad_0`, `grad_1`, ...
 
     Where the description has tensors of these names, being an adjoint itself: `grad_grad_0`, ...
     """
@@ -77,7 +77,7 @@ def head_names(description: Description) -> tuple[str, ...]:
 
 
 def output_names(description: Description) -> tuple[str, ...]:
-    """Names under which adjoints read the outputs: `output_0`, ... or `output_output_0`, ..."""
+    """Return names under which adjoints read the outputs: `output_0`, ... or `output_output_0`, ..."""
     return _numbered("output_", description)
 
 

@@ -1,4 +1,4 @@
-"""What a forward description says about the extents of its index variables, for use in its adjoint."""
+"""Collect the extents of a forward description's index variables, for use in its adjoint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .polynomial import Polynomial, Ranges, expression
 
 
 def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
-    """Variables that are the whole index of an unpadded access, with the dimension they index.
+    """Yield variables that are the whole index of an unpadded access, with the dimension they index.
 
     Such a variable takes every value of its dimension unless its binder states an extent.
     """
@@ -57,9 +57,9 @@ class Extents:
     names: Mapping[Extent, Extent]
 
     def expression(self, variable: str, heads: Container[str] = ()) -> Expression:
-        """An extent, as a dimension of one of `heads` if possible.
+        """Return an extent, as a dimension of one of `heads` if possible.
 
-        Raises OperatorError where the extent does not follow from the shapes.
+        Raises OperatorError if the extent does not follow from the shapes.
         """
         for extent in self.produced.get(variable, ()):
             if extent.tensor in heads:
@@ -72,7 +72,7 @@ class Extents:
         return self.known[variable]
 
     def follows(self, variable: str, filled: Iterable[Extent]) -> bool:
-        """Whether the extent follows from the dimensions that the variable fills in an adjoint.
+        """Return whether the extent follows from the dimensions that the variable fills in an adjoint.
 
         A stated extent may be less than a dimension of the description's tensors, so it only follows from
         those of gradients and outputs.
@@ -82,7 +82,7 @@ class Extents:
         return bool(tensors) and tensors.isdisjoint(own)
 
     def canonical(self, polynomial: Polynomial) -> Polynomial:
-        """The polynomial with one name for each set of dimensions that one variable makes equal."""
+        """Return the polynomial with one name for each set of dimensions that one variable makes equal."""
 
         def named(atom: Expression) -> Expression:
             return self.names.get(atom, atom) if isinstance(atom, Extent) else atom
@@ -96,7 +96,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
     """Collect extents; `heads` names the head gradient of each output, whose dimensions are known.
 
     A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave, the
-    least where there are several such sums; those whose other variables are all known come first.
+    least if there are several such sums; those whose other variables are all known come first.
     """
     stated: dict[str, Expression] = {}
     dimensions: dict[str, dict[Extent, None]] = {}
@@ -141,9 +141,9 @@ def _binders(description: Description) -> Iterator[Binder]:
 def _limits(
     description: Description, variable: str, known: Mapping[str, Expression]
 ) -> list[Polynomial | None]:
-    """For every dimension that limits a variable its largest extent, None where others are not known yet.
+    """Yield for every dimension that limits a variable its largest extent; None if others are unknown.
 
-    Nothing where the variable does not simply add to an index, so that its limits cannot be told.
+    Nothing is yielded if the variable does more than add to an index, because its limits are then unknown.
     """
     plain = Ranges({})
     sizes = {name: plain.polynomial(extent) for name, extent in known.items()}
@@ -163,7 +163,7 @@ def _limits(
 
 
 def _unpadded(description: Description) -> Iterator[tuple[Expression, Extent]]:
-    """Indices of unpadded accesses with the dimensions that they index."""
+    """Yield indices of unpadded accesses with the dimensions that they index."""
     padded = {id(node.element) for node in walk(description) if isinstance(node, Pad)}
     for node in walk(description):
         if isinstance(node, Element) and id(node) not in padded:

@@ -5,7 +5,7 @@ positions; what cannot be solved remains as a guard. A variable that no equation
 
 - `v = j` and `a * v + rest = j` are solved for `v`, for `a` other than 1 under the guard that `a` divides.
 - `a * q + rest = j` with `0 <= rest < a` is two equations: `q = j // a` and `rest = j % a`.
-- In an equation of both `v // c` and `v % c` these are variables of their own, and `v = c * p + q`.
+- In an equation of both `v // c` and `v % c` these become two variables, and `v = c * p + q`.
 - `q // c = j` is `q = c * j + r` for a new free variable `r` with `c` values.
 - `(q + k) % c = j` with `0 <= q < c` is `q = (j - k) % c`: a rotation is undone by the opposite one.
 - `(v + k) % c = j` is `v = c * t + (j - k) % c` for a new free variable `t`, which counts the periods of `v`.
@@ -98,7 +98,7 @@ class _Division:
 
     @property
     def around(self) -> Polynomial:
-        """All else in the equation."""
+        """The rest of the equation."""
         return self.equation.polynomial - Polynomial.atom(self.atom) * self.factor
 
 
@@ -159,7 +159,7 @@ class _Solver:
         return False
 
     def _digits(self, equation: Polynomial, atom: Expression) -> tuple[Polynomial, Polynomial] | None:
-        """The equations for the leading digit and for the rest; None where `atom` is not such a digit."""
+        """Return the equations for the leading digit and for the rest; None if `atom` is not such a digit."""
         factor = equation.coefficient(atom)
         if factor is None or len(factor.terms) != 1 or not self._is_unknown(atom):
             return None
@@ -189,7 +189,9 @@ class _Solver:
                     self.found.values.pop(atom.name, None)
 
     def _linear(self, equation: Polynomial, name: str) -> Polynomial | None:
-        """The factor of a variable that occurs once in an equation, not 0 and of a sign that is certain."""
+        """Return the factor of a variable that occurs once in an equation, not 0 and of a sign that is
+        certain.
+        """
         variable = Variable(name)
         factor = equation.coefficient(variable)
         if factor is None or not _divides(factor):
@@ -332,11 +334,11 @@ class _Solver:
         return any(division.whole.coefficient(Variable(name)) is not None for name in self.unknown)
 
     def _value(self, division: _Division) -> Polynomial:
-        """What the equation says that a quotient or remainder is."""
+        """Return what the equation says that a quotient or remainder is."""
         return self._divided(-division.around, division.factor)
 
     def _residue(self, division: _Division) -> Polynomial:
-        """What the equation says that a remainder is, guarded where that may be none of its values."""
+        """Return what the equation says that a remainder is, guarded if that may be none of its values."""
         residue = self._value(division)
         self.found.guards.extend(in_range(residue, division.divisor, self.ranges))
         return residue
@@ -368,7 +370,7 @@ class _Solver:
 
 
 def _divides(factor: Polynomial) -> bool:
-    """Whether an equation can be divided by a factor: one term, which is not 0."""
+    """Return whether an equation can be divided by a factor: one term, which is not 0."""
     return len(factor.terms) == 1 and (is_positive(factor) or is_positive(-factor))
 
 

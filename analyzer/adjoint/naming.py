@@ -13,7 +13,7 @@ from .sites import origin
 
 
 def state_extents(value: Lambda, extents: Extents) -> Lambda:
-    """State the extent of every reduction variable that does not follow from the tensors it indexes."""
+    """State the extent of every reduction variable that cannot be inferred from the tensors it indexes."""
     mentioned = {node.tensor for node in walk(value.body) if isinstance(node, Element)}
 
     def rewrite(node: Node) -> Node:
@@ -34,7 +34,7 @@ def state_extents(value: Lambda, extents: Extents) -> Lambda:
 
 
 def rename(value: Lambda, named_after: Mapping[str, str], forward: Description) -> Lambda:
-    """Give every variable a name that a person would: the forward's where it can keep it."""
+    """Give every variable a name that a person would: the forward's if it can keep it."""
     taken = LANGUAGE.union(forward.opaques, tensors_in(value), map(str, custom_reducers(value)))
     known = {node.name for node in walk(forward) if isinstance(node, Binder)} | taken
     letters = chain((letter for letter in "ijklmn" if letter not in known), (f"i{n}" for n in count()))

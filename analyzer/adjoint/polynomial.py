@@ -78,7 +78,7 @@ class Polynomial:
         return tuple(dict.fromkeys(atom for monomial in self.terms for atom in monomial))
 
     def coefficient(self, atom: Expression) -> Polynomial | None:
-        """What multiplies `atom`; None where it is absent or multiplies more than numbers and sizes."""
+        """Return what multiplies `atom`; None if it is absent or multiplies more than numbers and sizes."""
         found: list[tuple[Monomial, int]] = []
         for monomial, c in self.terms.items():
             if atom not in monomial:
@@ -91,7 +91,7 @@ class Polynomial:
         return Polynomial.of(found) if found else None
 
     def divide(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
-        """Quotient and rest: the terms that a divisor of one term divides exactly, and all others."""
+        """Return quotient and rest: the terms that a divisor of one term divides exactly, and all others."""
         if len(divisor.terms) != 1:
             return (_ONE, _ZERO) if self.terms == divisor.terms else (_ZERO, self)
         (monomial, c), *_ = divisor.terms.items()
@@ -135,17 +135,17 @@ class Ranges:
     canonical: Canonical = _as_it_is
 
     def nonnegative(self, polynomial: Polynomial) -> bool:
-        """Whether the polynomial is provably >= 0 for all sizes; False where that is not known."""
+        """Return whether the polynomial is provably >= 0 for all sizes; False if that is not known."""
         lowest = self.bound(polynomial, upper=False)
         return lowest is not None and self._size_nonnegative(lowest)
 
     def below(self, polynomial: Polynomial, limit: Polynomial) -> bool:
-        """Whether the polynomial is provably < limit."""
+        """Return whether the polynomial is provably < limit."""
         highest = self.bound(polynomial, upper=True)
         return highest is not None and self._size_nonnegative(limit - highest - 1)
 
     def _size_nonnegative(self, size: Polynomial) -> bool:
-        """Whether a size is >= 0, also where `-c * (x // c) >= -x` shows it."""
+        """Return whether a size is >= 0, also where `-c * (x // c) >= -x` shows it."""
         least = _ZERO
         for monomial, c in size.terms.items():
             match monomial:
@@ -156,7 +156,7 @@ class Ranges:
         return _plainly_nonnegative(self.canonical(least))
 
     def bound(self, polynomial: Polynomial, *, upper: bool) -> Polynomial | None:
-        """The largest (smallest) value in terms of sizes alone; None where no bound is known."""
+        """Return the largest (smallest) value in terms of sizes alone; None if no bound is known."""
         total = _ZERO
         for monomial, c in polynomial.terms.items():
             sizes = tuple(atom for atom in monomial if is_size(atom))
@@ -194,7 +194,7 @@ class Ranges:
                 return None
 
     def polynomial(self, node: Expression) -> Polynomial:
-        """An index or extent expression in normal form."""
+        """Return an index or extent expression in normal form."""
         match node:
             case Number(int(value)):
                 return Polynomial.integer(value)
@@ -218,7 +218,7 @@ class Ranges:
                 return Polynomial.atom(node)
 
     def _chosen(self, name: str, left: Polynomial, right: Polynomial) -> Polynomial:
-        """The greater or lesser one, where it is known which that is."""
+        """Return the greater or lesser one, if it is known which that is."""
         greater, less = (left, right) if self._occupied(left - right) else (right, left)
         if not self._occupied(greater - less):
             return Polynomial.atom(Call(name, (expression(left), expression(right))))
@@ -229,7 +229,9 @@ class Ranges:
         return positive if self._occupied(positive) else Polynomial.atom(Call("abs", (expression(value),)))
 
     def _occupied(self, polynomial: Polynomial) -> bool:
-        """Whether the polynomial is >= 0 wherever no extent is 0, so that there is something to index."""
+        """Return whether the polynomial is >= 0 wherever no extent is 0, so that there is
+        something to index.
+        """
         lowest = self.bound(polynomial, upper=False)
         if lowest is None:
             return False
@@ -271,7 +273,7 @@ class Ranges:
         return Polynomial.atom(Binary("%", expression(rest), expression(divisor)))
 
     def _without_remainders(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
-        """The dividend with `x` for every `x % c` that a whole number of divisors makes the same."""
+        """Return the dividend with `x` for every `x % c` that a whole number of divisors makes the same."""
         total = _ZERO
         for monomial, c in dividend.terms.items():
             match monomial:
@@ -287,7 +289,7 @@ class Ranges:
 
 
 def is_size(node: Expression) -> bool:
-    """Whether a node is made of extents alone, in a way that it is never negative."""
+    """Return whether a node is made of extents alone, in a way that it is never negative."""
     match node:
         case Extent():
             return True
@@ -302,14 +304,14 @@ def is_size(node: Expression) -> bool:
 
 
 def at_least_one(size: Polynomial) -> Polynomial:
-    """The size, or 1 where it is 0 although no extent is, so that it can divide."""
+    """Return the size, or 1 if it is 0 although no extent is, so that it can divide."""
     if is_positive(size):
         return size
     return Polynomial.atom(Call("maximum", (expression(size), Number(1))))
 
 
 def is_positive(polynomial: Polynomial) -> bool:
-    """Whether a size is positive wherever no extent is 0, so that there is something to index."""
+    """Return whether a size is positive wherever no extent is 0, so that there is something to index."""
     terms = polynomial.terms.items()
     return bool(terms) and all(
         c > 0 and all(isinstance(a, Extent) for a in monomial) for monomial, c in terms
@@ -333,7 +335,7 @@ def _floor_divide(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
 
 
 def expression(polynomial: Polynomial) -> Expression:
-    """A polynomial as a person would write it: `2 * x - dx + 1`."""
+    """Return a polynomial as a person would write it: `2 * x - dx + 1`."""
     terms = sorted(polynomial.terms.items(), key=lambda term: _size_last(term[0]))
     first = next((i for i, (_, c) in enumerate(terms) if c > 0), 0)
     terms = [terms[first], *terms[:first], *terms[first + 1 :]] if terms else []

@@ -29,7 +29,7 @@ from .derivative import no_adjoint, partial
 
 
 def origin(name: str) -> str:
-    """The forward description's name of a variable that was renamed with `#`."""
+    """Return the forward description's name of a variable that was renamed with `#`."""
     return name.partition("#")[0]
 
 
@@ -65,7 +65,7 @@ class SiteFinder:
         self.numbers = count(1)
 
     def sites(self) -> Iterator[Site]:
-        """All sites whose factor is not zero. Raises OperatorError where there is no derivative."""
+        """Yield all sites whose factor is not zero. Raises OperatorError if there is no derivative."""
         for node in walk(self.output.body):
             if isinstance(node, OpaqueElement) and self._reads(node):
                 reason = "nothing is known about an opaque function's inside"
@@ -73,7 +73,7 @@ class SiteFinder:
         yield from self._scope(self.output.body, self.head, ())
 
     def _scope(self, body: Expression, cofactor: Expression, bound: tuple[Binder, ...]) -> Iterator[Site]:
-        """Sites in a body, where `cofactor` is the gradient of the body's value."""
+        """Yield sites in a body, where `cofactor` is the gradient of the body's value."""
         for part in dict.fromkeys(_parts(body)):
             if not self._reads(part):
                 continue
@@ -93,14 +93,14 @@ class SiteFinder:
                     assert_never(part)
 
     def _with_result(self, slope: Expression) -> Expression:
-        """Where the slope computes the whole output anew, take the output instead."""
+        """If the slope computes the whole output again, use the output instead."""
         body = self.output.body
         if not isinstance(body, Call):
             return slope
         return transform(slope, lambda node: self.result if node == body else node)
 
     def _through(self, reduction: Reduce, inner: Reduce, factor: Expression) -> Expression:
-        """The gradient of one summand, or candidate, or factor of a reduction."""
+        """Return the gradient of one summand, or candidate, or factor of a reduction."""
         match reduction.reducer:
             case CustomReducer() as reducer:
                 return multiply(factor, self._slope(reducer, reduction, inner))
@@ -115,7 +115,9 @@ class SiteFinder:
                 assert_never(reduction.reducer)
 
     def _slope(self, reducer: CustomReducer, reduction: Reduce, inner: Reduce) -> Expression:
-        """How a custom reduction follows one of its terms, combined with all the others by `reducer`."""
+        """Return how a custom reduction follows one of its terms, combined with all the others by
+        `reducer`.
+        """
         term, rest = Element("#term", ()), Element("#rest", ())
         slope = partial(
             self.description, substitute(reducer.body, {reducer.left: term, reducer.right: rest}), term
@@ -126,7 +128,7 @@ class SiteFinder:
         return transform(slope, lambda node: values.get(node, node) if isinstance(node, Element) else node)
 
     def _others(self, reduction: Reduce, inner: Reduce, identity: Number) -> Reduce:
-        """The reduction of all terms but the one at the variables of `inner`."""
+        """Return the reduction of all terms but the one at the variables of `inner`."""
         others = self._renamed(reduction)
         same = (
             Binary("==", Variable(a.name), Variable(b.name))
@@ -146,7 +148,7 @@ class SiteFinder:
 
 
 def _parts(node: Node) -> Iterator[Element | Reduce]:
-    """Elements and reductions used as values, without looking into reductions and indices."""
+    """Yield elements and reductions used as values, without looking into reductions and indices."""
     match node:
         case Element() | Reduce():
             yield node

@@ -1,4 +1,4 @@
-"""Indices that bend, by `minimum`, `maximum` or `abs`, taken apart where they do.
+"""Indices that bend, by `minimum`, `maximum` or `abs`, split at the bend.
 
 Reading at `minimum(i, n - 1)` is reading at `i` where `i <= n - 1`, and at `n - 1` elsewhere: two sites with
 straight indices, of which each holds under a condition. What they add to the gradient is summed.
@@ -17,7 +17,7 @@ MOST_PIECES = 16
 
 
 def straightened(site: Site) -> tuple[Site, ...]:
-    """The pieces of a site; the site itself where it is straight, or would fall into too many pieces."""
+    """Return the pieces of a site; the site itself if it is straight, or would fall into too many pieces."""
     pending, straight = [site], []
     while pending:
         current = pending.pop(0)
@@ -32,7 +32,7 @@ def straightened(site: Site) -> tuple[Site, ...]:
 
 
 def _innermost_bend(element: Element) -> Call | None:
-    """A call in an index that bends with index variables and has no other such call inside."""
+    """Return a call in an index that bends with index variables and has no other such call inside."""
     found: Call | None = None
     for index in element.indices:
         if isinstance(index, Expression) and not reads_elements(index):
@@ -43,7 +43,7 @@ def _innermost_bend(element: Element) -> Call | None:
 
 
 def _branches(bend: Call) -> tuple[tuple[Expression, Expression], ...]:
-    """What a bend is, each time with what is not negative where it is that."""
+    """Return what a bend is, each time with what is not negative if it is that."""
     match bend:
         case Call("minimum", (left, right)):
             return (left, Binary("-", right, left)), (right, _behind(left, right))
@@ -61,7 +61,7 @@ def _behind(greater: Expression, less: Expression) -> Expression:
 
 
 def _piece(site: Site, bend: Call, value: Expression, condition: Expression) -> Site:
-    """The site where a bend is one of its branches."""
+    """Return the site where a bend is one of its branches."""
 
     def straight(node: Node) -> Node:
         return value if node == bend else node

@@ -1,1 +1,1 @@
-"""The audit of strategies: proved for all shapes where that is possible, tried on small ones, or refuted."""
+"""The audit of strategies: proved for all shapes if that is possible, tried on small ones, or refuted."""

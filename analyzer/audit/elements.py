@@ -105,7 +105,7 @@ def _reads(analysis: Analysis) -> tuple[Site, ...]:
 
 
 def sites(description: ast.Description) -> Iterator[Site]:
-    """Every read of a description without stages, those inside other reads' indices included."""
+    """Return every read of a description without stages, including those inside the indices of others."""
     for output in description.outputs:
         outer = tuple(binder.name for binder in output.variables)
         pending: list[tuple[Any, tuple[str, ...]]] = [(output.body, ())]

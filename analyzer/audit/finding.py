@@ -28,7 +28,7 @@ class Grade(StrEnum):
 
 
 def worst(grades: Iterable[Grade]) -> Grade:
-    """The worst of several grades; where nothing is read, regions are exact."""
+    """Return the worst of several grades; if nothing is read, regions are exact."""
     order = list(Grade)
     return max(grades, key=order.index, default=Grade.EXACT)
 
@@ -50,7 +50,7 @@ class Check(StrEnum):
 class Counterexample:
     """Where a claim fails, as small as shrinking could make it.
 
-    `place` is the index of an element: of input `tensor` where it is not None, else of an output.
+    `place` is the index of an element: of input `tensor` if it is not None, else of an output.
     """
 
     message: str
@@ -111,7 +111,7 @@ class Finding:
 
     @property
     def grade(self) -> Grade | None:
-        """The worst grade of any tensor; None where the claim is not about regions."""
+        """The worst grade of any tensor; None if the claim is not about regions."""
         return worst(self.grades.values()) if self.check is Check.REGIONS else None
 
     def data(self) -> dict[str, Any]:
@@ -136,5 +136,5 @@ def _number(value: float | None) -> str:
 
 
 def _plain(value: float | None) -> float | str | None:
-    """JSON has no NaN and no infinities."""
+    """Return a number that JSON can hold; NaN and infinities become text."""
     return value if value is None or value - value == 0 else str(value)

@@ -13,7 +13,7 @@ Law = str
 
 
 def concat_law(description: ast.Description, variable: str) -> Law | None:
-    """Why outputs can be concatenated along a variable; None where no law says so."""
+    """Return why outputs can be concatenated along a variable; None if no law says so."""
     reduced = (
         binder.name
         for output in description.outputs
@@ -29,7 +29,7 @@ def concat_law(description: ast.Description, variable: str) -> Law | None:
 
 
 def reduce_law(description: ast.Description, variable: str, reducer: ast.AnyReducer) -> Law | None:
-    """Why outputs over parts of a reduction combine by a reducer; None where no law says so."""
+    """Return why outputs over parts of a reduction combine by a reducer; None if no law says so."""
     steps: list[Law] = []
     for output in description.outputs:
         if variable in (binder.name for binder in output.variables):
@@ -42,7 +42,7 @@ def reduce_law(description: ast.Description, variable: str, reducer: ast.AnyRedu
 
 
 def used_as_value(description: ast.Description, variable: str) -> bool:
-    """Whether a variable stands anywhere outside of an index."""
+    """Return whether a variable stands anywhere outside of an index."""
     pending: list[ast.Expression] = [output.body for output in description.outputs]
     while pending:
         node = pending.pop()
@@ -66,7 +66,7 @@ def used_as_value(description: ast.Description, variable: str) -> bool:
 
 
 def _steps(body: ast.Expression, variable: str, reducer: ast.AnyReducer) -> list[Law] | None:
-    """The laws that carry the reducer from where it binds the variable to the top of an expression.
+    """Return the laws that carry the reducer from where it binds the variable to the top of an expression.
 
     What a custom reducer promises is not proven: None.
     """
@@ -104,5 +104,5 @@ def _steps(body: ast.Expression, variable: str, reducer: ast.AnyReducer) -> list
 
 
 def mentions(node: ast.Expression, variable: str) -> bool:
-    """Whether a variable occurs in an expression, or is bound there."""
+    """Return whether a variable occurs in an expression, or is bound there."""
     return any(isinstance(part, ast.Variable | ast.Binder) and part.name == variable for part in walk(node))

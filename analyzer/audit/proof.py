@@ -95,12 +95,12 @@ class _Boxes:
         return values
 
     def inside(self, access: Access, axis: int) -> Values:
-        """Elements of a tensor along one axis."""
+        """Return elements of a tensor along one axis."""
         place, extent = self.terms(place_symbol(axis)), self.terms(extent_symbol(access.tensor, axis))
         return self.terms.number(0).le_set(place) & place.lt_set(extent)
 
     def fits(self, access: Access, axes: Sequence[int]) -> Values:
-        """Shapes that binding accepts: an index that is not padded stays inside its tensor."""
+        """Return shapes that binding accepts: an index that is not padded stays inside its tensor."""
         terms, outside = self.terms, self.terms.nothing()
         affine = [axis for axis in axes if isinstance(access.indices[axis], Affine) and not access.padded]
         names = _variables(access, affine)
@@ -117,7 +117,7 @@ class _Boxes:
         return terms.everything() - terms.without(outside, list(symbols.values()))
 
     def read(self, access: Access, axes: Sequence[int]) -> Values:
-        """Places along these axes that an access reads; any place where an index depends on data."""
+        """Return places along these axes that an access reads; any place where an index depends on data."""
         terms, values = self.terms, self.terms.everything()
         names = _variables(access, axes)
         for name in names:
@@ -132,7 +132,7 @@ class _Boxes:
         return terms.without(values, [value_symbol(name) for name in names])
 
     def ends(self, access: Access, axis: int) -> tuple[Piecewise, Piecewise]:
-        """The first place of a region along an axis and the one after the last, clipped."""
+        """Return the first place of a region along an axis and the one after the last, clipped."""
         index = access.indices[axis]
         zero, extent = self.terms.number(0), self.terms(extent_symbol(access.tensor, axis))
         if not isinstance(index, Affine):
@@ -141,7 +141,7 @@ class _Boxes:
         return self.terms(first).max(zero), self.terms(last + 1).min(extent)
 
     def region(self, access: Access, axes: Sequence[int]) -> Values:
-        """Places of a region along these axes."""
+        """Return places of a region along these axes."""
         values = self.terms.everything()
         for axis in axes:
             place = self.terms(place_symbol(axis))
@@ -158,7 +158,7 @@ class _Boxes:
         return values
 
     def settled(self, access: Access, axis: int) -> bool:
-        """Whether the reader replaces the bounds of this axis by those of the values themselves."""
+        """Return whether the reader replaces the bounds of this axis by those of the values themselves."""
         column = sum(len(a.indices) for a in self.analysis.accesses[: self.analysis.accesses.index(access)])
         return column + axis in self.refined
 
@@ -217,7 +217,9 @@ def _grade_hull(analysis: Analysis, accesses: Sequence[Access], otherwise: Grade
 def _meets(
     boxes: _Boxes, accesses: Sequence[Access], axis: int, read: Values, region: Values, known: Values
 ) -> bool:
-    """Whether something is read at both ends of a region along an axis, wherever the region is not empty."""
+    """Return whether something is read at both ends of a region along an axis, wherever the region is not
+    empty.
+    """
     terms = boxes.terms
     place = terms(place_symbol(axis))
     others = [place_symbol(other) for other in range(len(accesses[0].indices)) if other != axis]
@@ -232,7 +234,9 @@ def _meets(
 
 
 def _components(access: Access) -> list[list[int]]:
-    """Axes of an access in groups that share no variable: what is read is the product of the groups."""
+    """Return axes of an access in groups that share no variable: what is read is the product of
+    the groups.
+    """
     moving = {axis: set(_variables(access, [axis])) for axis in range(len(access.indices))}
     return [sorted(axes) for axes in linked(moving)]
 
@@ -245,5 +249,5 @@ def _variables(access: Access, axes: Sequence[int]) -> list[str]:
 
 @cache
 def place_symbol(axis: int) -> sympy.Symbol:
-    """A place along an axis of a tensor."""
+    """Return a place along an axis of a tensor."""
     return sympy.Symbol(f"place.{axis}", integer=True)

@@ -36,7 +36,7 @@ class Terms:
         self._known: dict[sympy.Expr, Piecewise] = {}
 
     def everything(self) -> Values:
-        """All parameter values."""
+        """Return all parameter values."""
         return isl.Set.universe(self._space)
 
     def nothing(self) -> Values:
@@ -44,12 +44,12 @@ class Terms:
         return isl.Set.empty(self._space)
 
     def number(self, value: int) -> Piecewise:
-        """A constant."""
+        """Return a constant."""
         universe = isl.Set.universe(self._space)
         return isl.PwAff.val_on_domain(universe, isl.Val.int_from_si(self.context, value))
 
     def __call__(self, expression: sympy.Expr) -> Piecewise:
-        """An expression as isl has it. Raises InexpressibleError."""
+        """Return an expression as isl has it. Raises InexpressibleError."""
         known = self._known.get(expression)
         if known is None:
             known = self._known[expression] = self._translate(expression)
@@ -98,7 +98,7 @@ class Terms:
         return product
 
     def without(self, values: Values, symbols: list[sympy.Symbol]) -> Values:
-        """Parameter values for which some values of `symbols` exist."""
+        """Return parameter values for which some values of `symbols` exist."""
         for symbol in symbols:
             name = self._names.get(symbol)
             position = -1 if name is None else values.find_dim_by_name(isl.dim_type.param, name)
@@ -107,7 +107,7 @@ class Terms:
         return values
 
     def example(self, values: Values) -> str:
-        """Some of the parameter values, as text."""
+        """Return some of the parameter values, as text."""
         point = values.lexmin().sample_point()
         parts = []
         for symbol, name in self._names.items():

@@ -30,7 +30,7 @@ RELATIVE_TOLERANCE = 1e-9
 
 
 def reference(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
-    """The outputs for whole tensors. Raises what the interpreter raises."""
+    """Return the outputs for whole tensors. Raises what the interpreter raises."""
     if subject.description.opaques:
         return subject.interpret(tensors)
     if isinstance(subject, StagedBound):
@@ -66,7 +66,7 @@ def _produced(subject: Bound | StagedBound) -> tuple[str, ...]:
 
 
 def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """What every stage but the last produces."""
+    """Return what every stage but the last produces."""
     produced: dict[str, Array] = {}
     for name, stage in subject.stages.items():
         (produced[name],) = reference(stage, {**tensors, **produced})
@@ -76,7 +76,7 @@ def intermediate(subject: StagedBound, tensors: Mapping[str, Array]) -> dict[str
 def reference_part(
     bound: Bound, tensors: Mapping[str, Array], box: Mapping[str, tuple[int, int]]
 ) -> tuple[Array, ...]:
-    """The parts of the outputs that a box produces. Raises what the interpreter raises."""
+    """Return the parts of the outputs that a box produces. Raises what the interpreter raises."""
     try:
         return evaluate(bound.description, box, tensors, bound.shapes)
     except UnsuitedError:
@@ -97,7 +97,7 @@ def _confirmed(bound: Bound, tensors: Mapping[str, Array]) -> bool:
 
 
 def _points(bound: Bound) -> Iterator[dict[str, tuple[int, int]]]:
-    """Boxes of one element of every output: the first, the last, and some that lie on no diagonal."""
+    """Yield boxes of one element of every output: the first, the last, and some that lie on no diagonal."""
     outer = {binder.name for output in bound.description.outputs for binder in output.variables}
     if 0 in bound.extents.values():
         return

@@ -20,7 +20,7 @@ _RANGES = ((-4, 5, 1.0), (1, 5, 1.0), (-7, 8, 8.0), (1, 8, 8.0))
 """Numerators from, up to, and their divisor: the first for which every result is finite is taken."""
 _Draw = Callable[[Shape, np.random.Generator], Array]
 _FIRST_INDICES = (0, 1)
-"""Indices may count from 0, or from 1 where they are lengths."""
+"""Indices may count from 0, or from 1 if they are lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Sample:
 
 
 def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
-    """Data on which the operator is defined. Raises DataError where none is found."""
+    """Return data on which the operator is defined. Raises DataError if none is found."""
     limits = index_limits(subject)
     failure: Exception | None = None
     fallback = None
@@ -83,7 +83,7 @@ def sample(subject: Subject, domain: Domain = ANYTHING) -> Sample:
 
 
 def _drawn(name: str, shape: Shape, rng: np.random.Generator, draw: _Draw, domain: Domain) -> Array:
-    """Random values for a tensor."""
+    """Return random values for a tensor."""
     if name in domain.whole:
         return rng.integers(*domain.whole[name], shape) * 1.0
     if name in domain.made:
@@ -96,7 +96,9 @@ def _between(lower: int, upper: int, divisor: float, shape: Shape, rng: np.rando
 
 
 def _definite(shape: Shape, rng: np.random.Generator) -> Array:
-    """Positive definite matrices, which opaque functions of matrices take, if the shape is of square ones."""
+    """Return positive definite matrices, which opaque functions of matrices take, if the shape is of square
+    ones.
+    """
     numbers = _between(*_RANGES[0], shape, rng)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         return numbers
@@ -105,7 +107,7 @@ def _definite(shape: Shape, rng: np.random.Generator) -> Array:
 
 
 def _made(name: str, make: Callable[[Array], Array], uniform: Array) -> Array:
-    """What a user's function makes of random numbers; it need not know what to do with every shape."""
+    """Return what a user's function makes of random numbers; it need not know what to do with every shape."""
     try:
         made = np.asarray(make(uniform), np.float64)
     except Exception as error:
@@ -120,7 +122,7 @@ def _made(name: str, make: Callable[[Array], Array], uniform: Array) -> Array:
 
 
 def poisons(tensor: str, given: Sample) -> Iterator[Any]:
-    """Functions that replace elements by values that must not matter.
+    """Yield functions that replace elements by values that must not matter.
 
     NaN and infinities reach every result they touch. Tensors used as indices get other valid indices
     instead: a kernel may well convert all of them.
@@ -133,7 +135,7 @@ def poisons(tensor: str, given: Sample) -> Iterator[Any]:
 
 
 def other_indices(array: Array, valid: Array) -> Array:
-    """Valid indices, each different from what it was if there is more than one."""
+    """Return valid indices, each different from what it was if there is more than one."""
     if not len(valid):
         return array
     following: Array = valid[(np.searchsorted(valid, array) + 1) % len(valid)]
@@ -141,7 +143,9 @@ def other_indices(array: Array, valid: Array) -> Array:
 
 
 def index_limits(subject: Subject) -> dict[str, int]:
-    """Tensors whose elements are used in indices, and the smallest extent of a dimension that they index."""
+    """Return tensors whose elements are used in indices, and the smallest extent of a dimension that they
+    index.
+    """
     limits: dict[str, int] = {}
     for part in subject.stage_bounds:
         for element in walk(part.description):

@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 
 def smallest(start: Subject, bind: Bind, fails: Callable[[Subject], Found | None], found: Found) -> Found:
-    """The failure for shapes that cannot be made smaller, one extent or two at a time, and still fail.
+    """Return the failure for shapes that cannot be made smaller, one extent or two at a time, and still fail.
 
     `found` is the failure at the start. Shapes that the operator does not take are passed over.
     """
@@ -44,7 +44,7 @@ def smallest(start: Subject, bind: Bind, fails: Callable[[Subject], Found | None
 
 
 def tried(bind: Bind, shapes: Shapes, fails: Callable[[Subject], Found | None]) -> Found | None:
-    """What fails for these shapes; None where they do not fit the operator."""
+    """Return what fails for these shapes; None if they do not fit the operator."""
     try:
         return fails(bind(shapes))
     except TofuError:
@@ -52,7 +52,9 @@ def tried(bind: Bind, shapes: Shapes, fails: Callable[[Subject], Found | None]) 
 
 
 def groups(subject: Subject) -> list[Group]:
-    """Axes of the tensors that must have one extent, since one index variable runs along all of them."""
+    """Return axes of the tensors that must have one extent, since one index variable runs along
+    all of them.
+    """
     of_variable: dict[str, set[Axis]] = {}
     for part in subject.stage_bounds:
         symbols = {extent_symbol(*axis): axis for axis in part.analysis.axes}
@@ -71,7 +73,7 @@ def groups(subject: Subject) -> list[Group]:
 
 
 def neighbours(subject: Subject) -> Iterator[Shapes]:
-    """Shapes that differ from the given ones along one group of axes."""
+    """Yield shapes that differ from the given ones along one group of axes."""
     for group in groups(subject):
         extent = _extent(subject.shapes, group)
         for value in sorted({1, 2, 3, extent + 1} - {extent}):

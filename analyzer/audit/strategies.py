@@ -35,7 +35,7 @@ def unheard(description: str, check: Check, variable: str | None) -> None:
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:
-    """The strategies that the analysis offers."""
+    """Return the strategies that the analysis offers."""
     return subject.strategies
 
 
@@ -60,21 +60,24 @@ class Case:
         return sample(self.subject, self.domain)
 
     def sample(self, subject: Subject) -> Sample:
-        """Data for these or other shapes."""
+        """Return data for these or other shapes."""
         return self.given if subject is self.subject else sample(subject, self.domain)
 
     def counts(self, strategy: Strategy) -> list[int]:
-        """Numbers of workers that a strategy can be tried with."""
+        """Return numbers of workers that a strategy can be tried with."""
         return [count for count in self.workers if count <= strategy.bound.extents[strategy.variable]]
 
     def indices(self, subject: Subject) -> Sample:
-        """Data that says which elements are read: none, unless elements are used as indices."""
+        """Return data that says which elements are read: none, unless elements are used as indices."""
         return self.sample(subject) if indexed_by_data(subject) else Sample({}, None, {})
 
     def failing(
         self, strategy: Strategy, test: Test, data: Callable[[Subject], Sample] | None = None
     ) -> Callable[[Subject], Counterexample | None]:
-        """A test of one strategy over all worker counts, for any shapes; `data` are samples by default."""
+        """Return a test of one strategy over all worker counts, for any shapes.
+
+        `data` are samples by default.
+        """
 
         def fails(subject: Subject) -> Counterexample | None:
             given = (data or self.sample)(subject)
@@ -91,14 +94,14 @@ class Case:
     def failure(
         self, strategy: Strategy, test: Test, data: Callable[[Subject], Sample] | None = None
     ) -> Counterexample | None:
-        """The smallest counterexample of a test of one strategy over all worker counts."""
+        """Return the smallest counterexample of a test of one strategy over all worker counts."""
         fails = self.failing(strategy, test, data)
         found = fails(self.subject)
         return None if found is None else smallest(self.subject, self.bind, fails, found)
 
 
 def audit_strategies(case: Case) -> Iterator[Finding]:
-    """Findings about every strategy of an operator."""
+    """Yield findings about every strategy of an operator."""
     for strategy in case.select(case.subject):
         case.report(case.name, Check.REGIONS, strategy.variable)
         yield _regions(case, strategy)
@@ -148,7 +151,7 @@ def _missed_nearby(case: Case, strategy: Strategy, tensors: Container[str]) -> C
 
 
 def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
-    """What isl proves of a strategy's regions, and why it does not prove them all."""
+    """Return what isl proves of a strategy's regions, and why it does not prove them all."""
     bound = strategy.bound
     if not from_analysis(strategy):
         return {}, "its regions do not come from the analysis"
@@ -172,7 +175,9 @@ def _proofs(strategy: Strategy) -> tuple[Mapping[str, Proof], str]:
 
 
 def from_analysis(strategy: Strategy) -> bool:
-    """Whether boxes and regions are those of the analysis, and so covered by what is proven about it."""
+    """Return whether boxes and regions are those of the analysis, and so covered by what is
+    proven about it.
+    """
     kind = type(strategy.bound)
     for base in (Bound, StagedBound):
         if issubclass(kind, base):
@@ -185,7 +190,7 @@ def from_analysis(strategy: Strategy) -> bool:
 
 
 def _offset(case: Case, strategy: Strategy) -> Iterator[Finding]:
-    """A variable used as a value: a kernel must know where its box starts."""
+    """Yield a variable used as a value: a kernel must know where its box starts."""
     if not used_as_value(case.subject.stage_bounds[-1].description, strategy.variable):
         return
     reason = f"'{strategy.variable}' is used as a value"

@@ -22,7 +22,7 @@ RELATIVE_TOLERANCE = 1e-9
 
 
 def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
-    """The box `[variable, 2]` of each worker."""
+    """Yield the box `[variable, 2]` of each worker."""
     yield from strategy.bound.split((strategy.variable,), (workers,))
 
 
@@ -59,7 +59,7 @@ def missed_element(
 
 
 def grades(subject: Subject, strategy: Strategy, workers: int, given: Sample) -> dict[str, Grade]:
-    """How well each tensor's regions fit what the workers read."""
+    """Return how well each tensor's regions fit what the workers read."""
     found: dict[str, list[Grade]] = {tensor: [] for tensor in subject.reads}
     for box, regions in zip(parts(strategy, workers), regions_of(strategy, workers), strict=True):
         masks = elements_read(subject, box, given.tensors)
@@ -69,7 +69,7 @@ def grades(subject: Subject, strategy: Strategy, workers: int, given: Sample) ->
 
 
 def wrong_cover(subject: Subject, strategy: Strategy, workers: int) -> Counterexample | None:
-    """Boxes that do not cut the variable into parts, or outputs produced by no worker or by two."""
+    """Return boxes that do not cut the variable into parts, or outputs produced by no worker or by two."""
     reached = 0
     for worker, box in enumerate(parts(strategy, workers)):
         expected = {
@@ -127,7 +127,7 @@ def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Samp
 
 
 def combine(result: Array, part: Array, place: Region, strategy: Strategy, first: bool) -> bool:
-    """Put a worker's part into the result; False where it does not fit."""
+    """Put a worker's part into the result; False if it does not fit."""
     here: tuple[Any, ...] = (..., *_slices(place))  # the dots keep a tensor without dimensions an array
     target: Array = result[here]
     if target.shape != part.shape:
@@ -146,7 +146,7 @@ def difference(
     workers: int | None = None,
     relative: float = 0.0,
 ) -> Counterexample | None:
-    """The first element at which results differ by more than a part of the largest element."""
+    """Return the first element at which results differ by more than a part of the largest element."""
     for output, (result, wanted) in enumerate(zip(results, reference, strict=True)):
         expected = np.asarray(wanted, np.float64)
         if result.shape != expected.shape:
@@ -171,13 +171,13 @@ def difference(
 
 
 def whole_numbers(arrays: Sequence[Array]) -> bool:
-    """Whether all finite elements are whole, so that sums of them are exact in any order."""
+    """Return whether all finite elements are whole, so that sums of them are exact in any order."""
     finite = [np.asarray(array, np.float64)[np.isfinite(array)] for array in arrays]
     return all(bool((array == np.floor(array)).all()) for array in finite)
 
 
 def part_of(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple[Array, ...]:
-    """The parts of the outputs that a box produces, from the description."""
+    """Return the parts of the outputs that a box produces, from the description."""
     last, known = subject, dict(tensors)
     if not isinstance(subject, Bound):
         last, known = subject.last, known | intermediate(subject, tensors)
@@ -187,14 +187,14 @@ def part_of(subject: Subject, tensors: Mapping[str, Array], box: Boxes) -> tuple
 
 
 def inside(region: Region, shape: tuple[int, ...]) -> Mask:
-    """A mask of the elements in a region."""
+    """Return a mask of the elements in a region."""
     mask = np.zeros(shape, np.bool_)
     mask[_slices(region)] = True
     return mask
 
 
 def _limited(given: Sample, regions: Mapping[str, Region]) -> dict[str, Array]:
-    """The tensors with NaN outside of the regions; another index in tensors used as indices."""
+    """Return the tensors with NaN outside of the regions; another index in tensors used as indices."""
     limited = {}
     for tensor, array in given.tensors.items():
         valid = given.indices.get(tensor)
@@ -219,5 +219,5 @@ def _slices(region: Region) -> tuple[slice, ...]:
 
 
 def element(tensor: str, place: tuple[int, ...]) -> str:
-    """How an element is written."""
+    """Return how an element is written."""
     return f"{tensor}[{', '.join(map(str, place)) or '()'}]"

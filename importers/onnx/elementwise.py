@@ -65,7 +65,7 @@ def scaled(array: Array, scale: float, offset: float = 0.0) -> Array:
 
 
 def folded(name: str) -> Adapter:
-    """A binary operator over any number of inputs."""
+    """Return a binary operator over any number of inputs."""
 
     def run(node: Node) -> Sequence[Array]:
         arrays = [array for array in node.inputs if array is not None]
@@ -185,7 +185,7 @@ def not_a_number(node: Node) -> Sequence[Array]:
 
 
 def infinite(node: Node) -> Sequence[Array]:
-    """What lies beyond the largest number of the type; attributes are finite."""
+    """Return what lies beyond the largest number of the type; attributes are finite."""
     kind: Any = node[0].dtype
     largest = float(np.finfo(kind).max)
     above = apply("_greater_scalar", node[0], scalar=largest)
@@ -196,12 +196,12 @@ def infinite(node: Node) -> Sequence[Array]:
 
 
 def _unary(name: str, **attributes: str) -> Adapter:
-    """The adapter of an operator of one input."""
+    """Return the adapter of an operator of one input."""
     return lambda node: [apply(name, node[0], **attributes)]
 
 
 def _binary(name: str) -> Adapter:
-    """The adapter of an operator of two inputs that ONNX broadcasts against each other."""
+    """Return the adapter of an operator of two inputs that ONNX broadcasts against each other."""
     return lambda node: [binary(name, node[0], node[1])]
 
 

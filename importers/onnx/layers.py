@@ -108,7 +108,7 @@ def within(found: Array, node: Node, before: Sequence[int]) -> Array:
 
 
 def pooled(node: Node) -> Sequence[Array]:
-    """Uneven padding is added before; then an average needs the number of elements that are no padding."""
+    """Add uneven padding before; then an average needs the number of elements that are not padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
     if node.outputs > 1:
         raise UnsupportedNodeError("MaxPool with output Indices")
@@ -134,7 +134,7 @@ def pooled(node: Node) -> Sequence[Array]:
 
 
 def power_pooled(node: Node) -> Sequence[Array]:
-    """The root of a sum of powers."""
+    """Return the root of a sum of powers."""
     kernel, power = node.integers("kernel_shape", 99), node.number("p", 2)
     node.only(dilations=[1] * len(kernel))
     before, after = paddings(node, kernel)

@@ -21,7 +21,7 @@ class UnsupportedNodeError(OperatorError):
 
 @dataclass(frozen=True)
 class Node:
-    """A node's kind, attributes, inputs (None where one is left out) and number of outputs."""
+    """A node's kind, attributes, inputs (None if one is left out) and number of outputs."""
 
     kind: str
     attributes: Mapping[str, object]
@@ -37,7 +37,7 @@ class Node:
         return len(self.inputs) > position and self.inputs[position] is not None
 
     def integers(self, name: str, position: int, default: Sequence[int] = ()) -> tuple[int, ...]:
-        """An attribute that later versions made an input."""
+        """Return an attribute that later versions made an input."""
         given: Any = self[position].tolist() if self.has(position) else self.attributes.get(name, default)
         return tuple(np.atleast_1d(given).astype(int).tolist())
 
@@ -54,7 +54,7 @@ class Node:
         return given.decode() if isinstance(given, bytes) else str(given)
 
     def only(self, **expected: object) -> None:
-        """Raises UnsupportedNodeError where an attribute is given with another value."""
+        """Raises UnsupportedNodeError if an attribute is given with another value."""
         for name, value in expected.items():
             if self.attributes.get(name, value) != value:
                 raise UnsupportedNodeError(f"{self.kind} with {name}")
@@ -64,7 +64,9 @@ Adapter = Callable[[Node], Sequence[Array]]
 
 
 def outputs(name: str, *tensors: Array, training: bool = False, **attributes: Any) -> list[Array]:
-    """All outputs of a library operator for arrays in the order of its arguments and auxiliary states."""
+    """Return all outputs of a library operator for arrays in the order of its arguments and
+    auxiliary states.
+    """
     operator = get(name)
     names = (*operator.arguments(attributes), *operator.auxiliary)
     values: dict[str, Array] = dict(zip(names, tensors, strict=True))
@@ -77,7 +79,7 @@ def outputs(name: str, *tensors: Array, training: bool = False, **attributes: An
 
 
 def apply(name: str, *tensors: Array, **attributes: Any) -> Array:
-    """The only output of a library operator."""
+    """Return the only output of a library operator."""
     (found,) = outputs(name, *tensors, **attributes)
     return found
 
@@ -97,6 +99,6 @@ def ranked(array: Array, rank: int) -> Array:
 
 
 def stretched(*arrays: Array) -> list[Array]:
-    """Arrays of one rank, each stretched to the shape that all of them have together."""
+    """Return arrays of one rank, each stretched to the shape that all of them have together."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     return [apply("broadcast_to", ranked(array, len(shape)), shape=shape) for array in arrays]

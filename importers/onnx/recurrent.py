@@ -65,7 +65,7 @@ def _run(node: Node, data: Array, both: bool, batch_first: bool) -> Sequence[Arr
 
 
 def _packed(rows: Array, order: Sequence[int]) -> Array:
-    """The gates' rows in another order, in one dimension."""
+    """Return the gates' rows in another order, in one dimension."""
     gates = np.split(rows, len(order))
     return np.concatenate([gates[place].reshape(-1) for place in order])
 

@@ -25,17 +25,17 @@ AGAIN = "is it a batch of CIFAR-10 for Python? Copy or download it again"
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether a folder has files named as CIFAR-10's."""
+    """Return whether a folder has files named as CIFAR-10's."""
     return bool(_batches(folder)) or (folder / TEST).is_file()
 
 
 def is_named(path: Path) -> bool:
-    """Whether a file has the name of a batch."""
+    """Return whether a file has the name of a batch."""
     return path.name == TEST or path.name.startswith("data_batch")
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """A folder of batches, of which `test_batch` is held out, or one batch.
+    """Return a folder of batches, of which `test_batch` is held out, or one batch.
 
     Images are `[n, 3, 32, 32]`, red, green, blue, from 0 to 1. Raises DataError for files of another form.
     """
@@ -52,7 +52,7 @@ def read(path: Path, reading: Reading) -> Dataset:
 
 
 def _batches(folder: Path) -> list[Path]:
-    """The batches to train on, in order."""
+    """Return the batches to train on, in order."""
     found = (each for each in folder.iterdir() if each.is_file() and is_named(each))
     return sorted(each for each in found if each.name != TEST)
 
@@ -81,14 +81,14 @@ def _batch(path: Path) -> Samples:
 
 
 def _dictionary(path: Path) -> Mapping[bytes, Any]:
-    """The dictionary in a pickle, by keys as Python 2 wrote them."""
+    """Return the dictionary in a pickle, by keys as Python 2 wrote them."""
     try:
         found = read_pickle(path.read_bytes())
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except pickle.UnpicklingError as error:
         raise DataError(
-            f"{path} is no pickle that is safe to read: {error}; only numbers, text and arrays of "
+            f"{path} is not a pickle that is safe to read: {error}; only numbers, text and arrays of "
             "bytes are read, and nothing is run"
         ) from error
     if not isinstance(found, dict) or not all(isinstance(key, str | bytes) for key in found):
@@ -97,7 +97,7 @@ def _dictionary(path: Path) -> Mapping[bytes, Any]:
 
 
 def _names(path: Path) -> tuple[str, ...]:
-    """What the classes stand for, where the file that says so is there."""
+    """Return what the classes stand for, where the file that says so is there."""
     if not path.is_file():
         return ()
     names = _dictionary(path).get(b"label_names")

@@ -17,7 +17,7 @@ STEPS = 32
 class Dataset:
     """A split, and what there is to know of it.
 
-    `about` says what the file is. `classes` counts the label's classes, None where labels are no class
+    `about` says what the file is. `classes` counts the label's classes, None if labels are not class
     numbers; `names` says what those numbers stand for, where the file does. In a `sequence` the data are
     class numbers too, those of text.
     """
@@ -55,13 +55,13 @@ class Reading:
     resize: tuple[int, int] | None = None
 
     def only(self, path: Path, what: str, *used: str) -> None:
-        """Raise DataError where something is asked for that has no meaning for what the path holds."""
+        """Raise DataError if something is asked for that has no meaning for what the path holds."""
         for each in fields(self):
             if getattr(self, each.name) is not None and each.name not in ("hold_out", *used):
                 option = each.name.replace("_", "-")
-                raise DataError(f"{path} holds {what}, for which --{option} has no meaning; leave it out")
+                raise DataError(f"{path} holds {what}, to which --{option} does not apply; leave it out")
 
 
 def refusal(path: Path | str, expected: str, found: str, advice: str) -> DataError:
-    """What to raise for a file that is not as it should be."""
+    """Return what to raise for a file that is not as it should be."""
     return DataError(f"{path}: expected {expected}, found {found}; {advice}")

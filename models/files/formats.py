@@ -1,4 +1,4 @@
-"""Finds out what a file or folder holds, from its contents first and from names where those say nothing."""
+"""Find out what a file or folder holds, from its contents, or from names if the contents do not say."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FOLDERS: tuple[tuple[Callable[[Path], bool], Reader], ...] = (
 
 
 def read(path: Path, reading: Reading | None = None) -> Dataset:
-    """The samples in a file or folder. Raises DataError naming place, expected and found."""
+    """Return the samples in a file or folder. Raises DataError naming place, expected and found."""
     try:
         return _reader(path)(path, reading or Reading())
     except OSError as error:
@@ -84,19 +84,22 @@ def _of_folder(folder: Path) -> Reader:
 
 
 def _refuse_parent(folder: Path) -> None:
-    """A folder of folders holds images, unless one of them holds other data."""
+    """Raise DataError if a folder inside this one holds data of another format than images."""
     for inner in sorted(each for each in folder.iterdir() if each.is_dir()):
         if cifar.is_folder(inner) or idx.is_folder(inner):
             raise refusal(folder, KNOWN, f"a folder around {inner.name}", f"name {inner}")
 
 
 def _is_pickle(start: bytes) -> bool:
-    """Protocols 2 to 5 begin with their number, dictionaries in older ones with their first instruction."""
+    """Return whether a file begins as a pickle does.
+
+    Protocols 2 to 5 begin with their number, dictionaries in older ones with their first instruction.
+    """
     return (start[:1] == b"\x80" and start[1] <= 5) or start.startswith((b"(dp", b"}q"))
 
 
 def _refuse_archive(path: Path) -> None:
-    """A gzipped file is one of MNIST's, or an archive that nobody has unpacked yet."""
+    """Raise DataError for a gzipped file that is not one of MNIST's, such as an archive."""
     try:
         with gzip.open(path) as stream:
             begun = stream.read(512)

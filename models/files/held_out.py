@@ -11,20 +11,18 @@ from ..split import Samples, Split
 from .dataset import HELD_OUT, refusal
 
 DRAW = 1998
-"""The seed of the draw: the same samples are held out whatever a run's own seed is."""
+"""The seed of the draw: the same samples are held out for every seed of a run."""
 
 
 def split(path: Path, samples: Samples, given: Samples | None, fraction: float | None) -> Split:
     """Hold out what the files themselves set apart, or else a fraction drawn by a fixed permutation.
 
-    Both parts keep at least one sample, except that a fraction of 0 holds nothing out. Raises DataError where
+    Both parts keep at least one sample, except that a fraction of 0 holds nothing out. Raises DataError if
     a fraction is asked for beside samples set apart, or there are too few samples.
     """
     if given is not None:
         if fraction is not None:
-            raise DataError(
-                f"{path} sets {len(given)} samples apart itself, which are held out; leave --hold-out out"
-            )
+            raise DataError(f"{path} already holds out {len(given)} samples; remove --hold-out")
         return Split.of(samples, given)
     count = held_out_count(path, len(samples), HELD_OUT if fraction is None else fraction)
     order = np.random.Generator(np.random.Philox(DRAW)).permutation(len(samples))
@@ -33,14 +31,14 @@ def split(path: Path, samples: Samples, given: Samples | None, fraction: float |
 
 
 def held_out_count(path: Path, total: int, fraction: float) -> int:
-    """How many of `total` samples are held out."""
+    """Return how many of `total` samples are held out."""
     if not 0 <= fraction < 1:
-        raise DataError(f"--hold-out is a fraction from 0 to below 1 of the samples, not {fraction}")
+        raise DataError(f"--hold-out must be a fraction of the samples from 0 to below 1, not {fraction}")
     count = max(1, round(total * fraction)) if fraction else 0
     if total <= count:
         raise refusal(
             path,
-            f"at least one sample to train on beside {count} held out",
+            f"at least one sample to train on besides {count} held out",
             f"{total} samples" if total != 1 else "one sample",
             "give more data" if total < 2 else "hold out fewer with --hold-out",
         )

@@ -20,15 +20,15 @@ from .held_out import split
 GZIP = b"\x1f\x8b"
 BYTES = 0x08
 MOST_PACKED = 1032
-"""Bytes that one byte of a deflate stream stands for at most."""
+"""The most bytes that one byte of a deflate stream expands to."""
 WHAT = "MNIST idx files"
 TRUNCATED = "it is truncated, copy or download it again"
-WRONG_SIZES = "the sizes in its header are wrong, or it is no idx file"
+WRONG_SIZES = "the sizes in its header are wrong, or it is not an idx file"
 _IMAGES = re.compile(r"(?P<part>.*?)images(?P<mark>[-.]idx)3(?P<rest>.*)")
 
 
 def read_idx(path: Path) -> npt.NDArray[np.uint8]:
-    """The array of bytes in an idx file. Raises DataError for one that is missing or malformed."""
+    """Return the array of bytes in an idx file. Raises DataError for one that is missing or malformed."""
     try:
         with path.open("rb") as file:
             packed = file.read(2) == GZIP
@@ -40,7 +40,7 @@ def read_idx(path: Path) -> npt.NDArray[np.uint8]:
 
 
 def _read(path: Path, stream: Any, most: int) -> npt.NDArray[np.uint8]:
-    """The array; `most` bounds the bytes in the stream, so that no false size is believed."""
+    """Return the array; `most` bounds the bytes in the stream, so that no false size is believed."""
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or not magic[3]:
         raise refusal(path, "an idx file, which begins 00 00", magic.hex(" ") or "nothing", "is it another?")
@@ -61,12 +61,12 @@ def _read(path: Path, stream: Any, most: int) -> npt.NDArray[np.uint8]:
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether a folder has files named as MNIST's."""
+    """Return whether a folder has files named as MNIST's."""
     return any(_IMAGES.fullmatch(path.name) for path in folder.iterdir())
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """A folder with MNIST's four files, or one file of images with that of its labels beside it.
+    """Return a folder with MNIST's four files, or one file of images with the file of its labels next to it.
 
     Those named `t10k` or `test` are held out. Images are `[n, 1, height, width]` from 0 to 1.
     """
@@ -96,7 +96,7 @@ def _is_test(path: Path) -> bool:
 
 
 def _samples(path: Path) -> Samples:
-    """The images in a file with the labels that lie beside it."""
+    """Return the images in a file, with the labels from the file next to it."""
     images = read_idx(path)
     if images.ndim != 3 or not images.size:
         raise refusal(
@@ -121,7 +121,7 @@ def _labels_beside(path: Path) -> Path:
     if matched is None:
         raise refusal(
             path,
-            "a name such as train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it",
+            "a name such as train-images-idx3-ubyte, with train-labels-idx1-ubyte next to it",
             path.name,
             "rename both, or name their folder",
         )
@@ -129,4 +129,4 @@ def _labels_beside(path: Path) -> Path:
     for candidate in (path.with_name(name), path.with_name(name + ".gz")):
         if candidate.is_file():
             return candidate
-    raise refusal(path, f"its labels in {name} beside it", "no such file", "put both into one folder")
+    raise refusal(path, f"its labels in {name} next to it", "no such file", "put both into one folder")

@@ -25,15 +25,16 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def is_folder(folder: Path) -> bool:
-    """Whether a folder has folders in it."""
+    """Return whether a folder has folders in it."""
     return any(each.is_dir() for each in _visible(folder))
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Images `[n, channels, height, width]` from 0 to 1, with one channel where all are grey, else three.
+    """Return images `[n, channels, height, width]` from 0 to 1, with one channel where all are grey, else
+    three.
 
-    Classes are numbered by the names of their folders. In `train` with `test` or `val` beside it, the latter
-    is held out. Hidden files are left alone. Raises DataError for empty folders, files that are no images,
+    Classes are numbered by the names of their folders. If `test` or `val` is next to `train`, the former
+    is held out. Hidden files are ignored. Raises DataError for empty folders, files that are not images,
     images of several sizes, and where Pillow is missing.
     """
     reading.only(path, WHAT, "resize")
@@ -65,7 +66,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _files(root: Path, names: tuple[str, ...]) -> tuple[list[Path], list[int]]:
-    """The files of every class in `names` and the class of each. Other folders and empty ones are refused."""
+    """Return the files of every class in `names`, and their classes. Refuse other folders and empty ones."""
     for each in _visible(root):
         if not each.is_dir():
             raise refusal(each, "a folder for each class", "a file", "move it into the folder of its class")
@@ -87,7 +88,7 @@ def _files(root: Path, names: tuple[str, ...]) -> tuple[list[Path], list[int]]:
 
 
 def _pixels(paths: list[Path], resize: tuple[int, int] | None) -> Pixels:
-    """All images as bytes `[n, channels, height, width]`."""
+    """Return all images as bytes `[n, channels, height, width]`."""
     images = [_image(path, resize) for path in paths]
     grey = all(image.ndim == 2 for image in images)
     size = images[0].shape[:2]
@@ -105,7 +106,7 @@ def _pixels(paths: list[Path], resize: tuple[int, int] | None) -> Pixels:
 
 
 def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
-    """One image as bytes, `[height, width]` where it is grey, else `[height, width, 3]`."""
+    """Return one image as bytes, `[height, width]` if it is grey, else `[height, width, 3]`."""
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -28,12 +28,12 @@ SAVE = "save it with np.savez(file, data=..., label=...)"
 CHANNELS = (1, 3)
 SPARSE = 100
 MOST_CLASSES_UNSEEN = 1 << 17
-"""Class numbers may reach that far whether they occur or not, as do those of a tokenizer."""
+"""Class numbers may be this large even if few of them occur, as with a tokenizer."""
 Found = npt.NDArray[np.generic]
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Arrays `[n, ...]`; `test_data` and `test_label`, where there are such, are held out.
+    """Return arrays `[n, ...]`; `test_data` and `test_label`, if there are such, are held out.
 
     Images come out as `[n, channels, height, width]`, those of bytes from 0 to 1; where the last extent is 1
     or 3 and the second is not, channels were last. Other numbers are taken as they are. Raises DataError for
@@ -46,7 +46,7 @@ def read(path: Path, reading: Reading) -> Dataset:
             chosen = _chosen(path, set(members))
             arrays = [tuple(_array(path, n, archive, members[n]) for n in names) for names in chosen]
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path} is no whole .npz file: {error}; {SAVE}") from error
+        raise DataError(f"{path} is not a whole .npz file: {error}; {SAVE}") from error
     parts = [_samples(path, names, *pair) for names, pair in zip(chosen, arrays, strict=True)]
     train, test = parts[0], parts[1] if len(parts) == 2 else None
     if test is not None and (test.data.shape[1:], test.label.shape[1:]) != (
@@ -67,7 +67,7 @@ def read(path: Path, reading: Reading) -> Dataset:
 
 
 def _chosen(path: Path, members: set[str]) -> list[Names]:
-    """The names of data and labels, and of those held out where there are such."""
+    """Return the names of data and labels, and of those held out, if any."""
     for train, test in NAMES:
         if members.issuperset(train):
             held_out = members.intersection(test)
@@ -81,7 +81,7 @@ def _chosen(path: Path, members: set[str]) -> list[Names]:
 
 
 def _array(path: Path, name: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Found:
-    """One array, whose size is compared with that of its file before anything of that size is made."""
+    """Return one array, whose size is compared with that of its file before anything of that size is made."""
     place = f"{path}, '{name}'"
     with archive.open(info) as stream:
         try:
@@ -93,7 +93,7 @@ def _array(path: Path, name: str, archive: zipfile.ZipFile, info: zipfile.ZipInf
             )
             shape, _, dtype = header(stream)
         except ValueError as error:
-            raise DataError(f"{place} is no array of NumPy: {error}; {SAVE}") from error
+            raise DataError(f"{place} is not a NumPy array: {error}; {SAVE}") from error
         if dtype.hasobject:
             raise refusal(place, "numbers", "pickled objects", "make it an array of numbers")
         if dtype.kind not in "buif":
@@ -128,7 +128,7 @@ def _samples(path: Path, names: Names, data: Found, label: Found) -> Samples:
 
 
 def _numbers(array: Found, place: str) -> npt.NDArray[np.float32]:
-    """As float32. Raises DataError for what is no number there, or too large to be one."""
+    """Return an array as float32. Raises DataError for NaN, infinities, and values too large for float32."""
     with np.errstate(over="ignore"):
         values = array.astype(np.float32)
     if array.dtype.kind == "f" and not np.isfinite(values).all():
@@ -148,9 +148,9 @@ def _channels_first(data: Found, place: str) -> npt.NDArray[np.float32]:
 
 
 def _classes(place: str, labels: list[npt.NDArray[np.float32]]) -> int | None:
-    """How many classes there are, None where labels are no class numbers.
+    """Return how many classes there are, None if labels are not class numbers.
 
-    Raises DataError where so few of the classes occur that the numbers must mean something else.
+    Raises DataError if so few of the classes occur that the numbers must mean something else.
     """
     if any((label < 0).any() or (label != np.floor(label)).any() for label in labels):
         return None

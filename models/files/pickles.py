@@ -1,4 +1,4 @@
-"""Reading what a pickle holds without running what it says.
+"""Read a pickle without running any code that it names.
 
 A pickle is a program that may call anything. Here only five names mean something, and none of them is the
 real one: NumPy's four, of which an array is made, are stand-ins that keep what they are given, and
@@ -22,7 +22,7 @@ class _StandIn:
     __slots__ = ()
 
     def __setstate__(self, state: object) -> None:
-        raise pickle.UnpicklingError("it changes what it is made of")
+        raise pickle.UnpicklingError("it sets the state of an object")
 
 
 class _Class(_StandIn):
@@ -44,9 +44,9 @@ class _Array:
         self.fill(shape, dtype, columns_first, raw)
 
     def fill(self, shape: Any, dtype: object, columns_first: object, raw: object) -> None:
-        """Take the contents. Raises UnpicklingError where they are not `shape`'s number of bytes."""
+        """Take the contents. Raises UnpicklingError if they are not `shape`'s number of bytes."""
         if not isinstance(dtype, _Type) or not isinstance(raw, bytes | bytearray) or columns_first:
-            raise pickle.UnpicklingError("it holds an array that is none of bytes, row by row")
+            raise pickle.UnpicklingError("it holds an array that is not of bytes in row-major order")
         if any(type(extent) is not int or extent < 0 for extent in shape) or math.prod(shape) != len(raw):
             raise pickle.UnpicklingError(f"it holds an array {shape} of {len(raw):,} bytes")
         self.array = np.frombuffer(raw, np.uint8).reshape(shape)
@@ -98,7 +98,7 @@ class _Encode(_StandIn):
 
     def __call__(self, text: object, encoding: object) -> bytes:
         if not isinstance(text, str) or encoding != "latin1":
-            raise pickle.UnpicklingError("it encodes what is no text in latin1")
+            raise pickle.UnpicklingError("it encodes data that is not latin1 text")
         self._left -= len(text)
         if self._left < 0:
             raise pickle.UnpicklingError("it makes more bytes than it has")
@@ -125,12 +125,14 @@ class _Reader(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         found = self._known.get((module, name))
         if found is None:
-            raise pickle.UnpicklingError(f"it asks for {_shown(f'{module}.{name}')}, which data never needs")
+            raise pickle.UnpicklingError(
+                f"it asks for {_shown(f'{module}.{name}')}, which data does not need"
+            )
         return found
 
 
 def read_pickle(raw: bytes) -> object:
-    """What a pickle of plain values and arrays of bytes holds; text of Python 2 is bytes.
+    """Return what a pickle of plain values and arrays of bytes holds; text of Python 2 is bytes.
 
     Nothing that the pickle names is imported or called. Raises UnpicklingError, saying why, for all others.
     """
@@ -145,12 +147,12 @@ def read_pickle(raw: bytes) -> object:
 
 
 def _plain(value: object) -> object:
-    """Arrays in place of their stand-ins, at the top and in a dictionary; this format has none deeper."""
+    """Replace stand-ins by arrays, at the top and in a dictionary; this format has none deeper."""
     if isinstance(value, dict):
         return {key: each.array if isinstance(each, _Array) else each for key, each in value.items()}
     return value.array if isinstance(value, _Array) else value
 
 
 def _shown(value: object) -> str:
-    """A value from the file, short and without control characters."""
+    """Return a value from the file, short and without control characters."""
     return repr(value)[:60] if isinstance(value, str | bytes) else type(value).__name__

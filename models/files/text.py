@@ -23,7 +23,9 @@ UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Windows `[n, steps]` of class numbers; labels are the classes that follow. The last tenth is held out.
+    """Return windows `[n, steps]` of class numbers; labels are the classes that follow.
+
+    The last tenth is held out.
 
     Words are runs of letters and digits, punctuation marks and line ends. Class 0 stands for all that is not
     among the most frequent in the part to train on. Raises DataError for text that is not UTF-8 or too short.
@@ -31,7 +33,7 @@ def read(path: Path, reading: Reading) -> Dataset:
     reading.only(path, WHAT, "steps", "level", "vocabulary")
     level, steps = reading.level or "character", STEPS if reading.steps is None else reading.steps
     if level not in LEVELS:
-        raise DataError(f"--level is {' or '.join(LEVELS)}, not {level!r}")
+        raise DataError(f"--level must be {' or '.join(LEVELS)}, not {level!r}")
     names, found = (_words if level == "word" else _characters)(_decoded(path))
     total = max(0, (len(found) - 1) // steps)
     if total < 2:
@@ -67,13 +69,13 @@ def _decoded(path: Path) -> str:
 
 
 def _characters(text: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The characters that occur, and the number of each in the text."""
+    """Return the characters that occur, and the number of each in the text."""
     codes, numbers = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
     return [chr(code) for code in codes], numbers.astype(np.int64)
 
 
 def _words(text: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The words that occur, and the number of each in the text."""
+    """Return the words that occur, and the number of each in the text."""
     number: dict[str, int] = {}
     found = [number.setdefault(match[0], len(number)) for match in _WORD.finditer(text)]
     return list(number), np.array(found, np.int64)
@@ -82,7 +84,9 @@ def _words(text: str) -> tuple[list[str], npt.NDArray[np.int64]]:
 def _numbered(
     names: list[str], found: npt.NDArray[np.int64], trained: int, most: int
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float32]]:
-    """Names of the classes, and the classes of a text of which the first `trained` decide what has one."""
+    """Return names of the classes, and the classes of a text of which the first `trained` decide what has
+    one.
+    """
     counts = np.bincount(found[:trained], minlength=len(names))
     frequent = sorted(np.flatnonzero(counts).tolist(), key=lambda each: (-counts[each], names[each]))[:most]
     kept = sorted(frequent, key=lambda each: names[each])

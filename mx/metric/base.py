@@ -54,7 +54,7 @@ class EvalMetric:
         self.update(*chosen)
 
     def update(self, labels: Sequence[Any], preds: Sequence[Any]) -> None:
-        """Count one batch. Raises DataError where labels and outputs do not fit each other."""
+        """Count one batch. Raises DataError if labels and outputs do not fit each other."""
         pairs = _pairs(self.name, labels, preds)
         for label, pred in pairs:
             total, count = self.measure(label, pred)
@@ -62,7 +62,7 @@ class EvalMetric:
             self.num_inst += count
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
-        """What one output of one batch adds to the sum and to the count."""
+        """Return what one output of one batch adds to the sum and to the count."""
         raise NotImplementedError(f"{type(self).__name__} says what a batch adds in update() or measure()")
 
     def get(self) -> tuple[Listed, Any]:
@@ -156,7 +156,7 @@ class CustomMetric(EvalMetric):
 def np_(
     numpy_feval: Callable[[Array, Array], Any], name: str | None = None, allow_extra_outputs: bool = False
 ) -> CustomMetric:
-    """A metric from a function of NumPy arrays; `mx.metric.np`."""
+    """Return a metric from a function of NumPy arrays; `mx.metric.np`."""
     return CustomMetric(numpy_feval, name or numpy_feval.__name__, allow_extra_outputs)
 
 

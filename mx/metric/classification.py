@@ -140,7 +140,7 @@ class Perplexity(_Surprise):
 
 
 def _row_labels(metric: str, label: Array, rows: Array) -> Array:
-    """Labels as class numbers, one for each row of outputs `[rows, classes]`. Raises DataError."""
+    """Return labels as class numbers, one for each row of outputs `[rows, classes]`. Raises DataError."""
     if rows.ndim != 2 or label.size != len(rows):
         raise DataError(
             f"metric '{metric}' needs a label for each row of outputs [rows, classes], but has labels "

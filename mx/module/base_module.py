@@ -155,7 +155,7 @@ class BaseModule(ABC):
     ) -> None:
         """Bind, initialise and train up to epoch `num_epoch`, with a log line for each epoch.
 
-        Raises ExecutionError where that is left out.
+        Raises ExecutionError if that is left out.
         """
         if num_epoch is None:
             raise ExecutionError("fit needs num_epoch, the number of epochs to train")
@@ -189,7 +189,7 @@ class BaseModule(ABC):
     def _train_epoch(
         self, epoch: int, train_data: DataIter, eval_metric: mx_metric.EvalMetric, callback: Callbacks
     ) -> None:
-        """One pass over the data; the values logged are those before the last callback."""
+        """Train one pass over the data. The values logged are those before the last callback."""
         started = time.perf_counter()
         eval_metric.reset()
         values: list[tuple[str, float]] = []
@@ -221,7 +221,7 @@ class BaseModule(ABC):
         epoch: int = 0,
         sparse_row_id_fn: Any = None,
     ) -> list[tuple[str, float]]:
-        """Metrics over one pass, or `num_batch` batches, of the data."""
+        """Return metrics over one pass, or `num_batch` batches, of the data."""
         measure = mx_metric.create(eval_metric)
         measure.reset()
         nbatch = -1
@@ -235,7 +235,9 @@ class BaseModule(ABC):
     def iter_predict(
         self, eval_data: DataIter, num_batch: int | None = None, reset: bool = True
     ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
-        """The outputs of each batch, its number and the batch; rows that fill up the last are left out."""
+        """Yield the outputs of each batch, its number and the batch; rows that fill up the last
+        are left out.
+        """
         for nbatch, batch in self._batches(eval_data, num_batch, reset):
             self.forward(batch, is_train=False)
             yield [_without(output, batch) for output in self.get_outputs()], nbatch, batch
@@ -249,7 +251,9 @@ class BaseModule(ABC):
         always_output_list: bool = False,
         sparse_row_id_fn: Any = None,
     ) -> Any:
-        """The outputs for all samples: one array, a list for several outputs, or a list for each batch."""
+        """Return the outputs for all samples: one array, a list for several outputs, or a list for each
+        batch.
+        """
         if isinstance(eval_data, NDArray | np.ndarray):
             eval_data = NDArrayIter(eval_data, batch_size=len(eval_data))
         batches = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)]
@@ -271,7 +275,7 @@ class BaseModule(ABC):
 
 
 def _without(output: NDArray, batch: DataBatch) -> NDArray:
-    """An output without the rows of samples that fill the batch."""
+    """Return an output without the rows of samples that fill the batch."""
     size = len(batch.data[0])
     return NDArray(valid_rows(output.numpy_array, size, size - (batch.pad or 0)).copy())
 

@@ -17,7 +17,7 @@ from .module import Module
 class BucketingModule(BaseModule):
     """One `Module` for each bucket key that a batch has; `sym_gen(key)` gives symbol, data and label names.
 
-    Parameters and the optimizer's states move to the module of a batch, as whole tensors, where that is not
+    Parameters and the optimizer's states move to the module of a batch, as whole tensors, if that is not
     the one of the batch before.
     """
 

@@ -28,21 +28,26 @@ class Inputs:
         return {each.name: each.shape for each in (*self.data, *self.label)}
 
     def by_name(self, batch: DataBatch) -> Batch:
-        """A batch by name; samples that only fill it are not valid. Raises DataError for missing arrays."""
+        """Return a batch by name; samples that only fill it are not valid.
+
+        Raises DataError for missing arrays.
+        """
         data = _by_name("data", self.data, batch.data, batch.provide_data)
         label = _by_name("label", self.label, batch.label or (), batch.provide_label)
         size = len(next(iter(data.values())))
         return Batch(data, label, size - (batch.pad or 0))
 
     def shapes_of(self, batch: Batch) -> Shapes:
-        """Shapes of all inputs for this batch; those of labels that it lacks as bound, for its size."""
+        """Return shapes of all inputs for this batch; those of labels that it lacks as bound, for
+        its size.
+        """
         labels = {each.name: (batch.size, *each.shape[1:]) for each in self.label}
         given = {name: array.shape for name, array in {**batch.data, **batch.label}.items()}
         return {**labels, **given}
 
 
 def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:
-    """Descriptions for exactly these names, of `(name, shape)` each. Raises DataError."""
+    """Return descriptions for exactly these names, of `(name, shape)` each. Raises DataError."""
     found = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in given or ()]
     if sorted(each.name for each in found) != sorted(names):
         listed = ", ".join(each.name for each in found) or "nothing"
@@ -51,7 +56,7 @@ def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:
 
 
 def _by_name(what: str, bound: Sequence[DataDesc], arrays: Any, provided: Any) -> dict[str, Array]:
-    """Arrays by name, in the order the batch says, else that of `bind`."""
+    """Return arrays by name, in the order the batch says, else that of `bind`."""
     names = [each[0] for each in provided] if provided else [each.name for each in bound]
     if what == "data" and len(arrays) != len(names):
         raise DataError(f"the batch has {len(arrays)} arrays of {what} for {', '.join(names)}")

@@ -39,7 +39,7 @@ class Iteration:
             self._outputs = outputs(executor)
 
     def backward(self, out_grads: Any) -> None:
-        """Take the gradients of outputs that are no losses. ExecutionError where nothing is trained."""
+        """Take the gradients of outputs that are not losses. Raises ExecutionError if nothing is trained."""
         if not self._train:
             raise ExecutionError("backward needs forward(batch, is_train=True) before it")
         listed = out_grads if isinstance(out_grads, list | tuple) else [out_grads]
@@ -64,21 +64,21 @@ class Iteration:
         self._outputs = None
 
     def outputs(self) -> list[Array]:
-        """The outputs of the batch, whole."""
+        """Return the outputs of the batch, whole."""
         if self._outputs is None:
             executor = self._updated_by or self._looked_at(())
             self._outputs = outputs(executor)[: len(self._module.symbol)]
         return self._outputs
 
     def gradients(self, names: Sequence[str]) -> list[Array]:
-        """The gradients of data. Raises ExecutionError before `backward` and after `update`."""
+        """Return the gradients of data. Raises ExecutionError before `backward` and after `update`."""
         if self._heads is None or self._updated_by is not None:
             raise ExecutionError("gradients of the data are there after backward() and before update()")
         executor = self._looked_at(names)
         return [executor.read(f"grad({name})") for name in names]
 
     def _looked_at(self, gradients: Sequence[str]) -> Executor:
-        """The batch computed as in training, without an update."""
+        """Return the batch computed as in training, without an update."""
         executor = self._module.evaluator(self._shapes, gradients)
         feed(executor, self.batch)
         self._feed_heads(executor)

@@ -78,7 +78,7 @@ class Module(BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
-        """A module of a saved symbol, which takes the saved parameters as soon as it is bound."""
+        """Return a module of a saved symbol, which takes the saved parameters as soon as it is bound."""
         symbol, arg_params, aux_params = model.load_checkpoint(prefix, epoch)
         module = Module(symbol, **kwargs)
         module._preloaded = (arg_params, aux_params)
@@ -113,7 +113,7 @@ class Module(BaseModule):
         shared_module: Any = None,
         grad_req: Any = "write",
     ) -> None:
-        """Take the shapes of a batch, `(name, shape)` each. Raises ShapeError where others do not follow."""
+        """Take the shapes of a batch, `(name, shape)` each. Raises ShapeError if others do not follow."""
         if self.binded and not force_rebind:
             return
         if grad_req not in ("write", "null"):
@@ -155,7 +155,7 @@ class Module(BaseModule):
     ) -> None:
         """Take the given values, and start values from the initializer for what is not given.
 
-        Raises DataError where values are given, but not for a parameter, unless they may be missing.
+        Raises DataError if values are given, but not for a parameter, unless they may be missing.
         """
         if self.params_initialized and not force_init:
             return
@@ -182,7 +182,7 @@ class Module(BaseModule):
         force_init: bool = True,
         allow_extra: bool = False,
     ) -> None:
-        """Overwrite parameters and auxiliary states; those not given stay, where they may be missing."""
+        """Overwrite parameters and auxiliary states; those not given stay, if they may be missing."""
         if allow_missing and self.params_initialized:
             arg_params, aux_params = (
                 {**own, **(given or {})}
@@ -191,7 +191,7 @@ class Module(BaseModule):
         self.init_params(None, arg_params, aux_params or {}, allow_missing, force_init, allow_extra)
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Copies of parameters and auxiliary states, whole tensors."""
+        """Return copies of parameters and auxiliary states, whole tensors."""
         self._ready("get_params")
         values = self._module.parameters()
         return (
@@ -231,7 +231,7 @@ class Module(BaseModule):
         self._iteration = Iteration(self._module, self._inputs, batch, train)
 
     def backward(self, out_grads: Any = None) -> None:
-        """The backward pass of the batch, with the gradients of outputs that are no losses."""
+        """Run the backward pass of the batch, with the gradients of outputs that are not losses."""
         self._under_way("backward").backward(out_grads)
 
     def update(self) -> None:
@@ -242,11 +242,13 @@ class Module(BaseModule):
         optimizer.num_update += 1
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[NDArray]:
-        """The outputs of the batch."""
+        """Return the outputs of the batch."""
         return [NDArray(output) for output in self._under_way("get_outputs").outputs()]
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[NDArray]:
-        """The gradients of the data of the batch; the module must be bound with inputs_need_grad=True."""
+        """Return the gradients of the data of the batch; the module must be bound with
+        inputs_need_grad=True.
+        """
         iteration = self._under_way("get_input_grads")
         if not self.inputs_need_grad:
             raise ExecutionError("get_input_grads needs bind(inputs_need_grad=True)")
@@ -273,17 +275,17 @@ class Module(BaseModule):
         save(fname, {name: NDArray(array) for name, array in self.optimizer_states().items()})
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Take what `save_optimizer_states` wrote. Raises DataError where it is of another optimizer."""
+        """Take what `save_optimizer_states` wrote. Raises DataError if it is of another optimizer."""
         found: Any = load(fname)
         self.set_optimizer_states({name: as_array(array) for name, array in found.items()})
 
     def optimizer_states(self) -> dict[str, Array]:
-        """What the optimizer keeps, whole tensors by name."""
+        """Return what the optimizer keeps, whole tensors by name."""
         executor, optimizer = self._trained("optimizer_states")
         return {**optimizer_state(executor), UPDATES: np.array([optimizer.num_update], np.int64)}
 
     def set_optimizer_states(self, values: Mapping[str, Array]) -> None:
-        """Overwrite what the optimizer keeps. Raises DataError where it is of another optimizer."""
+        """Overwrite what the optimizer keeps. Raises DataError if it is of another optimizer."""
         executor, optimizer = self._trained("set_optimizer_states")
         kept = {name: array for name, array in values.items() if name != UPDATES}
         write_states(executor, kept)

@@ -47,7 +47,7 @@ def start_values(
 
 
 def write_states(executor: Executor, values: Mapping[str, Array]) -> None:
-    """Overwrite what the optimizer keeps. Raises DataError where it is of another optimizer."""
+    """Overwrite what the optimizer keeps. Raises DataError if it is of another optimizer."""
     different = set(optimizer_state(executor)) ^ set(values)
     if different:
         raise DataError(f"optimizer state '{min(different)}' is on one side only: another optimizer's")

@@ -62,13 +62,13 @@ class NDArray:
         return NDArray(self.numpy_array.T)
 
     def asnumpy(self) -> Array:
-        """A NumPy array with a copy of the elements."""
+        """Return a NumPy array with a copy of the elements."""
         return self.numpy_array.copy()
 
     def asscalar(self) -> Any:
-        """The only element. Raises DataError where there are several."""
+        """Return the only element. Raises DataError if there are several."""
         if self.size != 1:
-            raise DataError(f"an array of shape {self.shape} is no single number")
+            raise DataError(f"an array of shape {self.shape} is not a single number")
         return self.numpy_array.reshape(())[()]
 
     def copyto(self, other: NDArray | Context) -> NDArray:
@@ -82,14 +82,14 @@ class NDArray:
         return NDArray(self.numpy_array.copy())
 
     def as_in_context(self, context: Context) -> NDArray:
-        """The array itself: all workers share the machine's memory."""
+        """Return the array itself: all workers share the machine's memory."""
         return self
 
     def astype(self, dtype: npt.DTypeLike) -> NDArray:
         return NDArray(self.numpy_array.astype(dtype))
 
     def reshape(self, *shape: Any, **keywords: Any) -> NDArray:
-        """The elements under another shape, as a view; codes 0, -1, -2, -3 and -4 as in Reshape."""
+        """Return the elements under another shape, as a view; codes 0, -1, -2, -3 and -4 as in Reshape."""
         codes = keywords.pop("shape", shape)
         if len(codes) == 1 and isinstance(codes[0], tuple | list):
             codes = codes[0]
@@ -241,12 +241,12 @@ class NDArray:
 
 
 def _plain(key: Any) -> Any:
-    """An index as NumPy has it."""
+    """Return an index as NumPy has it."""
     if isinstance(key, tuple):
         return tuple(_plain(part) for part in key)
     return key.numpy_array.astype(np.int64) if isinstance(key, NDArray) else key
 
 
 def as_array(value: npt.ArrayLike | NDArray) -> Array:
-    """The NumPy array behind a value, shared where it is one."""
+    """Return the NumPy array behind a value, shared if it is one."""
     return value.numpy_array if isinstance(value, NDArray) else np.asarray(value)

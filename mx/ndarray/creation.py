@@ -1,4 +1,4 @@
-"""New arrays, of float32 where nothing else is said."""
+"""New arrays, of float32 if nothing else is said."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Extents = int | Sequence[int]
 
 
 def array(source: Any, ctx: Context | None = None, dtype: npt.DTypeLike | None = None) -> NDArray:
-    """A copy of numbers, of float32 unless `dtype` says otherwise or they are in an NDArray already."""
+    """Return a copy of numbers: of `dtype`, else of the NDArray's type, else of float32."""
     return NDArray(np.array(source, dtype or (source.dtype if isinstance(source, NDArray) else np.float32)))
 
 

@@ -16,7 +16,7 @@ MXNET_MAGIC = (0x112).to_bytes(8, "little")
 
 
 def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
-    """Write an array, a list or a dictionary of arrays. Raises DataError where it cannot be written."""
+    """Write an array, a list or a dictionary of arrays. Raises DataError if it cannot be written."""
     from safetensors import SafetensorError
 
     unnamed = not isinstance(data, Mapping)
@@ -31,7 +31,10 @@ def save(fname: str | PathLike[str], data: NDArray | Sequence[NDArray] | Mapping
 
 
 def load(fname: str | PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
-    """What `save` wrote. Raises DataError for a file that is missing, damaged, or written by MXNet itself."""
+    """Return what `save` wrote.
+
+    Raises DataError for a file that is missing, damaged, or written by MXNet itself.
+    """
     path = Path(fname)
     try:
         with path.open("rb") as file:

@@ -20,7 +20,7 @@ Result = NDArray | list[NDArray]
 
 @cache
 def function(called: str) -> Callable[..., Result]:
-    """The operator of this name as a function on arrays. Raises OperatorError for an unknown one."""
+    """Return the operator of this name as a function on arrays. Raises OperatorError if it is unknown."""
     operator = registry.get(called)
 
     def call(*inputs: Any, out: NDArray | None = None, name: str | None = None, **keywords: Any) -> Result:
@@ -38,7 +38,10 @@ def function(called: str) -> Callable[..., Result]:
 def _assigned(
     operator: Operator, inputs: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[dict[str, Array], Attributes]:
-    """The input arrays by slot, and the attributes. Raises OperatorError where any is missing or unknown."""
+    """Return the input arrays by slot, and the attributes.
+
+    Raises OperatorError if any is missing or unknown.
+    """
     tensor = (NDArray, np.ndarray)
     named = {key: value for key, value in keywords.items() if isinstance(value, tensor)}
     values = {key: value for key, value in keywords.items() if key not in named and value is not None}
@@ -57,7 +60,7 @@ def _assigned(
 
 
 def _computed(operator: Operator, arrays: Mapping[str, Array], attributes: Attributes) -> list[NDArray]:
-    """The outputs, in the type of the first array or of the `dtype` attribute."""
+    """Return the outputs, in the type of the first array or of the `dtype` attribute."""
     outputs = operator.outputs(attributes)
     shapes = {slot: array.shape for slot, array in arrays.items()}
     inferred = operator.infer(attributes, dict(shapes))
@@ -76,14 +79,14 @@ def _result_type(arrays: Mapping[str, Array], attributes: Attributes) -> np.dtyp
 
 
 def _drawn_seed() -> Array:
-    """A seed for an operator that draws random numbers."""
+    """Return a seed for an operator that draws random numbers."""
     from ..random import next_generator
 
     return next_generator().integers(0, 1 << 23, 1).astype(np.float32)
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> Result:
-    """Arrays one after the other. Raises ShapeError where they do not fit."""
+    """Return arrays one after the other. Raises ShapeError if they do not fit."""
     return function("Concat")(*arrays, dim=axis)
 
 

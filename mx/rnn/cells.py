@@ -28,7 +28,7 @@ class RNNParams:
         self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **settings: Any) -> Symbol:
-        """The variable `prefix + name`; settings count where it is new."""
+        """Return the variable `prefix + name`. The settings apply if it is new."""
         full = self._prefix + name
         if full not in self._params:
             self._params[full] = sym.Variable(full, **settings)
@@ -71,7 +71,7 @@ class BaseRNNCell(ABC):
         self._counter = -1
 
     def begin_state(self, func: Callable[..., Any] = sym.zeros, **settings: Any) -> States:
-        """States to start from: zeros whose batch is inferred, or what `func(name=, shape=)` makes."""
+        """Return states to start from: zeros whose batch is inferred, or what `func(name=, shape=)` makes."""
         states = []
         for info in self.state_info:
             self._init_counter += 1
@@ -104,7 +104,7 @@ class BaseRNNCell(ABC):
         return merge(outputs, layout, bool(merge_outputs), self._prefix), states
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Arrays by gate, `lstm_i2h_f_weight`, in place of those of all gates, `lstm_i2h_weight`."""
+        """Return arrays by gate, `lstm_i2h_f_weight`, in place of those of all gates, `lstm_i2h_weight`."""
         found = dict(args)
         for group in self._groups(found):
             whole = as_array(found.pop(f"{self._prefix}{group[0]}_{group[1]}"))
@@ -113,7 +113,7 @@ class BaseRNNCell(ABC):
         return found
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Arrays of all gates in place of those by gate."""
+        """Return arrays of all gates in place of those by gate."""
         found = dict(args)
         for product in ("i2h", "h2h"):
             for kind in ("weight", "bias"):
@@ -130,7 +130,7 @@ class BaseRNNCell(ABC):
         return [pair for pair in several if f"{self._prefix}{pair[0]}_{pair[1]}" in args]
 
     def node(self, operator: str, role: str, *operands: Symbol, **attributes: Any) -> Symbol:
-        """An operator of this step, tied to its copies at the others (Tofu, section 5.1)."""
+        """Return an operator of this step, tied to its copies at the others (Tofu, section 5.1)."""
         name = f"{self._prefix}t{self._counter}_{role}"
         attr = {TIE: f"{self._prefix}{role}"}
         return sym.of(getattr(sym, operator)(*operands, name=name, attr=attr, **attributes))
@@ -232,14 +232,14 @@ class GRUCell(_Described):
 
 
 def split(inputs: Any, length: int, layout: str, prefix: str, input_prefix: str = "") -> list[Symbol]:
-    """One symbol [batch, features] for each step. Raises GraphError where there are not `length`."""
+    """Return one symbol [batch, features] for each step. Raises GraphError if there are not `length`."""
     if inputs is None:
         return [sym.Variable(f"{input_prefix}t{step}_data") for step in range(length)]
     return [sym.of(step) for step in rnn.steps_of(prefix, length, inputs, axis_of(layout))]
 
 
 def merge(outputs: list[Symbol], layout: str, merged: bool, prefix: str) -> Outputs:
-    """The outputs as a list, or as one symbol."""
+    """Return the outputs as a list, or as one symbol."""
     return sym.of(rnn.merged(prefix, outputs, axis_of(layout))) if merged else outputs
 
 

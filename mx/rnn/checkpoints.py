@@ -26,7 +26,7 @@ def save_rnn_checkpoint(
 def load_rnn_checkpoint(
     cells: Cells, prefix: str, epoch: int
 ) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
-    """What `save_rnn_checkpoint` wrote, with weights packed for these cells."""
+    """Return what `save_rnn_checkpoint` wrote, with weights packed for these cells."""
     symbol, arg_params, aux_params = model.load_checkpoint(prefix, epoch)
     for cell in _listed(cells):
         arg_params = cell.pack_weights(arg_params)
@@ -34,7 +34,7 @@ def load_rnn_checkpoint(
 
 
 def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> Callable[..., None]:
-    """A callback as `mx.callback.do_checkpoint`, with unpacked weights."""
+    """Return a callback as `mx.callback.do_checkpoint`, with unpacked weights."""
 
     def callback(epoch: int, symbol: Any, arg_params: Params, aux_params: Params) -> None:
         if (epoch + 1) % max(period, 1) == 0:

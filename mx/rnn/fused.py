@@ -71,7 +71,7 @@ class FusedRNNCell(BaseRNNCell):
         merge_outputs: bool | None = None,
         input_prefix: str = "",
     ) -> tuple[Outputs, States]:
-        """One RNN operator on the whole sequence; see `BaseRNNCell.unroll`."""
+        """Return one RNN operator on the whole sequence; see `BaseRNNCell.unroll`."""
         self.reset()
         axis = axis_of(layout)
         if inputs is None:
@@ -102,7 +102,7 @@ class FusedRNNCell(BaseRNNCell):
         return list(steps), last
 
     def unfuse(self) -> SequentialRNNCell:
-        """The same network as a stack of cells, named so that `unpack_weights` fits them."""
+        """Return the same network as a stack of cells, named so that `unpack_weights` fits them."""
         makers: dict[str, Callable[[str], BaseRNNCell]] = {
             "rnn_relu": lambda prefix: RNNCell(self.hidden, "relu", prefix),
             "rnn_tanh": lambda prefix: RNNCell(self.hidden, "tanh", prefix),
@@ -123,7 +123,7 @@ class FusedRNNCell(BaseRNNCell):
         return stack
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """Arrays of each layer, direction and gate in place of the one vector.
+        """Return arrays of each layer, direction and gate in place of the one vector.
 
         Raises DataError for a vector that is missing, or of a size that no inputs give.
         """
@@ -138,9 +138,9 @@ class FusedRNNCell(BaseRNNCell):
         return found
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
-        """The one vector in place of the arrays of each layer, direction and gate.
+        """Return the one vector in place of the arrays of each layer, direction and gate.
 
-        Raises DataError where one of them is missing.
+        Raises DataError if one of them is missing.
         """
         found = dict(args)
         first = _taken(dict(args), f"{self._prefix}l0_i2h{GATES[self.mode][0]}_weight")
@@ -162,7 +162,7 @@ class FusedRNNCell(BaseRNNCell):
                             start += prod(shape)
 
     def _width(self, size: int) -> int:
-        """How many features the inputs have, from the size of the vector."""
+        """Return how many features the inputs have, from the size of the vector."""
         rows = len(GATES[self.mode]) * self.hidden
         directions = len(self.directions)
         upper = (self.num_layers - 1) * directions * rows * (directions * self.hidden + self.hidden + 2)
@@ -170,7 +170,7 @@ class FusedRNNCell(BaseRNNCell):
 
 
 def _taken(arrays: dict[str, NDArray], name: str) -> Array:
-    """An array, taken out. Raises DataError where it is missing."""
+    """Return an array, taken out. Raises DataError if it is missing."""
     if name not in arrays:
         raise DataError(f"there is no array '{name}'{alternatives(name, arrays)}")
     return as_array(arrays.pop(name))

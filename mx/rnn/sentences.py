@@ -22,7 +22,10 @@ def encode_sentences(
     invalid_key: str = "\n",
     start_label: int = 0,
 ) -> tuple[list[list[int]], dict[str, int]]:
-    """Sentences as numbers of their words, and the numbers by word; a given vocabulary takes no new words."""
+    """Return sentences as numbers of their words, and the numbers by word.
+
+    A given vocabulary takes no new words.
+    """
     grows = vocab is None
     known = {invalid_key: invalid_label} if vocab is None else vocab
     following = start_label

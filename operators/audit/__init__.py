@@ -66,14 +66,14 @@ def audit(
         named["kernel"], kernel = kernel, None
     counts = tuple(workers) if isinstance(workers, Iterable) else ()
     if not counts or any(not isinstance(count, int) or count < 2 for count in counts):
-        raise OperatorError(f"workers are counts of at least 2, such as (2, 3), found {workers!r}")
+        raise OperatorError(f"workers must be counts of at least 2, such as (2, 3), found {workers!r}")
     values = {**(attributes or {}), **named}
     given = shapes_by_name(operator.name, shapes or {})
     if not given and not values and operator.example is not None:
         given, values = dict(operator.example.shapes), dict(operator.example.attributes)
     elif not given and operator.arguments(values):
         needed = ", ".join(f"{name!r}: (...)" for name in operator.arguments(values))
-        raise OperatorError(f"{operator.name} needs shapes to be tried on: shapes={{{needed}}}")
+        raise OperatorError(f"{operator.name} needs shapes for the audit: shapes={{{needed}}}")
     counts = tuple(sorted(set(counts)))
     known = complete_shapes(operator, given, values)
     unknown = [name for name in data or {} if name not in known]
@@ -91,7 +91,7 @@ def audit(
 def _own(
     operator: Operator, shapes: Mapping[str, Shape], attributes: Mapping[str, object], make: MakeCase
 ) -> Iterator[Finding]:
-    """Every stage with the kernel it has."""
+    """Yield every stage with the kernel it has."""
     for part in stages(operator, shapes, attributes):
         if isinstance(part, Missing):
             yield Finding(part.name, Check.GRADIENT, Verdict.NOT_APPLICABLE, part.reason)
@@ -103,7 +103,7 @@ def _own(
 
 
 def _domain(operator: Operator, data: Mapping[str, Callable[[Array], Array]]) -> Domain:
-    """On which data the operator is defined."""
+    """Return the data on which the operator is defined."""
     example = operator.example
     return Domain(made=data) if example is None else Domain(example.whole, {**example.domain, **data})
 
@@ -115,7 +115,7 @@ def _foreign(
     attributes: Mapping[str, object],
     make: MakeCase,
 ) -> Iterator[Finding]:
-    """The operator as a whole with a kernel of the user's."""
+    """Yield the operator as a whole with a kernel of the user's."""
 
     def bind(local: Mapping[str, Shape]) -> Any:
         return operator.bind(local, True, **attributes)

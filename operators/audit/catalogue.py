@@ -19,7 +19,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, audits: Iterable[Audit]) -> Catalogue:
-        """A catalogue of finished audits."""
+        """Return a catalogue of finished audits."""
         return cls(tuple(audits))
 
     @property
@@ -51,7 +51,7 @@ class Catalogue:
         }
 
     def summary(self) -> Iterator[str]:
-        """The figures in two lines."""
+        """Yield the figures in two lines."""
         grades = ", ".join(f"{count} {grade}" for grade, count in self.grades.items())
         yield f"{len(self.audits)} operators; regions of {sum(self.grades.values())} descriptions: {grades}"
         yield "claims: " + ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.items())

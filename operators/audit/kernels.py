@@ -1,8 +1,8 @@
 """The audit of a kernel against its description.
 
 A: on the whole operator it gives what the interpreter gives.
-B: it depends on nothing outside the elements that the description reads: NaN there changes no result. It
-   writes its outputs alone.
+B: it depends only on elements that the description reads: NaN elsewhere does not change a result. It
+   writes only its outputs.
 C: under every strategy, parts that workers compute make what it computes as a whole.
 
 Each finds what the others cannot. A kernel that passes all three may be run in parts.
@@ -46,7 +46,7 @@ class KernelAudit:
     )
 
     def findings(self) -> Iterator[Finding]:
-        """A, B, and C for every strategy; nothing else of a kernel that does not run as a whole."""
+        """Yield A, B, and C for every strategy; only A for a kernel that does not run as a whole."""
         unknown = self.case.given.reference is None
         if unknown and not self.runner.foreign:
             yield from (self._not_applicable(check, OPAQUE) for check in _CLAIMS)
@@ -112,7 +112,9 @@ class KernelAudit:
         return self._known[key]
 
     def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """A result that depends on elements outside of its footprint, or a write beside the outputs."""
+        """Return a result that depends on elements outside of its footprint, or a write outside
+        the outputs.
+        """
         everything = self.runner.everything(subject)
         try:
             clean = self._clean(subject, given)
@@ -149,7 +151,7 @@ class KernelAudit:
     def replay(
         self, subject: Subject, strategy: Strategy, workers: int, given: Sample
     ) -> Counterexample | None:
-        """Where parts that workers compute differ from what the kernel computes as a whole."""
+        """Return where parts that workers compute differ from what the kernel computes as a whole."""
         if self.runner.unfit(subject, strategy, workers):
             return None
         shares = [Share.of(strategy, worker, workers) for worker in range(workers)]
@@ -226,7 +228,7 @@ class KernelAudit:
     def _poisoned(
         self, subject: Subject, given: Sample, everything: Share, box: Boxes, clean: Result
     ) -> Counterexample | None:
-        """The whole operator again, with poison wherever one box of outputs reads nothing."""
+        """Return the whole operator again, with poison wherever one box of outputs reads nothing."""
         masks = elements_read(subject, box, given.tensors)
         places = tuple(to_region(boxes[0]) for boxes in subject.output_regions(box[None]))
         for poison in _rounds(subject, given):
@@ -252,7 +254,9 @@ class KernelAudit:
     def _part_poisoned(
         self, subject: Subject, given: Sample, strategy: Strategy, worker: int, workers: int
     ) -> Counterexample | None:
-        """A worker's part, with poison around its regions and at elements in them that it does not read."""
+        """Return a worker's part, with poison around its regions and at elements in them that it does not
+        read.
+        """
         share = Share.of(strategy, worker, workers)
         masks = elements_read(subject, share.box, given.tensors)
         try:
@@ -287,7 +291,7 @@ _CLAIMS = {
 
 
 def _points(subject: Subject) -> Iterator[Boxes]:
-    """Boxes of one output element: the first, the last, and two that lie on no diagonal."""
+    """Yield boxes of one output element: the first, the last, and two that lie on no diagonal."""
     outputs = {binder.name for output in subject.description.outputs for binder in output.variables}
     if any(not extent for extent in subject.extents.values()):
         return
@@ -306,21 +310,21 @@ def _points(subject: Subject) -> Iterator[Boxes]:
 
 
 def _rounds(subject: Subject, given: Sample) -> Iterator[Mapping[str, Poison]]:
-    """Poisons for all tensors, one of its own for each, several times."""
+    """Yield poisons for all tensors, one of its own for each, several times."""
     choices = {tensor: list(poisons(tensor, given)) for tensor in subject.shapes}
     for row in zip_longest(*choices.values()):
         yield {tensor: poison or choices[tensor][0] for tensor, poison in zip(choices, row, strict=True)}
 
 
 def _spoilt(given: Sample, masks: Mapping[str, Array], poison: Mapping[str, Poison]) -> dict[str, Array]:
-    """The tensors with poison outside of the masks."""
+    """Return the tensors with poison outside of the masks."""
     return {name: np.where(masks[name], array, poison[name](array)) for name, array in given.tensors.items()}
 
 
 def _culprit(masks: Mapping[str, Array]) -> str:
-    """The tensors that have elements outside of the footprint, or memory beside them."""
+    """Return the tensors that have elements outside of the footprint, or memory next to them."""
     partly = [name for name, mask in masks.items() if not mask.all()]
-    return f"elements of {' or '.join(partly)}" if partly else "memory beside its inputs"
+    return f"elements of {' or '.join(partly)}" if partly else "memory next to its inputs"
 
 
 def _same(before: Array, after: Array) -> bool:

@@ -59,7 +59,7 @@ class Audit:
         )
 
     def _lines(self) -> Iterator[str]:
-        """The counts, then all findings; what is refuted stands in the descriptions at the top."""
+        """Yield the counts, then all findings, the descriptions with refuted claims first."""
         yield f"{self.name}: {self._counted()}"
         groups = [list(group) for _, group in groupby(self.findings, key=lambda finding: finding.operator)]
         for members in sorted(groups, key=lambda group: all(f.verdict is not Verdict.REFUTED for f in group)):

@@ -1,9 +1,9 @@
-"""Running kernels of both kinds on whole operators and on workers' parts, watched.
+"""Run kernels of both kinds on whole operators and on workers' parts, and watch what they write.
 
 
 A kernel of Tofu's own contract takes a `KernelCall`, prepares, and returns what to run. Any other callable is
 a function of local arrays, in the description's order, and returns the local output: the same operator on
-smaller inputs, as in the paper's partition-n-reduce. It is told neither offsets nor whole extents.
+smaller inputs, as in the paper's partition-n-reduce. It knows neither offsets nor whole extents.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Share:
 
     @classmethod
     def of(cls, strategy: Strategy, worker: int, workers: int) -> Share:
-        """A worker's share under a strategy."""
+        """Return a worker's share under a strategy."""
         box = list(parts(strategy, workers))[worker]
         regions = strategy.input_regions(worker=worker, workers=workers)
         return cls(box, regions, strategy.output_regions(worker=worker, workers=workers))
 
     @classmethod
     def whole(cls, subject: Subject) -> Share:
-        """The whole operator; every tensor is there from end to end."""
+        """Return the whole operator; every tensor is there from end to end."""
         regions = {name: tuple((0, extent) for extent in shape) for name, shape in subject.shapes.items()}
         places = tuple(tuple((0, extent) for extent in shape) for shape in subject.output_shapes)
         return cls(subject.full_box, regions, places)
@@ -83,10 +83,10 @@ class Runner(Protocol):
         """Whether a setting is another one than that of arrays in memory of their own."""
 
     def everything(self, subject: Subject) -> Share:
-        """The whole operator, with the inputs that the kernel is given for it."""
+        """Return the whole operator, with the inputs that the kernel is given for it."""
 
     def unfit(self, subject: Subject, strategy: Strategy, workers: int) -> str:
-        """Why the kernel cannot compute the parts of a strategy; empty if it can."""
+        """Return why the kernel cannot compute the parts of a strategy; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ContractRunner:
         around: Poisons | None = None,
         setting: Setting = FRAMED,
     ) -> Result:
-        """Prepared before the inputs are there, as in a plan, then run."""
+        """Prepare before the inputs are there, as in a plan, then run."""
         assert isinstance(subject, BoundOperator)
         regions = {name: share.regions[name] for name in subject.shapes if name in subject.reads}
         inputs = {
@@ -151,14 +151,14 @@ class ContractRunner:
                 assert_never(setting.memory)
 
     def everything(self, subject: Subject) -> Share:
-        """The analysis says which regions a kernel is given for the full box."""
+        """Return the full box, with the regions that the analysis derives for it."""
         regions = {
             name: to_region(boxes[0]) for name, boxes in subject.input_regions(subject.full_box[None]).items()
         }
         return replace(Share.whole(subject), regions=regions)
 
     def unfit(self, subject: Subject, strategy: Strategy, workers: int) -> str:
-        """It can compute any box."""
+        """Return an empty reason: the kernel can compute any box."""
         return ""
 
 
@@ -193,7 +193,7 @@ class FunctionRunner:
             raise KernelError(f"raises {type(error).__name__}: {error}") from error
         outputs = list(returned) if isinstance(returned, tuple | list) else [returned]
         if len(outputs) != len(share.places):
-            raise KernelError(f"returns {len(outputs)} outputs, the description has {len(share.places)}")
+            raise KernelError(f"returns {len(outputs)} outputs, but the description has {len(share.places)}")
         arrays = [np.array(output) for output in outputs]
         if any(array.dtype.kind not in "biuf" for array in arrays):
             raise KernelError(f"returns arrays of {', '.join(str(array.dtype) for array in arrays)}")
@@ -204,11 +204,11 @@ class FunctionRunner:
         return setting.memory in (Memory.FRAMED, Memory.OWN)
 
     def everything(self, subject: Subject) -> Share:
-        """A function is given whole tensors."""
+        """Return the full box, with whole tensors."""
         return Share.whole(subject)
 
     def unfit(self, subject: Subject, strategy: Strategy, workers: int) -> str:
-        """Its local inputs must be those of a smaller operator that gives the local outputs."""
+        """Return a reason unless the local inputs are those of a smaller operator with the local outputs."""
         for worker in range(workers):
             share = Share.of(strategy, worker, workers)
             local = {name: _lengths(region) for name, region in share.regions.items()}
@@ -227,7 +227,9 @@ class FunctionRunner:
 
 
 def takes_call(kernel: Callable[..., Any]) -> bool:
-    """Whether a kernel is of Tofu's contract: its one parameter is called `call`, or annotated KernelCall."""
+    """Return whether a kernel is of Tofu's contract: its one parameter is called `call`, or annotated
+    KernelCall.
+    """
     try:
         parameters = list(inspect.signature(kernel).parameters.values())
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Everything of an operator that is run on workers: its stages, those of its gradient, its updates."""
+"""Collect everything of an operator that runs on workers: its stages, those of its gradient, its updates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Missing:
 def complete_shapes(
     operator: Operator, shapes: Mapping[str, Shape], attributes: Mapping[str, object]
 ) -> dict[str, Shape]:
-    """The shapes of all tensors that the operator takes, inferred from those given. Raises ShapeError."""
+    """Return the shapes of all tensors that the operator takes, inferred from those given.
+
+    Raises ShapeError.
+    """
     names = (*operator.arguments(attributes), *operator.auxiliary)
     seeds: dict[str, Shape] = dict.fromkeys(operator.seeds, (1,))
     given = {name: tuple(shape) for name, shape in shapes.items() if name not in seeds}
@@ -45,21 +48,21 @@ def complete_shapes(
 def stages(
     operator: Operator, shapes: Shapes, attributes: Mapping[str, object]
 ) -> Iterator[tuple[Stage, Shapes] | Missing]:
-    """Every stage, with the shapes that it is bound to: forward, backward, updates."""
+    """Yield every stage, with the shapes that it is bound to: forward, backward, updates."""
     known: dict[str, Shape] = dict(shapes)
     forward = operator.stages(attributes, known)
     heads: list[tuple[Stage, dict[str, Shape]]] = []
     for stage in forward:
         yield stage, dict(known)
         bound = stage.bind(known)
-        beside = {f"grad_{k}": shape for k, shape in enumerate(bound.output_shapes)}
-        beside |= {f"output_{k}": shape for k, shape in enumerate(bound.output_shapes)}
-        heads.append((stage, known | beside))
+        extra = {f"grad_{k}": shape for k, shape in enumerate(bound.output_shapes)}
+        extra |= {f"output_{k}": shape for k, shape in enumerate(bound.output_shapes)}
+        heads.append((stage, known | extra))
         known.update(zip(stage.produces, bound.output_shapes, strict=True))
     gradient = operator.gradient(attributes, shapes)
     if gradient is None:
-        for stage, beside in heads:
-            yield from _adjoints(stage, beside)
+        for stage, extra in heads:
+            yield from _adjoints(stage, extra)
     else:
         outputs = {name: shape for name, shape in known.items() if name.startswith("output_")}
         backward = known | {name.replace("output_", "grad_"): shape for name, shape in outputs.items()}
@@ -74,7 +77,7 @@ def stages(
 
 
 def _adjoints(stage: Stage, shapes: Shapes) -> Iterator[tuple[Stage, Shapes] | Missing]:
-    """Gradients with respect to every input."""
+    """Yield gradients with respect to every input."""
     for tensor in stage.inputs:
         try:
             yield from ((adjoint, shapes) for adjoint in stage.adjoint(tensor))

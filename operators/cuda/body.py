@@ -1,4 +1,4 @@
-"""From an expression to statements: elements and reductions become variables, the rest one expression.
+"""Write statements for an expression: elements and reductions become variables, the rest one expression.
 
 A reduction is computed in the outermost place where everything it depends on is known, so an inner one
 that does not vary with the outer is computed once. The loops that it leaves may be empty: then nothing
@@ -70,16 +70,19 @@ class Body:
         self.count = 0
 
     def fresh(self, letter: str) -> str:
-        """A new variable's name."""
+        """Return a new variable's name."""
         self.count += 1
         return f"{letter}{self.count}"
 
     def add(self, line: str) -> None:
-        """A statement at the end of the innermost scope."""
+        """Add a statement at the end of the innermost scope."""
         self.scopes[-1].lines.append(line)
 
     def value(self, node: ast.Index) -> Value:
-        """The node's value; adds the statements that it takes. Raises OperatorError where there is none."""
+        """Return the node's value; adds the statements that it takes.
+
+        Raises OperatorError if there is none.
+        """
         parameters = self.parameters
         match node:
             case ast.Number(value=number):
@@ -147,7 +150,9 @@ class Body:
             case operator if operator in _LOGICAL:
                 return Value(f"({left.truth} {_LOGICAL[operator]} {right.truth})", Kind.TRUTH)
             case operator:
-                raise OperatorError(f"{self.parameters.operator}: CUDA has no spelling of {operator!r}")
+                raise OperatorError(
+                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA"
+                )
 
     def _power(self, node: ast.Binary) -> Value:
         base = self.value(node.left)
@@ -160,7 +165,7 @@ class Body:
                 return Value(f"pow({bare(base.real)}, {bare(self.value(node.right).real)})", Kind.REAL)
 
     def _element(self, node: ast.Element, padding: ast.Expression | None) -> Value:
-        """A variable that holds the element; guarded where its indices may leave the given region."""
+        """Return a variable that holds the element; guarded if its indices may leave the given region."""
         kind = Kind.INTEGER if dict(self.parameters.inputs)[node.tensor].integer else Kind.REAL
         gathered = [axis for axis, index in enumerate(node.indices) if reads_elements(index)]
         guarded = padding is not None or bool(gathered)
@@ -218,19 +223,19 @@ class Body:
         return loop.total
 
     def _under(self, left: tuple[str, ...], lines: list[str]) -> list[str]:
-        """The lines, run where none of these index variables has an empty interval."""
+        """Return the lines, run if none of these index variables has an empty interval."""
         if not left:
             return lines
         conditions = (f"{self.parameters.lower(name)} < {self.parameters.upper(name)}" for name in left)
         return [f"if ({' && '.join(conditions)}) {{", *indented(lines), "}"]
 
     def _home(self, names: frozenset[str]) -> int:
-        """The outermost scope that knows these index variables."""
+        """Return the outermost scope that knows these index variables."""
         levels = range(len(self.scopes) - 1, 0, -1)
         return next((level for level in levels if names & self.scopes[level].names), 0)
 
     def _known(self, node: ast.Element | ast.Pad, make: Callable[[], Value]) -> Value:
-        """The value if an enclosing scope has it, else a new one."""
+        """Return the value if an enclosing scope has it, else a new one."""
         key = (format_expression(node),)
         for scope in self.scopes:
             if key in scope.known:
@@ -250,7 +255,7 @@ class Loop:
 
 
 def serial(body: Body, node: ast.Reduce) -> Loop:
-    """A reduction as nested loops of one thread, the last index variable fastest."""
+    """Return a reduction as nested loops of one thread, the last index variable fastest."""
     depth = len(body.scopes)
     body.scopes += [Scope(frozenset((binder.name,)), loop=True) for binder in node.variables]
     value = body.value(node.body)
@@ -266,19 +271,19 @@ def serial(body: Body, node: ast.Reduce) -> Loop:
 
 
 def declaration(body: Body, node: ast.Reduce, total: Value) -> str:
-    """The declaration of a reduction's result, which starts as the reducer's neutral element."""
+    """Return the declaration of a reduction's result, which starts as the reducer's neutral element."""
     start = neutral(body.parameters.operator, node.reducer, total.kind, body.parameters.real)
     return f"{total.kind.value} {total.text} = {start};"
 
 
 def accumulation(node: ast.Reduce, total: Value, element: Value) -> str:
-    """The statement that adds one element to a reduction's result."""
+    """Return the statement that adds one element to a reduction's result."""
     number = bare(element.number(total.kind))
     return f"{total.text} = {reducer_name(node.reducer)}::combine({total.text}, {number});"
 
 
 def reducer_text(parameters: Parameters, reducer: ast.CustomReducer) -> str:
-    """The struct of a description's own reducer."""
+    """Return the struct of a description's own reducer."""
     sides = {name: Value(parameters.variable(name), Kind.REAL) for name in (reducer.left, reducer.right)}
     result = Body(parameters, (), given=sides).value(reducer.body)
     head = ", ".join(f"real {value.text}" for value in sides.values())
@@ -291,7 +296,7 @@ def reducer_text(parameters: Parameters, reducer: ast.CustomReducer) -> str:
 
 
 def indented(lines: list[str]) -> list[str]:
-    """The lines, one level deeper."""
+    """Return the lines, one level deeper."""
     return [f"    {line}" for line in lines]
 
 
@@ -302,5 +307,5 @@ def free_variables(node: ast.Expression) -> frozenset[str]:
 
 
 def _argument(spelled: str, text: str) -> str:
-    """An argument, without parentheses where the spelling is a function's call."""
+    """Return an argument, without parentheses where the spelling is a function's call."""
     return bare(text) if spelled[0].isalpha() else text

@@ -1,6 +1,6 @@
 """Boxes of memory as kernels that move data see them: words in a few axes, the same for all views.
 
-Bytes of an element are the innermost axis. Axes that lie behind each other in every view become one, so the
+The bytes of an element are the innermost axis. Axes that are adjacent in every view become one, so the
 last one is the longest run of bytes that all views share, and words are as wide as divides it and every
 place where it starts.
 """
@@ -49,7 +49,7 @@ class Box:
         return all(strides == (self.width,) for strides in self.strides)
 
     def narrow(self, spare: int) -> bool:
-        """Whether 32 bits hold every offset, and a position `spare` words behind the last one."""
+        """Return whether 32 bits hold every offset, and a position `spare` words behind the last one."""
         reach = (
             sum(abs(stride) * (length - 1) for length, stride in zip(self.shape, strides, strict=True))
             for strides in self.strides
@@ -58,9 +58,9 @@ class Box:
 
 
 def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
-    """The views of one shape and type, the one that is written first; one box where the axes suffice.
+    """Yield the views of one shape and type, the one that is written first; one box where the axes suffice.
 
-    None where they are empty. Raises DataError where shapes or types differ, or two elements of the
+    None if they are empty. Raises DataError if shapes or types differ, or two elements of the
     first view are in one place.
     """
     target = views[0]
@@ -90,7 +90,9 @@ def check_alike(source: DeviceView, target: DeviceView) -> None:
 
 
 def _oriented(views: Sequence[DeviceView]) -> tuple[list[int], list[Axis]]:
-    """Addresses and axes, without those of one element, turned so that the first view's strides rise."""
+    """Return addresses and axes, without those of one element, turned so that the first view's
+    strides rise.
+    """
     starts, axes = [view.address for view in views], []
     for length, *strides in zip(views[0].shape, *(view.strides for view in views), strict=True):
         if length == 1:

@@ -1,4 +1,4 @@
-"""What a worker's stream is given: launches, copies and calls of vendor libraries, with their addresses.
+"""The commands of a worker's stream: launches, copies and calls of vendor libraries, with their addresses.
 
 Commands are made once, before the first iteration, and issued every iteration. Making one touches neither
 a device nor its memory, so whatever a plan would do on cards can be looked at, and tried, without them.
@@ -79,7 +79,7 @@ class Pass(StrEnum):
 class Geometry:
     """Per spatial dimension: row = place * stride + tap * dilate - before; zeros outside of the data.
 
-    `after` is how many rows of zeros the last window reads behind the data; negative where it ends before.
+    `after` is how many rows of zeros the last window reads behind the data; negative if it ends before.
     """
 
     stride: tuple[int, ...]

@@ -1,7 +1,7 @@
 """What computes one box of an operator on a card: matrix products, convolutions, else a derived kernel.
 
 Which of them is decided by the description, by the kernel attached to it, and by the types, never by a
-name. There is no way back to the host: what has no kernel is an error.
+name. There is no way back to the host: a stage without a kernel is an error.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def compute(
     *,
     finite: bool = False,
 ) -> tuple[Command, ...]:
-    """The commands that compute a call's box; its arrays are DeviceViews.
+    """Return the commands that compute a call's box; its arrays are DeviceViews.
 
     `scratch_bytes` is what the vendor's library asks for. With `finite` a result that is infinite or no
-    number sets a flag of the workspace. Raises OperatorError where the description has no kernel: it calls an
+    number sets a flag of the workspace. Raises OperatorError if the description has no kernel: it calls an
     opaque function.
     """
     if not any(output.size for output in call.outputs):
@@ -43,7 +43,7 @@ def compute(
 
 
 def derived(call: KernelCall, workspace: DeviceWorkspace, *, finite: bool = False) -> tuple[Command, ...]:
-    """The launches of the kernel that is generated from the call's description."""
+    """Return the launches of the kernel that is generated from the call's description."""
     inputs: dict[str, Any] = dict(call.inputs)
     outputs: tuple[Any, ...] = call.outputs
     kernel = generate(

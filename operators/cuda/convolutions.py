@@ -36,7 +36,7 @@ Need = Callable[[Convolution], int]
 
 
 def supported(call: KernelCall) -> bool:
-    """Whether the vendor's library computes this call; where not, the description's own kernel does.
+    """Return whether the vendor's library computes this call; where not, the description's own kernel does.
 
     That the attached kernel is a convolution's, all tensors have one and the same of `TYPES`, and none is
     reversed or repeated along an axis.
@@ -49,7 +49,7 @@ def supported(call: KernelCall) -> bool:
 
 
 def commands(call: KernelCall, workspace: DeviceWorkspace, need: Need) -> tuple[Command, ...]:
-    """What computes a call that is `supported`, in order; nothing where the output is empty.
+    """Return what computes a call that is `supported`, in order; nothing if the output is empty.
 
     Weights with gaps are copied to scratch, or from there: the library takes dense ones only.
     """
@@ -72,7 +72,7 @@ def commands(call: KernelCall, workspace: DeviceWorkspace, need: Need) -> tuple[
 
 
 def _scratch(nbytes: int, workspace: DeviceWorkspace) -> int:
-    """The address of scratch for the library, one for all groups, since they run one after another."""
+    """Return the address of scratch for the library, one for all groups, since they run one after another."""
     if not nbytes:
         return 0
     return -(-workspace.take(nbytes + SCRATCH_ALIGNMENT - 1) // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
@@ -90,7 +90,7 @@ def _with_dense_weight(command: Convolution, workspace: DeviceWorkspace) -> tupl
 
 
 def target(command: Convolution) -> DeviceView:
-    """The view that a command writes."""
+    """Return the view that a command writes."""
     match command.computes:
         case Pass.FORWARD:
             return command.output
@@ -101,7 +101,7 @@ def target(command: Convolution) -> DeviceView:
 
 
 def _attached(call: KernelCall) -> tuple[Pass, Attached] | None:
-    """The attached convolution kernel, if there is one, and which tensor it computes."""
+    """Return the attached convolution kernel, if there is one, and which tensor it computes."""
     match call.bound.stage.kernel:
         case kernels.Convolution() as kernel:
             return Pass.FORWARD, kernel
@@ -114,7 +114,7 @@ def _attached(call: KernelCall) -> tuple[Pass, Attached] | None:
 
 
 def _found(call: KernelCall) -> list[Convolution]:
-    """The commands without their scratch, one for each group in which there is something to sum."""
+    """Return the commands without their scratch, one for each group in which there is something to sum."""
     attached = _attached(call)
     if attached is None:
         return []
@@ -123,13 +123,13 @@ def _found(call: KernelCall) -> list[Convolution]:
 
 
 def _steps(view: DeviceView) -> list[tuple[int, int]]:
-    """Lengths and strides of the axes along which there is more than one element, by their strides."""
+    """Return lengths and strides of the axes along which there is more than one element, by their strides."""
     pairs = zip(view.shape, view.strides, strict=True)
     return sorted(((length, step) for length, step in pairs if length > 1), key=lambda pair: pair[1])
 
 
 def _packed(view: DeviceView) -> bool:
-    """Whether the elements, in whatever order of axes, lie without gaps."""
+    """Return whether the elements, in whatever order of axes, lie without gaps."""
     expected = view.itemsize
     for length, step in _steps(view):
         if step != expected:
@@ -139,7 +139,7 @@ def _packed(view: DeviceView) -> bool:
 
 
 def _command(computes: Pass, part: Part) -> Convolution | None:
-    """The command without its scratch; None where every sum is empty."""
+    """Return the command without its scratch; None if every sum is empty."""
     data, weight, output = (cast(DeviceView, view) for view in (part.data, part.weight, part.output))
     if not (data.size and weight.size and output.size):
         return None
@@ -176,7 +176,10 @@ class _Met:
 
 
 def _met(rows: int, places: int, taps: int, stride: int, dilate: int, before: int) -> _Met:
-    """One dimension's. Up to `stride - 1` rows may follow the last window: the library expects them."""
+    """Return one dimension's.
+
+    Up to `stride - 1` rows may follow the last window: the library expects them.
+    """
     reach = (taps - 1) * dilate
     first = max(0, -((reach - before) // stride))
     stop = min(places, (rows - 1 + before) // stride + 1)

@@ -101,7 +101,7 @@ class Cublas:
 
 
 def version() -> str:
-    """The library's version. Raises ExecutionError where there is none."""
+    """Return the library's version. Raises ExecutionError if there is none."""
     number = c_int()
     parts = []
     for part in range(3):  # major, minor, patch
@@ -113,7 +113,7 @@ def version() -> str:
 
 
 def arguments(gemm: Gemm, tf32: bool = False) -> tuple[Any, ...]:
-    """Those of `cublasGemmStridedBatchedEx_64` behind the handle."""
+    """Return those of `cublasGemmStridedBatchedEx_64` behind the handle."""
     scalar = c_double if gemm.type == "float64" else c_float
     match gemm.type:
         case "float64":
@@ -140,7 +140,10 @@ def arguments(gemm: Gemm, tf32: bool = False) -> tuple[Any, ...]:
 
 @cache
 def _loaded() -> ctypes.CDLL:
-    """The library that CuPy would load, with its prototypes. Raises ExecutionError where there is none."""
+    """Return the library that CuPy would load, with its prototypes.
+
+    Raises ExecutionError if there is none.
+    """
     finder = library("cuda.pathfinder", "a matrix product on a GPU")
     try:
         found = ctypes.CDLL(finder.load_nvidia_dynamic_lib("cublas").abs_path)

@@ -90,9 +90,10 @@ class Plans:
         self._plans: dict[Signature, Plan] = {}
 
     def plan(self, command: Convolution) -> Plan:
-        """The plan for a command, the first that the library's heuristics propose and that may be used.
+        """Return the plan for a command, the first that the library's heuristics propose and that may be
+        used.
 
-        Raises ExecutionError where the library is missing or has no plan.
+        Raises ExecutionError if the library is missing or has no plan.
         """
         key = signature(command)
         if key not in self._plans:
@@ -100,7 +101,7 @@ class Plans:
         return self._plans[key]
 
     def workspace_bytes(self, command: Convolution) -> int:
-        """The scratch that the command has to be given."""
+        """Return the scratch that the command has to be given."""
         return self.plan(command).workspace_bytes
 
     def _chosen(self, wanted: Signature) -> Plan:
@@ -115,7 +116,7 @@ class Plans:
         raise ExecutionError(f"cuDNN has no plan for {_title(wanted)}: {reason}")
 
     def _built(self, graph: Any, index: int) -> Plan | None:
-        """The plan of this rank, unless it has a property that is not wanted or cannot be built."""
+        """Return the plan of this rank, unless it has a property that is not wanted or cannot be built."""
         try:
             graph.build_plan_at_index(index)
         except self._refusals:
@@ -126,7 +127,7 @@ class Plans:
         return Plan(graph, index, graph.get_plan_name_at_index(index), nbytes)
 
     def _graph(self, wanted: Signature) -> Any:
-        """The library's graph of this one operation, with its proposed plans."""
+        """Return the library's graph of this one operation, with its proposed plans."""
         cudnn = self._library
         graph = cudnn.pygraph(
             handle=self._handle,
@@ -163,12 +164,12 @@ class Plans:
 
     @cached_property
     def _properties(self) -> Any:
-        """The described card; None where there is a handle, which knows its card."""
+        """The described card; None if there is a handle, which knows its card."""
         return None if self._described is None else self._library.create_device_properties(self._described)
 
 
 def open_handle(stream: int) -> int:
-    """A handle on the current device that plans run with, on this stream. Raises ExecutionError."""
+    """Return a handle on the current device that plans run with, on this stream. Raises ExecutionError."""
     cudnn = _loaded()
     try:
         handle = int(cudnn.create_handle())
@@ -184,7 +185,7 @@ def close_handle(handle: int) -> None:
 
 
 def _loaded() -> Any:
-    """The front end, with the library behind it. Raises ExecutionError where either is missing."""
+    """Return the front end, with the library behind it. Raises ExecutionError if either is missing."""
     cudnn = library("cudnn", "convolution on a GPU")
     try:
         cudnn.backend_version()
@@ -196,7 +197,10 @@ def _loaded() -> Any:
 
 
 def signature(command: Convolution) -> Signature:
-    """What the command's plan depends on; before a single spatial dimension comes another, of length one."""
+    """Return what the command's plan depends on.
+
+    Before a single spatial dimension comes another, of length one.
+    """
     data, weight, output = map(_tensor, (command.data, command.weight, command.output))
     geometry = command.geometry
     if len(geometry.stride) > 1:
@@ -217,7 +221,7 @@ def _flat(tensor: Tensor) -> Tensor:
 
 
 def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, Tensor]:
-    """The node of the graph, and what it computes with its identity."""
+    """Return the node of the graph, and what it computes with its identity."""
 
     def given(uid: int, tensor: Tensor) -> Any:
         form = list(tensor.shape), list(tensor.strides), _type(cudnn, tensor)

@@ -16,7 +16,7 @@ from ...errors import OperatorError
 class DataType:
     """`storage` is the C++ type of an element, `numpy` the type that holds its bits on the host.
 
-    `macro` asks the prelude for the header that defines `storage`; empty where none is needed.
+    `macro` asks the prelude for the header that defines `storage`; empty if none is needed.
     """
 
     name: str
@@ -39,7 +39,7 @@ DATA_TYPES: Mapping[str, DataType] = MappingProxyType({entry.name: entry for ent
 
 
 def data_type(name: str) -> DataType:
-    """The type of this name. Raises OperatorError for one that kernels do not know."""
+    """Return the type of this name. Raises OperatorError if kernels do not support it."""
     found = DATA_TYPES.get(name)
     if found is None:
         raise OperatorError(
@@ -49,7 +49,7 @@ def data_type(name: str) -> DataType:
 
 
 def computed_in(names: Iterable[str]) -> str:
-    """The C++ type of arithmetic on tensors of these types.
+    """Return the C++ type of arithmetic on tensors of these types.
 
     float32 for float16, bfloat16 and float32; float64 as soon as one is float64, or where all are integers.
     """
@@ -58,7 +58,9 @@ def computed_in(names: Iterable[str]) -> str:
 
 
 def encoded(values: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
-    """Values as a type stores them: those of bfloat16 as the upper halves of float32, rounded to even."""
+    """Return values as a type stores them: those of bfloat16 as the upper halves of float32,
+    rounded to even.
+    """
     if name != "bfloat16":
         return values.astype(data_type(name).numpy, copy=False)
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
@@ -67,7 +69,7 @@ def encoded(values: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generi
 
 
 def decoded(stored: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
-    """The values of stored elements; those of bfloat16 as float32."""
+    """Return the values of stored elements; those of bfloat16 as float32."""
     if name != "bfloat16":
         return stored
     return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)

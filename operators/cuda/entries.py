@@ -40,7 +40,7 @@ class Entry:
         return tuple(name for name in self.variables if name not in self.outer)
 
     def function(self, narrow: bool) -> str:
-        """The name to launch: with 32-bit or with 64-bit index arithmetic."""
+        """Return the name to launch: with 32-bit or with 64-bit index arithmetic."""
         return f"{self.name}_{'i32' if narrow else 'i64'}"
 
 
@@ -73,7 +73,7 @@ def _choices(
 
 
 def outermost_reductions(body: ast.Expression) -> Iterator[ast.Reduce]:
-    """Reductions that are not inside another."""
+    """Yield reductions that are not inside another."""
     pending: list[Node] = [body]
     while pending:
         node = pending.pop()
@@ -84,7 +84,7 @@ def outermost_reductions(body: ast.Expression) -> Iterator[ast.Reduce]:
 
 
 def entry_text(parameters: Parameters, entry: Entry) -> str:
-    """The entry's template and its two instances."""
+    """Return the entry's template and its two instances."""
     lines = _by_blocks(parameters, entry) if entry.cooperative else _by_threads(parameters, entry)
     text = ["template <typename Index>"]
     text += [f"TOFU_DEVICE void {entry.name}(const Parameters& {INSTANCE}) {{", *indented(lines), "}"]
@@ -128,7 +128,9 @@ def _by_blocks(parameters: Parameters, entry: Entry) -> list[str]:
 
 
 def cooperative(body: Body, node: ast.Reduce) -> Loop:
-    """A reduction by all threads of a block: each a stride of the elements, then combined in fixed order."""
+    """Return a reduction by all threads of a block: each a stride of the elements, then combined in fixed
+    order.
+    """
     names = tuple(binder.name for binder in node.variables)
     depth = len(body.scopes)
     body.scopes.append(Scope(frozenset(names), loop=True))
@@ -143,7 +145,7 @@ def cooperative(body: Body, node: ast.Reduce) -> Loop:
 
 
 def _spread(body: Body, names: tuple[str, ...], used: frozenset[str] | None = None) -> str:
-    """The head of a loop in which the threads of a block share the values of index variables."""
+    """Return the head of a loop in which the threads of a block share the values of index variables."""
     body.add("Index at = next;")
     _take_apart(body, names, used)
     count = _count(body.parameters, names)
@@ -168,7 +170,7 @@ def _take_apart(body: Body, names: tuple[str, ...], used: frozenset[str] | None 
 
 
 def _store(body: Body, entry: Entry) -> None:
-    """All values of the group, then all stores."""
+    """Write all values of the group, then all stores."""
     parameters = body.parameters
     values = [body.value(parameters.description.outputs[number].body) for number in entry.outputs]
     named = [body.fresh("o") for _ in values]

@@ -15,7 +15,7 @@ from ...errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """`real` for floating-point arguments; `integer`, where there is one, for integers: the result is one."""
+    """`real` for floating-point arguments; `integer`, if there is one, for integers: the result is one."""
 
     real: str
     integer: str = ""
@@ -71,7 +71,7 @@ SPELLINGS: Mapping[str, Spelling] = MappingProxyType(
 
 
 def spelling(operator: str, function: str) -> Spelling:
-    """The spelling of a function. Raises OperatorError for one that has none."""
+    """Return the spelling of a function. Raises OperatorError for one that has none."""
     found = SPELLINGS.get(function)
     if found is None:
         raise OperatorError(

@@ -43,7 +43,10 @@ class Gemm:
 
 
 def gemm_arguments(product: MatrixProduct) -> Gemm:
-    """The arguments for a product. Raises OperatorError for types, sizes or steps that BLAS does not take."""
+    """Return the arguments for a product.
+
+    Raises OperatorError for types, sizes or steps that BLAS does not take.
+    """
     left, right, result = product.left, product.right, product.result
     _require_fitting(left, right, result)
     a, b, c = (_operand(matrix) for matrix in (left, right, result))
@@ -74,7 +77,7 @@ def _require_fitting(left: Matrix, right: Matrix, result: Matrix) -> None:
 
 
 def _operand(matrix: Matrix) -> Operand:
-    """The matrix as it is stored: itself, or its transpose where it lies row by row.
+    """Return the matrix as it is stored: itself, or its transpose if it lies row by row.
 
     The step along an axis of length one says nothing, so such a matrix may be taken either way; the steps
     of one without elements say nothing at all.
@@ -93,5 +96,5 @@ def _operand(matrix: Matrix) -> Operand:
             return Operand(matrix.address, leading, stride, transposed=True)
     raise OperatorError(
         f"{matrix.rows} rows {matrix.row_step} elements apart and {matrix.columns} columns "
-        f"{matrix.column_step} apart are no matrix for BLAS: one step must be 1, the other must not overlap"
+        f"{matrix.column_step} apart are not a matrix for BLAS: one step must be 1, the other must not overlap"
     )

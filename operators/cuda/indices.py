@@ -19,7 +19,10 @@ INT32 = 1 << 31
 
 
 def index_text(parameters: Parameters, index: ast.Index) -> str:
-    """The text of an index that reads no tensor. Raises OperatorError for anything that is no index."""
+    """Return the text of an index that reads no tensor.
+
+    Raises OperatorError for anything that is not an index.
+    """
 
     def text(node: ast.Index) -> str:
         match node:
@@ -51,7 +54,7 @@ def index_text(parameters: Parameters, index: ast.Index) -> str:
 
 
 def magnitude(parameters: Parameters, index: ast.Index, largest: Mapping[str, int]) -> int:
-    """An upper bound of the absolute value of the index and of everything it is computed from.
+    """Return an upper bound of the absolute value of the index and of everything it is computed from.
 
     `largest` bounds variables by their name and extents by the name of their parameter.
     """

@@ -55,7 +55,9 @@ class CudaKernel:
 def generate(
     description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], *, finite: bool = False
 ) -> CudaKernel:
-    """The kernel of a specialised description without stages; with `finite` it flags results that are not.
+    """Return the kernel of a specialised description without stages.
+
+    With `finite` it flags results that are not.
 
     `inputs` names the element type of every tensor that is read, `outputs` that of every output, as in
     `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError

@@ -37,7 +37,7 @@ class Launch:
 
 
 def launches(kernel: CudaKernel, call: KernelCall) -> tuple[Launch, ...]:
-    """The launches that compute the call's box, to be made in this order; none for empty outputs.
+    """Return the launches that compute the call's box, to be made in this order; none for empty outputs.
 
     Which entry is chosen depends on the lengths of the box alone, so equal calls give equal bits.
     """
@@ -48,7 +48,7 @@ def launches(kernel: CudaKernel, call: KernelCall) -> tuple[Launch, ...]:
 
 
 def launch_of(entry: Entry, box: Mapping[str, Interval], narrow: bool) -> Launch:
-    """The launch of one particular entry for a box whose outputs are not empty."""
+    """Return the launch of one particular entry for a box whose outputs are not empty."""
     return _launch(entry, {name: max(upper - lower, 0) for name, (lower, upper) in box.items()}, narrow)
 
 
@@ -75,7 +75,7 @@ def _count(names: tuple[str, ...], lengths: Mapping[str, int]) -> int:
 
 
 def fits_32_bits(parameters: Parameters, call: KernelCall) -> bool:
-    """Whether no position, index or offset of the call needs more than 32 bits."""
+    """Return whether no position, index or offset of the call needs more than 32 bits."""
     largest = {name: max(abs(lower), abs(upper)) for name, (lower, upper) in call.box.items()}
     largest |= {
         parameters.extent(tensor, axis): call.bound.shapes[tensor][axis]
@@ -99,7 +99,7 @@ def fits_32_bits(parameters: Parameters, call: KernelCall) -> bool:
 
 
 def _span(name: str, array: Array) -> int:
-    """The largest offset between two elements."""
+    """Return the largest offset between two elements."""
     return sum(
         abs(stride) * max(length - 1, 0)
         for stride, length in zip(strides(name, array), array.shape, strict=True)

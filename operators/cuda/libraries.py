@@ -14,7 +14,7 @@ EXTRAS = (
 
 
 def library(name: str, purpose: str) -> Any:
-    """The imported package. Raises ExecutionError where it is missing or cannot be loaded."""
+    """Return the imported package. Raises ExecutionError if it is missing or cannot be loaded."""
     try:
         return import_module(name)
     except ImportError as error:

@@ -15,13 +15,13 @@ from .parameters import Parameters
 
 
 def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
-    """The struct for the call, an array of one element to hand to the launch by value.
+    """Return the struct for the call, an array of one element to hand to the launch by value.
 
     Arrays are NumPy's or anything with `__cuda_array_interface__`. `faults` is the address of
     `parameters.faults` 32-bit integers, zeroed before: the kernel sets those whose index, computed from data,
-    is no whole number or leaves its tensor, and the one for results that are not finite. Raises DataError for
-    an array of another type or with strides that are not whole elements, OperatorError for one that does not
-    hold what the box reads.
+    is not a whole number or leaves its tensor, and the one for results that are not finite. Raises DataError
+    for an array of another type or with strides that are not whole elements, OperatorError for one that does
+    not hold what the box reads.
     """
     parameters = kernel.parameters
     struct = np.zeros(1, parameters.dtype)
@@ -53,7 +53,7 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
 
 
 def _check_regions(parameters: Parameters, call: KernelCall) -> None:
-    """Raise OperatorError where a box reads elements that its input does not hold."""
+    """Raise OperatorError if a box reads elements that its input does not hold."""
     box = np.array([[call.box[name] for name in call.bound.variables]], np.int64).reshape(1, -1, 2)
     needed = call.bound.input_regions(box)
     for name, _ in parameters.inputs:
@@ -62,7 +62,7 @@ def _check_regions(parameters: Parameters, call: KernelCall) -> None:
             if lower < upper and (lower < first or upper > last):
                 raise OperatorError(
                     f"{parameters.operator}: the box reads [{lower}, {upper}) of dimension {axis} of {name}, "
-                    f"but its input holds [{first}, {last}); hand the kernel the region of the analysis"
+                    f"but its input holds [{first}, {last}); pass the region of the analysis to the kernel"
                 )
         if call.inputs[name].shape != tuple(last - first for first, last in held):
             raise DataError(
@@ -81,7 +81,7 @@ def _address(name: str, array: Array, entry: DataType) -> int:
 
 
 def strides(name: str, array: Array) -> list[int]:
-    """In elements. Raises DataError where one is not whole."""
+    """In elements. Raises DataError if one is not whole."""
     if any(stride % array.itemsize for stride in array.strides):
         raise DataError(
             f"{name} has strides of {array.strides} bytes, which are not whole elements of {array.itemsize}; "

@@ -40,12 +40,12 @@ class Field:
 
 
 def struct_dtype(fields: Sequence[Field]) -> np.dtype[np.void]:
-    """The struct on the host."""
+    """Return the struct on the host."""
     return np.dtype([(field.name, field.dtype) for field in fields])
 
 
 def struct_text(fields: Sequence[Field]) -> str:
-    """The struct `Parameters` on the device, and assertions that it is laid out as `struct_dtype`."""
+    """Return the struct `Parameters` on the device, and assertions that it is laid out as `struct_dtype`."""
     dtype = struct_dtype(fields)
     members = [f"    {field.text}" for field in fields]
     asserts = [
@@ -61,7 +61,7 @@ _INTERVAL = np.dtype([("lower", _INTEGER), ("upper", _INTEGER)])
 
 
 def _pointed(rank: int, *parts: str) -> np.dtype[np.void]:
-    """A pointer and, unless the tensor is a scalar, integers for every dimension."""
+    """Return a pointer and, unless the tensor is a scalar, integers for every dimension."""
     lists = [(part, _INTEGER, (rank,)) for part in parts] if rank else []
     return np.dtype([("data", _POINTER), *lists])
 
@@ -159,31 +159,31 @@ class Parameters:
         return struct_dtype(self.fields)
 
     def struct_text(self) -> str:
-        """The struct on the device, and assertions that it is laid out as `dtype`."""
+        """Return the struct on the device, and assertions that it is laid out as `dtype`."""
         return struct_text(self.fields)
 
     def variable(self, name: str) -> str:
-        """The text of an index variable."""
+        """Return the text of an index variable."""
         return f"v_{name}"
 
     def interval(self, name: str) -> str:
-        """The text of an index variable's values."""
+        """Return the text of an index variable's values."""
         return f"{INSTANCE}.box_{name}"
 
     def lower(self, name: str) -> str:
-        """The text of the first value of an index variable."""
+        """Return the text of the first value of an index variable."""
         return f"Index({self.interval(name)}.lower)"
 
     def upper(self, name: str) -> str:
-        """The text of the value after an index variable's last."""
+        """Return the text of the value after an index variable's last."""
         return f"Index({self.interval(name)}.upper)"
 
     def extent(self, tensor: str, axis: int) -> str:
-        """The text of the extent of a whole tensor's dimension."""
+        """Return the text of the extent of a whole tensor's dimension."""
         return f"{INSTANCE}.extent_{tensor}_{axis}"
 
     def fault(self, gather: Gather) -> str:
-        """The text of the flag that a bad index sets."""
+        """Return the text of the flag that a bad index sets."""
         return f"{INSTANCE}.faults[{self.gathers.index(gather)}]"
 
     @property
@@ -193,7 +193,7 @@ class Parameters:
 
 
 def _offsets(prefix: str, dtype: np.dtype[np.void]) -> Iterator[tuple[str, int]]:
-    """Every member, members of members included, with its offset in bytes; of an array the ends."""
+    """Yield every member, members of members included, with its offset in bytes; of an array the ends."""
     for name, entry in (dtype.fields or {}).items():
         member, offset = entry[0], entry[1]
         if member.fields:
@@ -208,7 +208,7 @@ def _offsets(prefix: str, dtype: np.dtype[np.void]) -> Iterator[tuple[str, int]]
 
 
 def _used(output: ast.Lambda) -> Iterator[Node]:
-    """Everything that a lambda's elements are computed from; extents stated by binders are not."""
+    """Yield everything that a lambda's elements are computed from; extents stated by binders are not."""
     pending: list[Node] = [output]
     while pending:
         node = pending.pop()
@@ -220,7 +220,7 @@ def _used(output: ast.Lambda) -> Iterator[Node]:
 def make_parameters(
     description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], finite: bool = False
 ) -> Parameters:
-    """The struct for tensors and outputs of these types.
+    """Return the struct for tensors and outputs of these types.
 
     Raises OperatorError for a type that is missing or not known.
     """

@@ -112,7 +112,7 @@ template <typename T> struct Output<T, 0> {
     template <typename Index, typename Value> TOFU_DEVICE void set(Value value) const { store(*data, value); }
 };
 
-// An index that was computed from data: -1, which no tensor holds, where it does not fit its type.
+// An index that was computed from data: -1, which no tensor holds, if it does not fit its type.
 // A value that is not a whole number sets `fault`.
 template <typename Index> TOFU_DEVICE Index to_index(long long value, int&) {
     const Index index = static_cast<Index>(value);

@@ -32,7 +32,7 @@ Names = tuple[str, ...]
 class Product:
     """`result = scale * sum over summed of left * right`; all views have an axis for each index variable.
 
-    An axis is of length 1 where the view does not depend on the variable.
+    An axis is of length 1 if the view does not depend on the variable.
     """
 
     left: DeviceView
@@ -46,7 +46,7 @@ class Product:
 
 
 def product(call: KernelCall) -> Product | None:
-    """The product that a call's box is; None where it is something else, or nothing for matrices."""
+    """Return the product that a call's box is; None if it is something else, or nothing for matrices."""
     if len(call.outputs) != 1:
         return None
     parts = pieces(call.bound, tuple([call.box[name] for name in call.bound.variables]))
@@ -113,7 +113,7 @@ def _product(
 
 
 def _factor(call: KernelCall, ranges: Ranges, load: Load, names: Names) -> DeviceView | None:
-    """A factor with an axis for each variable; None where it is padded or its index is not affine."""
+    """Return a factor with an axis for each variable; None if it is padded or its index is not affine."""
     if load.padding is not None or not load.affine:
         return None
     array: Any = call.inputs[load.tensor]
@@ -135,7 +135,7 @@ def _length(interval: Interval) -> int:
 
 
 def commands(product: Product, workspace: DeviceWorkspace) -> tuple[Command, ...]:
-    """What computes it: the product, and copies of what lies unevenly."""
+    """Return what computes it: the product, and copies of what lies unevenly."""
     batch = _slowest_first(product.result, product.batch)
     rows = _slowest_first(product.left, product.rows)
     columns = _slowest_first(product.right, product.columns)
@@ -167,7 +167,7 @@ def _slowest_first(view: DeviceView, axes: Sequence[int]) -> list[int]:
 
 
 def _dense_like(view: DeviceView, groups: Sequence[Sequence[int]], workspace: DeviceWorkspace) -> DeviceView:
-    """Scratch of a view's shape, its axes in memory in the order of the groups."""
+    """Return scratch of a view's shape, its axes in memory in the order of the groups."""
     order = [axis for group in groups for axis in group]
     rest = [axis for axis in range(view.ndim) if axis not in order]
     return DeviceView.dense(workspace.take(view.nbytes), view.shape, view.type, [*rest, *order])
@@ -176,7 +176,7 @@ def _dense_like(view: DeviceView, groups: Sequence[Sequence[int]], workspace: De
 def as_matrix(
     view: DeviceView, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]
 ) -> Matrix | None:
-    """A view as a batch of matrices that a library can read; None where it lies otherwise."""
+    """Return a view as a batch of matrices that a library can read; None if it lies otherwise."""
     groups = [_joined(view, axes) for axes in (batch, rows, columns)]
     if any(group is None for group in groups):
         return None
@@ -194,7 +194,7 @@ def as_matrix(
 
 
 def _joined(view: DeviceView, axes: Sequence[int]) -> tuple[int, int] | None:
-    """Length and step in elements of several axes, slowest first, taken as one; None where uneven."""
+    """Return length and step in elements of several axes, slowest first, taken as one; None if uneven."""
     found = joined(view.shape, view.strides, axes)
     if found is None or found[1] % view.itemsize:
         return None

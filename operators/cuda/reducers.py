@@ -24,7 +24,7 @@ _PRELUDE = {
 
 
 def reducer_name(reducer: ast.AnyReducer) -> str:
-    """The struct whose `combine` joins two values."""
+    """Return the struct whose `combine` joins two values."""
     match reducer:
         case ast.Reducer():
             return f"tofu::{reducer}"
@@ -35,14 +35,14 @@ def reducer_name(reducer: ast.AnyReducer) -> str:
 
 
 def reduced_kind(reducer: ast.AnyReducer, element: Value) -> Kind:
-    """What a reduction of such elements computes in; a custom reducer in floating point."""
+    """Return what a reduction of such elements computes in; a custom reducer in floating point."""
     if isinstance(reducer, ast.CustomReducer) or element.kind is Kind.REAL:
         return Kind.REAL
     return Kind.INTEGER
 
 
 def neutral(operator: str, reducer: ast.AnyReducer, kind: Kind, real: str) -> str:
-    """The text of what a reduction starts with."""
+    """Return the text of what a reduction starts with."""
     match reducer:
         case ast.Reducer():
             return _PRELUDE[kind][reducer]

@@ -17,9 +17,10 @@ Pair = tuple[DeviceView, DeviceView]
 
 
 def cells(terms: Sequence[Sequence[Pair]]) -> list[tuple[DeviceView, ...]]:
-    """The coarsest cells that no piece's edge runs through: the target's part, then each term's source.
+    """Return the coarsest cells that no piece's edge runs through: the target's part, then each term's
+    source.
 
-    Raises DataError where a source is not like its target, the targets of a term are not parts of one array,
+    Raises DataError if a source is not like its target, the targets of a term are not parts of one array,
     or they do not together cover what those of the first term cover.
     """
     pieces = [[_turned(pair) for pair in term if pair[1].size] for term in terms]
@@ -48,13 +49,13 @@ def cells(terms: Sequence[Sequence[Pair]]) -> list[tuple[DeviceView, ...]]:
 
 
 def _part(view: DeviceView, whole: Boxes, box: Boxes) -> DeviceView:
-    """The part of a view of `whole` that lies in `box`."""
+    """Return the part of a view of `whole` that lies in `box`."""
     start, stop = (box - whole[:, :1]).T.tolist()
     return view[tuple(slice(*interval) for interval in zip(start, stop, strict=True))]
 
 
 def _turned(pair: Pair) -> Pair:
-    """The pair with axes turned so that the target's strides are not negative."""
+    """Return the pair with axes turned so that the target's strides are not negative."""
     source, target = pair
     check_alike(source, target)
     turn = tuple(slice(None, None, -1 if stride < 0 else 1) for stride in target.strides)
@@ -87,7 +88,7 @@ def _box(target: DeviceView, origin: int, order: Sequence[int]) -> Region:
             box[axis] = (place, place + target.shape[axis])
     if rest:
         raise DataError(
-            f"the target at {target.address:#x} is no part of the array with strides {target.strides} "
+            f"the target at {target.address:#x} is not a part of the array with strides {target.strides} "
             f"at {origin:#x}"
         )
     return tuple(box)

@@ -72,7 +72,7 @@ class Unit:
         return struct_dtype(self.fields)
 
     def function(self, narrow: bool) -> str:
-        """The name to launch."""
+        """Return the name to launch."""
         return f"tofu_{self.name}_{'i32' if narrow else 'i64'}"
 
     @property
@@ -107,7 +107,7 @@ def units_source(units: Iterable[Unit]) -> str:
 
 @cache
 def copy_unit() -> Unit:
-    """Copies of up to `PIECES` cells, each from one source."""
+    """Return copies of up to `PIECES` cells, each from one source."""
     return Unit("copy", (_CELLS, _sources(PIECES)), f"tofu::copy<Index>({INSTANCE});")
 
 

@@ -44,7 +44,7 @@ def reduce(reducer: ast.AnyReducer, terms: Sequence[Sequence[Pair]]) -> tuple[Co
     One pass: every element of the target is computed from all terms and rounded once, up to `SOURCES` terms.
     Of more, that many are combined first, and the rest with what the target then holds: one rounding for
     each pass. Of the first `SOURCES` sources one may be the target itself, each element in its own place.
-    Raises DataError where a term does not cover the target, and for elements not aligned to their size.
+    Raises DataError if a term does not cover the target, and for elements not aligned to their size.
     """
     if len(terms) < 2:
         return tuple(command for term in terms for command in fetch(term))
@@ -68,7 +68,7 @@ def fill(target: DeviceView, value: float) -> tuple[Command, ...]:
 
 
 def moved_bytes(terms: Iterable[Sequence[Pair]]) -> int:
-    """Bytes that a reduction of these terms reads and writes in one pass; a fetch is one term."""
+    """Return bytes that a reduction of these terms reads and writes in one pass; a fetch is one term."""
     listed = list(terms)
     read = sum(source.nbytes for term in listed for source, _ in term)
     return read + sum(target.nbytes for _, target in listed[0]) if listed else 0
@@ -81,7 +81,7 @@ def _rotated(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _passes(views: Sequence[tuple[DeviceView, ...]]) -> Iterator[list[tuple[DeviceView, ...]]]:
-    """Cells of up to `SOURCES` sources; from the second pass on the target is the first of them."""
+    """Yield cells of up to `SOURCES` sources; from the second pass on the target is the first of them."""
     if not views:
         return
     yield [view[: SOURCES + 1] for view in views]
@@ -123,7 +123,7 @@ def _copy(group: Sequence[Box]) -> Command:
 
 
 def _launch(unit: Unit, group: Sequence[Box], **values: int) -> KernelLaunch:
-    """One launch for boxes with equally many sources; blocks are shared out by their sizes."""
+    """Return one launch for boxes with equally many sources; blocks are shared out by their sizes."""
     struct = np.zeros(1, unit.dtype)
     packed, sources, blocks = [], [], 0
     for box in group:
@@ -153,7 +153,7 @@ def _padded(strides: tuple[int, ...]) -> tuple[int, ...]:
 
 @cache
 def _axis(length: int) -> tuple[int, int, int]:
-    """The length with what divides less than 2^31 by it (Granlund and Montgomery, 1994)."""
+    """Return the length with what divides less than 2^31 by it (Granlund and Montgomery, 1994)."""
     shift = 31 + (length - 1).bit_length()
     multiplier = -(-(1 << shift) // length)
     return (length, multiplier, shift) if length < 1 << 31 else (length, 0, 0)

@@ -27,7 +27,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A C++ expression, in parentheses where it is not one term."""
+    """A C++ expression, in parentheses if it is not one term."""
 
     text: str
     kind: Kind
@@ -64,12 +64,14 @@ class Value:
 
 
 def common(values: Iterable[Value]) -> Kind:
-    """The kind that numbers are computed in together: integers unless one is a floating-point number."""
+    """Return the kind that numbers are computed in together: integers unless one is a
+    floating-point number.
+    """
     return Kind.REAL if any(value.kind is Kind.REAL for value in values) else Kind.INTEGER
 
 
 def literal(operator: str, value: int | float, real: str) -> Value:
-    """A number. Raises OperatorError for an integer that does not fit 64 bits."""
+    """Return a number. Raises OperatorError for an integer that does not fit 64 bits."""
     if isinstance(value, int):
         if abs(value) >= 1 << 63:
             raise OperatorError(f"{operator}: the integer {value} does not fit 64 bits; write it as a float")
@@ -91,7 +93,7 @@ def _real(value: float, real: str) -> str:
 
 
 def bare(text: str) -> str:
-    """The text without the parentheses around all of it."""
+    """Return the text without the parentheses around all of it."""
     if not text.startswith("("):
         return text
     depth = 0

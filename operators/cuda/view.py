@@ -28,7 +28,7 @@ class DeviceView:
 
     @classmethod
     def dense(cls, address: int, shape: Shape, type: str, order: Sequence[int] | None = None) -> DeviceView:
-        """A view without gaps; `order` lists the axes, slowest first, and is row-major where None."""
+        """Return a view without gaps; `order` lists the axes, slowest first, and is row-major where None."""
         strides = [0] * len(shape)
         step = data_type(type).numpy.itemsize
         for axis in reversed(range(len(shape)) if order is None else order):
@@ -69,7 +69,7 @@ class DeviceView:
         }
 
     def __getitem__(self, place: tuple[slice | EllipsisType, ...]) -> DeviceView:
-        """The part that slices select, one for each of the first axes, as NumPy's views."""
+        """Return the part that slices select, one for each of the first axes, as NumPy's views."""
         slices = [each for each in place if isinstance(each, slice)]
         address, shape, strides = self.address, list(self.shape), list(self.strides)
         for axis, each in enumerate(slices):

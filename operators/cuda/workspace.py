@@ -14,7 +14,7 @@ class DeviceWorkspace:
     """Scratch from `address` on, shared by a worker's commands; from `flags` on what kernels find wrong.
 
     Nothing is allocated: `used_bytes` and `flag_count` tell how much the commands that were made since
-    `restart`, and all that were made, take. Addresses are only good where that much memory is.
+    `restart`, and all that were made, take. Addresses are valid only in memory of at least that size.
     """
 
     def __init__(self, address: int = NOWHERE, flags: int = NOWHERE) -> None:
@@ -28,13 +28,13 @@ class DeviceWorkspace:
         self.used_bytes = 0
 
     def take(self, nbytes: int) -> int:
-        """The address of scratch for the instruction being prepared."""
+        """Return the address of scratch for the instruction being prepared."""
         start = self.used_bytes
         self.used_bytes += aligned(nbytes)
         return self._address + start
 
     def flags(self, count: int) -> int:
-        """The address of so many 32-bit flags that are zero before the first iteration."""
+        """Return the address of so many 32-bit flags that are zero before the first iteration."""
         start = self.flag_count
         self.flag_count += count
         return self._flags + start * FLAG_BYTES

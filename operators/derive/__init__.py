@@ -26,7 +26,7 @@ __all__ = ["derive"]
 
 
 def derive(call: KernelCall) -> Run:
-    """The function that computes one box of the call's operator from its description.
+    """Return the function that computes one box of the call's operator from its description.
 
     Raises `OperatorError` for opaque functions and for inputs that do not cover what the box reads.
     """
@@ -45,7 +45,7 @@ LARGEST_TEMPORARY = 4
 """Bytes beyond a call's inputs and outputs, as a multiple of theirs, above which its box is cut."""
 
 SMALL_TEMPORARY_BYTES = 1 << 20
-"""What every call may use."""
+"""Bytes that every call may use, however small it is."""
 
 SMALLER = 0.75
 """Parts of a box are computed one after the other only if each needs at most this share of memory."""
@@ -55,7 +55,7 @@ NO_SCRATCH: Array = np.empty(0, np.uint8)
 
 @lru_cache(maxsize=4096)
 def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout) -> tuple[Recipe, ...]:
-    """The recipes of a box's pieces, which run one after the other in the same scratch."""
+    """Return the recipes of a box's pieces, which run one after the other in the same scratch."""
     templates = layout.templates()
     call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, templates)
     limit = max(LARGEST_TEMPORARY * sum([array.nbytes for array in templates]), SMALL_TEMPORARY_BYTES)
@@ -63,7 +63,9 @@ def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout
 
 
 def _bounded(call: KernelCall, templates: list[Array], limit: int) -> list[Recipe]:
-    """Recipes that need at most `limit` bytes beyond the call's arrays, if parts of the box need less."""
+    """Return recipes that need at most `limit` bytes beyond the call's arrays, if parts of the
+    box need less.
+    """
     box = tuple([call.box[name] for name in call.bound.variables])
     at_once = [_derived(piece, call, templates) for piece in pieces(call.bound, box)]
     needed = _temporary_bytes(at_once)
@@ -86,7 +88,7 @@ def _temporary_bytes(recipes: Sequence[Recipe]) -> int:
 
 
 def _most_values(call: KernelCall) -> str | None:
-    """The variable of all outputs that takes most values in the box, the first such; at least two."""
+    """Return the variable of all outputs that takes most values in the box, the first such; at least two."""
     shared = set[str]().union(call.bound.variables)
     for output in call.bound.description.outputs:
         shared &= {binder.name for binder in output.variables}
@@ -96,7 +98,7 @@ def _most_values(call: KernelCall) -> str | None:
 
 
 def _part(call: KernelCall, variable: str, interval: Interval) -> KernelCall:
-    """The part of a call in which a variable of all outputs is in an interval."""
+    """Return the part of a call in which a variable of all outputs is in an interval."""
     taken = {variable: whole(variable, *interval)}
     return replace(call, box={**call.box, variable: interval}, outputs=_taken(call, taken))
 
@@ -110,7 +112,7 @@ def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
 
 
 def _taken(call: KernelCall, taken: Mapping[str, Taken]) -> tuple[Array, ...]:
-    """The elements of a call's outputs at the values taken of variables, a dimension for each axis."""
+    """Return the elements of a call's outputs at the values taken of variables, a dimension for each axis."""
     return tuple(
         _elements(array, [binder.name for binder in output.variables], taken, call.box)
         for array, output in zip(call.outputs, call.bound.description.outputs, strict=True)

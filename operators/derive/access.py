@@ -1,4 +1,4 @@
-"""How a kernel reads a tensor: through a view, a padded copy, or by gathering."""
+"""Read a tensor in a kernel: through a view, a padded copy, or by gathering."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """`view` has an axis per variable and covers the whole box; None where elements are gathered."""
+    """`view` has an axis per variable and covers the whole box; None if elements are gathered."""
 
     tensor: str
     array: Array
@@ -37,7 +37,7 @@ class Access:
 def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Array, out: Array) -> None:
     """`arguments` are `index_0, ..., index_n-1, [padding]`, indices in the whole tensor's coordinates.
 
-    Raises `DataError` where an index from data leaves the tensor and nothing is said for outside it.
+    Raises `DataError` if an index from data leaves the tensor and the access is not padded.
     """
     indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
     outside: Mask | None = None
@@ -77,7 +77,7 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:
         wanted = tuple(index.interval(box) for index in indices)
         if array.size == 0 and any(first >= stop for first, stop in box.values()):
-            # another variable has no values: what the indices alone would reach is never read
+            # another variable has no values, so nothing is read, wherever the indices alone would lead
             array, region = np.zeros([high - low for low, high in wanted], array.dtype), wanted
         lower = tuple(interval[0] for interval in region)
         pairs = list(zip(wanted, region, strict=True))
@@ -94,14 +94,16 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
 
 
 def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
-    """Whether a padded copy is of the size of what is read, not of a far larger gap around it."""
+    """Return whether a padded copy is of the size of what is read, not of a far larger gap around it."""
     copied = prod(high - low for low, high in wanted)
     held = prod(max(upper - lower, 0) for lower, upper in region)
     return copied <= 4 * (held + accessed)
 
 
 def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Steps) -> Array:
-    """A copy of the wanted region; steps fill its borders and copy the elements that the input holds."""
+    """Return a copy of the wanted region; steps fill its borders and copy the elements that the
+    input holds.
+    """
     assert isinstance(load.padding, Constant)
     value = load.padding.value
     copy = steps.whole(tuple(high - low for low, high in wanted), array.dtype)

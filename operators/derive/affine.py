@@ -18,7 +18,7 @@ class Affine:
     constant: int
 
     def interval(self, ranges: Ranges) -> Interval:
-        """The half-open interval of values it takes; `(0, 0)` where a range is empty."""
+        """Return the half-open interval of values it takes; `(0, 0)` where a range is empty."""
         lower = upper = self.constant
         for name, coefficient in self.coefficients:
             first, stop = ranges[name]
@@ -47,7 +47,7 @@ ZERO = Affine((), 0)
 
 
 def applied(operator: str, a: Affine, b: Affine, ranges: Ranges) -> Affine | None:
-    """An operator of two affine forms where the result is affine over the given ranges, else None."""
+    """Return an operator of two affine forms where the result is affine over the given ranges, else None."""
     match operator:
         case "+":
             return added(a, b)
@@ -72,12 +72,14 @@ def applied(operator: str, a: Affine, b: Affine, ranges: Ranges) -> Affine | Non
 
 
 def absolute(a: Affine, ranges: Ranges) -> Affine | None:
-    """The absolute value where its sign is the same all over the ranges, else None."""
+    """Return the absolute value where its sign is the same all over the ranges, else None."""
     return applied("maximum", a, added(ZERO, a, -1), ranges)
 
 
 def _quotient(a: Affine, divisor: int, ranges: Ranges) -> Affine | None:
-    """Floor of `a / divisor`: exact for the multiples, which leaves a rest that must have one quotient."""
+    """Return floor of `a / divisor`: exact for the multiples, which leaves a rest that must have one
+    quotient.
+    """
     terms = tuple((name, coefficient) for name, coefficient in a.coefficients if coefficient % divisor == 0)
     rest = tuple((name, coefficient) for name, coefficient in a.coefficients if coefficient % divisor)
     lower, stop = Affine(rest, a.constant).interval(ranges)
@@ -105,6 +107,6 @@ def _decided(always: bool, never: bool) -> bool | None:
 
 
 def compared(operator: str, a: Affine, b: Affine, ranges: Ranges) -> bool | None:
-    """Whether a comparison holds everywhere or nowhere in the ranges; None where it varies."""
+    """Return whether a comparison holds everywhere or nowhere in the ranges; None if it varies."""
     lower, stop = added(a, b, -1).interval(ranges)
     return None if stop <= lower else _HOLDS[operator]((lower, stop))

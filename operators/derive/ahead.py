@@ -1,4 +1,4 @@
-"""Reductions with algorithms of their own, which are computed first; what remains reads their results."""
+"""Find reductions with special algorithms, which are computed first. The rest reads their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Plan = Scan | OneHot
 
 
 def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
-    """How a reduction is computed in linear time; None where its form allows or repays none."""
+    """Return how a reduction is computed in linear time; None if its form allows or repays none."""
     for plan in (onehot.onehot(node), scan.scan(node)):
         if plan is not None and plan.pays(extents):
             return plan
@@ -22,7 +22,9 @@ def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
 
 
 def isolate(lowered: Lowered, extents: Mapping[str, int]) -> Lowered:
-    """All outputs, with reductions regrouped so that a part of them has a plan, where that is possible."""
+    """Return all outputs, with reductions regrouped so that a part of them has a plan, if that is
+    possible.
+    """
     done: dict[Node, Node] = {}
     return Lowered(
         tuple(Output(output.variables, _isolated(output.value, extents, done)) for output in lowered.outputs),

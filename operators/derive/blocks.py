@@ -1,4 +1,4 @@
-"""How an iteration space is cut so that temporaries stay in cache."""
+"""Cut an iteration space so that temporaries stay in cache."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .affine import Ranges
 from .ir import Load, Lowered, Names, Node, Reduction, walk
 
 BLOCK_ELEMENTS = 1 << 17
-"""Elements of one temporary: a few of them in single precision fit in a core's cache, and calls are few."""
+"""Elements of one temporary: a few temporaries in single precision fit in a core's cache."""
 
 UNROLLED_TERMS = 32
-"""Reductions over at most so many terms run term by term when every term is large."""
+"""Reductions over at most this many terms run term by term if every term is large."""
 
 LARGER = 4
-"""A part of a reduction is computed first if it is at most so many times larger than what it reads."""
+"""A part of a reduction is computed first if it is at most this many times larger than what it reads."""
 
 
 def length(interval: Interval) -> int:
@@ -29,20 +29,22 @@ def volume(names: Names, ranges: Ranges) -> int:
 
 
 def unrolled(node: Reduction, ranges: Ranges) -> bool:
-    """Whether a reduction runs term by term: a window of a few elements over many outputs."""
+    """Return whether a reduction runs term by term: a window of a few elements over many outputs."""
     terms = volume(frozenset(node.variables), ranges)
     return terms <= UNROLLED_TERMS and volume(node.free, ranges) >= 32 * terms
 
 
 def small(node: Reduction, extents: Mapping[str, int]) -> bool:
-    """Whether a reduction's results are few enough to be kept, compared with what they are computed from."""
+    """Return whether a reduction's results are few enough to be kept, compared with what they are computed
+    from.
+    """
     ranges = {name: (0, extent) for name, extent in extents.items()}
     read = [volume(inner.free, ranges) for inner in walk(node) if isinstance(inner, Load)]
     return volume(node.free, ranges) <= LARGER * max(read, default=0)
 
 
 def fitting(order: Sequence[str], ranges: Ranges, elements: int) -> dict[str, int]:
-    """Lengths whose block has at most so many elements; the last variables stay whole first."""
+    """Return lengths whose block has at most so many elements; the last variables stay whole first."""
     lengths = {}
     room = max(elements, 1)
     for name in reversed(order):
@@ -54,7 +56,7 @@ def fitting(order: Sequence[str], ranges: Ranges, elements: int) -> dict[str, in
 def block_lengths(
     lowered: Lowered, order: Sequence[str], box: Ranges, given: Container[Node] = ()
 ) -> dict[str, int]:
-    """The length of a block along every variable; `given` nodes need not be computed.
+    """Return the length of a block along every variable; `given` nodes need not be computed.
 
     Each output and each reduction's body is a space whose blocks should hold `BLOCK_ELEMENTS`; innermost
     variables (last in `order`) stay whole first. A variable takes the least of what the spaces ask for.
@@ -78,6 +80,6 @@ def block_lengths(
 def blocks(
     variables: Sequence[str], ranges: Ranges, lengths: Mapping[str, int]
 ) -> Iterator[dict[str, Interval]]:
-    """The blocks of the variables' ranges, even in size, the last variable fastest."""
+    """Yield the blocks of the variables' ranges, even in size, the last variable fastest."""
     for intervals in product(*(even_cuts(ranges[name], lengths[name]) for name in variables)):
         yield dict(zip(variables, intervals, strict=True))

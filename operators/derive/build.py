@@ -1,9 +1,8 @@
-"""Builds nodes for given ranges of the index variables: equal expressions are one node, and what the
-ranges decide is decided.
+"""Build IR nodes for given ranges of the index variables, sharing equal subexpressions.
 
-Comparisons of indices fold to constants, padding that is never read is dropped, factors that a sum does
-not run over leave it. A factor that is zero everywhere makes its product zero, whatever the other factors
-hold.
+Comparisons that the ranges decide fold to constants. Padding that is never read is dropped. Factors that a
+sum does not run over leave it. A factor that is zero everywhere makes its product zero, whatever the other
+factors hold.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Builder:
         return self._share(("iota", name), lambda: Iota(name, frozenset((name,))))
 
     def index(self, form: Affine) -> Node:
-        """An affine form as a value."""
+        """Return an affine form as a value."""
         total: Node = self.constant(0)
         for name, coefficient in form.coefficients:
             total = self.apply("+", (total, self.apply("*", (self.constant(coefficient), self.iota(name)))))
@@ -92,7 +91,7 @@ class Builder:
         )
 
     def form(self, node: Node) -> Affine | None:
-        """The affine form of an integer expression of index variables, or None where it has none."""
+        """Return the affine form of an integer expression of index variables, or None if it has none."""
         if node not in self._forms:
             self._forms[node] = self._form(node)
         return self._forms[node]
@@ -122,7 +121,7 @@ class Builder:
         return index if form is None else form
 
     def _decided(self, function: str, arguments: tuple[Node, ...]) -> Node | None:
-        """What a function gives where its arguments decide it without computing."""
+        """Return what a function gives where its arguments decide it without computing."""
         values = [argument.value for argument in arguments if isinstance(argument, Constant)]
         if len(values) == len(arguments):
             return self.constant(fold(function, values))
@@ -150,7 +149,7 @@ class Builder:
         return None
 
     def _factors(self, node: Node, bound: frozenset[str]) -> tuple[Node | None, Node]:
-        """A product as the factors that do not depend on `bound` and the others."""
+        """Return a product as the factors that do not depend on `bound` and the others."""
         if not node.free & bound:
             return node, self.constant(1)
         if not (isinstance(node, Apply) and node.function == "*"):
@@ -169,7 +168,7 @@ class Builder:
 
 
 def _truth(node: Node) -> bool:
-    """Whether a node's values are truth values."""
+    """Return whether a node's values are truth values."""
     return isinstance(node, Apply) and (
         node.function in affine.COMPARISONS or node.function in ("and", "or", "not")
     )

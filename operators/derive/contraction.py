@@ -30,14 +30,14 @@ WORKSPACE_ELEMENTS = 1 << 20
 """Elements of one packed factor or result chunk: 4 MiB in single precision."""
 
 RESULT_ELEMENTS = 1 << 24
-"""Larger intermediate results are not kept whole; their sums are evaluated block by block instead."""
+"""Larger intermediate results are not stored. Their sums are evaluated block by block instead."""
 
 REUSE = 4
-"""A matrix product pays where every factor element is used at least so often."""
+"""A matrix product pays if every element of a factor is used at least this often."""
 
 
 def contracts(node: Reduction, box: Ranges) -> bool:
-    """Whether matrix products should compute a reduction."""
+    """Return whether matrix products should compute a reduction."""
     if node.reducer is not Reducer.SUM or not isinstance(node.body, Apply) or node.body.function != "*":
         return False
     left, right = node.body.arguments
@@ -97,7 +97,7 @@ def _groups(program: Program, node: Reduction, left: Node, right: Node, target: 
 
 
 def _strides(program: Program, factor: Node) -> tuple[int, ...]:
-    """How a factor will lie in memory, before anything is computed."""
+    """Return how a factor will lie in memory, before anything is computed."""
     view = program.whole_view(factor)
     if view is not None:
         return view.strides
@@ -107,7 +107,9 @@ def _strides(program: Program, factor: Node) -> tuple[int, ...]:
 def _chunk_lengths(
     program: Program, node: Reduction, left: Node, right: Node, groups: _Axes, target: Array
 ) -> dict[str, int]:
-    """Chunks that keep every packed matrix within the workspace, cut along slow and shared axes first."""
+    """Return chunks that keep every packed matrix within the workspace, cut along slow and shared
+    axes first.
+    """
     lengths = {name: max(length(interval), 1) for name, interval in program.box.items()}
     batch, rows, columns, summed = groups.batch, groups.rows, groups.columns, groups.summed
     limits = []
@@ -164,5 +166,5 @@ def _multiply(program: Program, a: Value, b: Value, chunk: Value, groups: _Axes,
 
 
 def _direct(chunk: Value, groups: _Axes, program: Program) -> Value | None:
-    """The result's memory as a matrix a product can be written to."""
+    """Return the result's memory as a matrix a product can be written to."""
     return as_matrix(chunk, groups.batch, groups.rows, groups.columns, program.number)

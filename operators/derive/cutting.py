@@ -1,11 +1,11 @@
-"""How the interval of an index variable is cut so that conditions are decided and indices become affine.
+"""Cut the interval of an index variable so that conditions are decided and indices become affine.
 
-It is cut where a condition changes. For quotients and remainders there are three ways, of which the
-cheapest that serves is taken:
+It is cut where a condition changes. For quotients and remainders there are three ways. The cheapest that
+applies is used:
 
 - at the values where a quotient changes, if these are few: `(i + 3) % 100` is affine on either side of 97;
 - into two axes: for `f = 4 * g + r`, `f // 4` is `g` and `f % 4` is `r`;
-- by residues: every second `x` for `x // 2`, each residue a part of its own.
+- by residues: every second `x` for `x // 2`, one part for each residue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ THRESHOLDS = {
 """Values of the difference of two arguments from which an answer, or the side that is chosen, may change."""
 
 MOST_PARTS = 64
-"""Parts of an interval: beyond, conditions are computed and elements gathered."""
+"""The most parts of an interval. If there were more, conditions are computed and elements gathered."""
 
 MOST_SHARED = 16
-"""Residues of a variable in quotients that mix it with others: every combination of them is a part."""
+"""The most residues of a variable in quotients with others: every combination of them is a part."""
 
 FEW_CHANGES = 4
-"""A quotient that changes at most so often is cut where it changes."""
+"""A quotient that changes at most this often is cut where it changes."""
 
 FEW_RESIDUES = 8
 """The fastest axis of an output is not cut into two axes of which one is shorter than this."""
@@ -74,7 +74,7 @@ class Taken:
         return {axis.name: (0, axis.count) for axis in self.axes}
 
     def then(self, taken: Mapping[str, Taken]) -> Taken:
-        """The same values after some of the axes were cut in turn."""
+        """Return the same values after some of the axes were cut in turn."""
         start = self.start
         axes: list[Axis] = []
         for axis in self.axes:
@@ -89,7 +89,7 @@ class Taken:
 
 @dataclass(slots=True)
 class Asked:
-    """What an expression asks of one index variable, so that it becomes affine and its conditions decided.
+    """The cuts of one index variable with which an expression becomes affine and its conditions decided.
 
     `periods` are pairs `(length, place)`: a quotient of this variable alone changes at every value that is
     `place` modulo `length`. `shared` is the modulus by which residues make quotients affine that mix it with
@@ -104,7 +104,7 @@ class Asked:
 
 
 def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
-    """What all nodes ask of every variable that they ask something of."""
+    """Return what all nodes ask of every variable that they ask something of."""
     found: dict[str, Asked] = defaultdict(Asked)
     for node in nodes:
         match node:
@@ -128,7 +128,7 @@ def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
 
 
 def _crossings(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
-    """Where an affine form of one variable reaches each threshold, or falls below it."""
+    """Yield the places where an affine form of one variable reaches each threshold, or falls below it."""
     if len(form.coefficients) != 1:
         return
     name, coefficient = form.coefficients[0]
@@ -156,7 +156,7 @@ def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
 
 
 def parts(name: str, interval: Interval, wanted: Asked, *, reduced: bool, fastest: bool) -> list[Taken]:
-    """The parts of a variable's interval.
+    """Return the parts of a variable's interval.
 
     One that is reduced is not cut where padding begins. `fastest`: it runs along the output's memory.
     """
@@ -192,17 +192,17 @@ def _segment(name: str, lower: int, upper: int, wanted: Asked, fastest: bool) ->
 
 
 def whole(name: str, lower: int, upper: int) -> Taken:
-    """All values from `lower` up to `upper`."""
+    """Return all values from `lower` up to `upper`."""
     return Taken(lower, (Axis(name, 1, max(upper - lower, 0)),))
 
 
 def _fits(longer: tuple[int, int], shorter: tuple[int, int]) -> bool:
-    """Whether a quotient changes wherever another one with longer periods does."""
+    """Return whether a quotient changes wherever another one with longer periods does."""
     return longer[0] % shorter[0] == 0 and (longer[1] - shorter[1]) % shorter[0] == 0
 
 
 def _residues(name: str, lower: int, upper: int, modulus: int, most: int) -> list[Taken]:
-    """A part for every residue; a single part if there are more of them than `most`."""
+    """Return a part for every residue; a single part if there are more of them than `most`."""
     if modulus > most or upper <= lower:
         return [whole(name, lower, upper)]
     return [
@@ -212,7 +212,7 @@ def _residues(name: str, lower: int, upper: int, modulus: int, most: int) -> lis
 
 
 def _first_change(lower: int, length: int, offset: int) -> int:
-    """The first value from `lower` on at which a quotient changes."""
+    """Return the first value from `lower` on at which a quotient changes."""
     return lower + (offset - lower) % length
 
 
@@ -226,7 +226,10 @@ def _changes(name: str, lower: int, upper: int, periods: set[tuple[int, int]]) -
 
 
 def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> list[Taken]:
-    """Whole periods as two axes, and what is left over on either side; cut where it changes without these."""
+    """Return whole periods as two axes, and what is left over on either side.
+
+    Cut where it changes without these.
+    """
     first = _first_change(lower, length, offset)
     count = (upper - first) // length
     if count < 1:

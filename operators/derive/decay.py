@@ -1,4 +1,4 @@
-"""Factors of a prefix sum that follow the distance: `base ** (t - s)`, `exp(rate * (t - s))`, `t - s`."""
+"""Factors of a prefix sum that depend on the distance: `base ** (t - s)`, `exp(rate * (t - s))`, `t - s`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Decay:
 
 
 def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, suffix: bool) -> Decay | None:
-    """The product of factors that depend on `variable` and `along`; None where one is of another form."""
+    """Return the product of factors that depend on `variable` and `along`; None if one is of another form."""
     distance = affine.added(bound, affine.variable(variable), -1)
     if suffix:
         distance = affine.added(affine.ZERO, distance, -1)
@@ -53,7 +53,7 @@ def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, s
 
 
 def _along(shape: Affine, distance: Affine) -> tuple[int, int] | None:
-    """An affine form as `slope * distance + level`; None where it is no such thing, or constant."""
+    """Return an affine form as `slope * distance + level`; None if it has another form, or is constant."""
     name, unit = distance.coefficients[0]
     slope = dict(shape.coefficients).get(name, 0) // unit
     rest = affine.added(shape, distance, -slope)
@@ -71,7 +71,7 @@ def _raised(base: Node, exponent: int) -> Node:
 
 
 def _power(factor: Node, both: Names) -> tuple[Node, Affine] | None:
-    """A base that is free of both variables, and its exponent."""
+    """Return a base that is free of both variables, and its exponent."""
     match factor:
         case Apply(function="**", arguments=(base, exponent)) if not base.free & both:
             shape = form(exponent)
@@ -84,7 +84,7 @@ def _power(factor: Node, both: Names) -> tuple[Node, Affine] | None:
 
 
 def _multiple(node: Node, both: Names) -> tuple[Node, Affine] | None:
-    """A product as a rate that is free of both variables, and an affine form."""
+    """Return a product as a rate that is free of both variables, and an affine form."""
     if (shape := form(node)) is not None:
         return Constant(1), shape
     match node:

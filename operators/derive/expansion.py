@@ -3,8 +3,8 @@
     Sum(k: a[i, k] * (b[j, k] - c[i]))  has I * J * K products of a and a difference;
     Sum(k: a * b) - c * Sum(k: a)       has a matrix product, and sums over I * K elements.
 
-A square of a difference is expanded in the same way if it stands alone: it is then known not to be
-negative, which rounding errors of its expansion could make it.
+A square of a difference is expanded in the same way if it is the only factor. It is then known not to be
+negative, although rounding errors of its expansion could make it so.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .ir import NOTHING, Apply, Constant, Names, Node
 Extents = Mapping[str, int]
 
 REUSE = 4
-"""An expansion pays if the product has so many times more elements than any part of the expansion."""
+"""An expansion pays if the product has this many times more elements than any part of the expansion."""
 
 MOST_SUMS = 3
-"""Factors that are sums, beyond which nothing is expanded: the number of terms doubles with each."""
+"""The most factors that are sums, if they are to be expanded: each doubles the number of terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def size(names: Names, extents: Extents) -> int:
 
 
 def expanded(factors: list[Node], bound: Names, extents: Extents) -> Expansion | None:
-    """The expansion of the sum over `bound` of a product, or None if none pays."""
+    """Return the expansion of the sum over `bound` of a product, or None if none pays."""
     if not factors or sum(map(_is_sum, factors)) > MOST_SUMS:
         return None
     if (base := _squared(factors)) is not None and (parts := _parts(base)) is not None:
@@ -58,7 +58,7 @@ def expanded(factors: list[Node], bound: Names, extents: Extents) -> Expansion |
 
 
 def _squared(factors: list[Node]) -> Node | None:
-    """What the factors are the square of."""
+    """Return what the factors are the square of."""
     match factors:
         case [Apply(function="square", arguments=(base,))]:
             return base
@@ -71,7 +71,7 @@ def _squared(factors: list[Node]) -> Node | None:
 
 
 def _parts(factor: Node) -> tuple[Node, Node, int] | None:
-    """The two sides of a sum, and the second one's sign."""
+    """Return the two sides of a sum, and the second one's sign."""
     match factor:
         case Apply(function="+" | "-" as function, arguments=(a, b)):
             return a, b, 1 if function == "+" else -1
@@ -91,7 +91,7 @@ def _pays(parts: Iterable[Node], bound: Names, extents: Extents) -> bool:
 
 
 def _multiplied(node: Node) -> Iterator[Node]:
-    """What a product is made of."""
+    """Yield what a product is made of."""
     match node:
         case Apply(function="*" | "/" | "negative", arguments=arguments):
             for argument in arguments:
@@ -103,7 +103,7 @@ def _multiplied(node: Node) -> Iterator[Node]:
 def _complete(
     term: tuple[int, tuple[Node, ...]], bound: Names, extents: Extents
 ) -> tuple[int, tuple[Node, ...]]:
-    """A term of a sum, times the number of values of every variable that it does not depend on."""
+    """Return a term of a sum, times the number of values of every variable that it does not depend on."""
     coefficient, factors = term
     absent = bound - NOTHING.union(*(factor.free for factor in factors))
     return coefficient * size(absent, extents), factors

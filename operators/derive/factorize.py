@@ -1,4 +1,4 @@
-"""Sums of products, rewritten so that matrix products show.
+"""Rewrite sums of products so that matrix products appear.
 
     Sum(k: s * a * b)                     ->  s * Sum(k: a * b)                 s does not depend on k
     Sum(k: a * b / d)                     ->  Sum(k: a / d * b)                 a has the variables of d
@@ -11,7 +11,7 @@
 The rewritten sum of two factors, neither of which has all the variables of the other, is a contraction.
 If `c` is false the value of `b` is multiplied by zero, so `b` has to be a number: elements of tensors and
 sums count as numbers, other factors stay under the conditions whose variables they share. A square that is
-expanded is exact up to rounding errors of its terms, which is why it cannot come out negative here.
+expanded is exact up to rounding errors of its terms. The `maximum` keeps it from becoming negative.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def _times(a: Node, b: Node) -> Node:
 
 
 def _mask(condition: Node) -> Node:
-    """1 where a condition holds, 0 elsewhere, as a factor."""
+    """Return a factor that is 1 where a condition holds, 0 elsewhere."""
     return apply("where", condition, ONE, ZERO)
 
 
 def _condition(factor: Node) -> Node | None:
-    """The condition of a factor that is a mask."""
+    """Return the condition of a factor that is a mask."""
     match factor:
         case Apply(function="where", arguments=(condition, Constant(value=1), Constant(value=0))):
             return condition
@@ -79,7 +79,7 @@ def _rewrite(node: Node, extents: Extents, done: dict[Node, Node]) -> Node:
             new = _rewrite(body, extents, done)
             whole = node if new is body else Reduction(reducer, variables, new, node.free, node.loads)
             result = whole
-            # a sum that has a plan of its own would lose the form that the plan recognises
+            # a sum with a special algorithm would lose the form by which it is recognised
             if planned(whole, extents) is None and reducer is Reducer.SUM and new.free.issuperset(variables):
                 result = _factored(variables, new, extents)
     done[node] = result
@@ -100,7 +100,7 @@ def _factored(variables: tuple[str, ...], body: Node, extents: Extents) -> Node:
 
 
 def _summed(variables: tuple[str, ...], factors: list[Node], extents: Extents) -> Node:
-    """The sum of a product all of whose factors depend on variables of the sum."""
+    """Return the sum of a product all of whose factors depend on variables of the sum."""
     expansion = expanded(factors, frozenset(variables), extents)
     if expansion is not None:
         total: Node | None = None
@@ -136,7 +136,9 @@ def _factors(node: Node, bound: Names) -> list[Node]:
 
 
 def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
-    """The factors of a quotient, of which the one with fewest variables that has the divisor's is divided."""
+    """Return the factors of a quotient, of which the one with fewest variables that has the divisor's is
+    divided.
+    """
     hosts = [factor for factor in factors if divisor.free <= factor.free and _condition(factor) is None]
     if len(factors) < 2 or not hosts:
         return [quotient]
@@ -145,14 +147,14 @@ def _divided(quotient: Node, factors: list[Node], divisor: Node) -> list[Node]:
 
 
 def _guarded(condition: Node, factors: list[Node]) -> list[Node]:
-    """Factors under a condition: those that might not be numbers where it fails stay under it."""
+    """Return factors under a condition: those that might not be numbers if it fails stay under it."""
     kept = [factor for factor in factors if factor.free & condition.free and not _is_number(factor)]
     others = [factor for factor in factors if factor not in kept]
     return [apply("where", condition, product(kept), ZERO) if kept else _mask(condition), *others]
 
 
 def _is_number(factor: Node) -> bool:
-    """Whether a factor is as finite as the tensors are."""
+    """Return whether a factor is as finite as the tensors are."""
     match factor:
         case Constant() | Load():
             return True

@@ -1,4 +1,4 @@
-"""What remains of a reduction that was computed first: factors and conditions that its terms share."""
+"""Finish a reduction that was computed first: apply the factors and conditions that its terms share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How NumPy computes each operator and scalar function of the language."""
+"""The NumPy implementation of each operator and scalar function of the language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .special import VECTORISED, sign
 
 
 class Kind(Enum):
-    """What a loop computes with, and what comes out."""
+    """The types that a loop takes and returns."""
 
     NUMBER = "integers stay integers"
     FLOAT = "always floating point"
@@ -76,7 +76,7 @@ ROUNDING = frozenset({"floor", "ceil", "trunc", "round"})
 
 
 def identity(reducer: Reducer) -> Scalar:
-    """What an empty reduction gives."""
+    """Return what an empty reduction gives."""
     match reducer:
         case Reducer.SUM:
             return 0
@@ -89,16 +89,16 @@ def identity(reducer: Reducer) -> Scalar:
 
 
 def is_costly(function: str) -> bool:
-    """Whether a function takes many times as long as a multiplication."""
+    """Return whether a function takes many times as long as a multiplication."""
     return function != "where" and loop(function).kind is Kind.FLOAT and function not in ("/", "sqrt")
 
 
 def loop(function: str) -> Loop:
-    """The loop of an operator or function. Raises `OperatorError` where there is none."""
+    """Return the loop of an operator or function. Raises `OperatorError` if there is none."""
     if (known := LOOPS.get(function)) is not None:
         return known
     if (scalar := FUNCTIONS.get(function)) is None:
-        raise OperatorError(f"no kernel can be derived: the language has no scalar function {function!r}")
+        raise OperatorError(f"no kernel can be derived: {function!r} is not a scalar function")
     if (vectorised := VECTORISED.get(function)) is not None:
         evaluate = vectorised()
         return Loop(evaluate, Kind.FLOAT, ufunc=isinstance(evaluate, np.ufunc))
@@ -111,7 +111,7 @@ def loop(function: str) -> Loop:
 
 
 def fold(function: str, values: Sequence[Scalar]) -> Scalar:
-    """A function of constants, as the interpreter gives it; an integer beyond 64 bits as a float."""
+    """Return a function of constants, as the interpreter gives it; an integer beyond 64 bits as a float."""
     match function, values:
         case "where", (condition, x, y):
             return x if condition else y

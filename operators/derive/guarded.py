@@ -31,7 +31,7 @@ class Guarded:
 
 
 def guarded(reducer: Reducer, body: Node) -> Guarded:
-    """The conditions and factors of a reducer's body."""
+    """Return the conditions and factors of a reducer's body."""
     neutral = identity(reducer)
     match body:
         case Apply(function="where", arguments=(condition, x, Constant(value=value))) if value == neutral:
@@ -54,7 +54,7 @@ def guarded(reducer: Reducer, body: Node) -> Guarded:
 
 
 def _conjuncts(condition: Node) -> list[Node]:
-    """Conditions that all hold exactly where one holds."""
+    """Return conditions that all hold exactly where one holds."""
     match condition:
         case Apply(function="and", arguments=(a, b)):
             return [*_conjuncts(a), *_conjuncts(b)]
@@ -65,48 +65,48 @@ def _conjuncts(condition: Node) -> list[Node]:
         case Apply(function="not", arguments=(Apply(function=function, arguments=(a, b)),)) if (
             function in OPPOSITE and (not condition.loads or function in ("==", "!="))
         ):
-            # with NaN in data, the opposite of an order is more than the other order
+            # NaN makes the negation of a comparison differ from the opposite comparison
             return [apply(OPPOSITE[function], a, b)]
         case _:
             return [condition]
 
 
 def apply(function: str, *arguments: Node) -> Apply:
-    """A function of nodes."""
+    """Return a function of nodes."""
     return Apply(function, arguments, union(arguments), any(argument.loads for argument in arguments))
 
 
 def product(factors: Sequence[Node]) -> Node:
-    """The product of factors; 1 where there are none."""
+    """Return the product of factors; 1 if there are none."""
     return folded(lambda a, b: apply("*", a, b), factors) if factors else Constant(1)
 
 
 def chosen(reducer: Reducer, conditions: Sequence[Node], value: Node) -> Node:
-    """The value where all conditions hold, else the reducer's identity."""
+    """Return the value where all conditions hold, else the reducer's identity."""
     if not conditions:
         return value
     return apply("where", every(conditions), value, Constant(identity(reducer)))
 
 
 def every(conditions: Sequence[Node]) -> Node:
-    """Whether all of one or more conditions hold."""
+    """Return whether all of one or more conditions hold."""
     return folded(lambda a, b: apply("and", a, b), conditions)
 
 
 def reduction(reducer: Reducer, variables: Sequence[str], body: Node) -> Node:
-    """A reduction; the body itself where nothing is reduced."""
+    """Return a reduction; the body itself if nothing is reduced."""
     if not variables:
         return body
     return Reduction(reducer, tuple(variables), body, body.free - set(variables), body.loads)
 
 
 def depending(nodes: Sequence[Node], names: Names) -> tuple[Node, ...]:
-    """Those of the nodes that depend on any of the variables."""
+    """Return those of the nodes that depend on any of the variables."""
     return tuple(node for node in nodes if node.free & names)
 
 
 def without(nodes: Sequence[Node], taken: Sequence[Node]) -> tuple[Node, ...]:
-    """Those of the nodes that are not among others."""
+    """Return those of the nodes that are not among others."""
     return tuple(node for node in nodes if node not in taken)
 
 
@@ -115,7 +115,7 @@ def free(nodes: Sequence[Node]) -> Names:
 
 
 def form(node: Node) -> Affine | None:
-    """The affine form of sums, differences and multiples of index variables; None for all else."""
+    """Return the affine form of sums, differences and multiples of index variables; None for all else."""
     match node:
         case Constant(value=bool()):
             return None

@@ -20,24 +20,24 @@ _PARTLY_EXACT: Mapping[str, Callable[[Array], Array]] = {
     "//": lambda divisor: divisor == 0,
     "%": lambda divisor: divisor == 0,
 }
-"""For which second arguments an operation has no result among the integers."""
+"""The second arguments for which an operation has no integer result."""
 
 
 def frozen(array: Array) -> Array:
-    """The array, read-only from now on: its values are known at preparation."""
+    """Return the array, read-only from now on: its values are known at preparation."""
     array.flags.writeable = False
     return array
 
 
 def iota(name: str, axes: Mapping[str, int], ranges: Ranges) -> Integers:
-    """The values of an index variable along its axis."""
+    """Return the values of an index variable along its axis."""
     shape = [1] * len(axes)
     shape[axes[name]] = -1
     return np.arange(*ranges[name], dtype=np.int64).reshape(shape)
 
 
 def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
-    """An expression of index variables and constants, in exact integers where it has them."""
+    """Return an expression of index variables and constants, in exact integers if it has them."""
     match node:
         case Constant(value=value):
             return np.full((1,) * len(axes), value)
@@ -46,11 +46,11 @@ def index_values(node: Node, axes: Mapping[str, int], ranges: Ranges) -> Array:
         case Apply(function=function, arguments=arguments):
             return evaluate(function, [index_values(argument, axes, ranges) for argument in arguments])
         case _:
-            raise OperatorError(f"{type(node).__name__} in an expression of index variables")
+            raise OperatorError(f"{type(node).__name__} found in an expression of index variables only")
 
 
 def evaluate(function: str, values: list[Array]) -> Array:
-    """A function of integer arrays, in exact integers if the result has them."""
+    """Return a function of integer arrays, in exact integers if the result has them."""
     if function == "where":
         return np.where(*values)
     entry = loop(function)

@@ -1,6 +1,6 @@
-"""What kernels are derived from: a description's expressions with equal subexpressions shared.
+"""The intermediate representation of kernels: expressions with equal subexpressions shared.
 
-Nodes are compared by identity: equal subexpressions are one node, so whatever is computed for a node is
+Nodes are compared by identity. Equal subexpressions are one node, so the value of a node is
 computed once. `free` holds the index variables that a node's value depends on.
 """
 
@@ -36,9 +36,9 @@ class Iota:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """An element of a tensor. An index is an `Affine`, or a node where it is not affine.
+    """An element of a tensor. An index is an `Affine`, or a node if it is not affine.
 
-    `padding` is the value outside the tensor; None where the element is never outside.
+    `padding` is the value outside the tensor; None if the element is never outside.
     """
 
     tensor: str
@@ -100,7 +100,7 @@ class Lowered:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes a node is computed from, non-affine indices included."""
+    """Return the nodes a node is computed from, non-affine indices included."""
     match node:
         case Constant() | Iota():
             return ()
@@ -116,7 +116,10 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node, known: Container[Node] = ()) -> list[Node]:
-    """The node and everything below it, each once, in order of first appearance; not below `known` nodes."""
+    """Return the node and everything below it, each once, in order of first appearance.
+
+    Not below `known` nodes.
+    """
     seen: dict[Node, None] = {}
     pending = [node]
     while pending:

@@ -1,6 +1,6 @@
-"""How a call's arrays lie in memory: all that a derived kernel depends on beside operator and box.
+"""The memory layout of a call's arrays: all that a derived kernel depends on besides operator and box.
 
-Calls of equal layout, on other memory, share one recipe.
+Calls with equal layouts share one recipe, whatever their memory.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CallLayout:
     nbytes: int
 
     def templates(self) -> list[Array]:
-        """Arrays that lie as the call's do, in memory that nobody touches."""
+        """Return arrays that lie as the call's do, in memory that nobody touches."""
         memory = np.empty(self.nbytes, np.uint8)
         return [
             np.ndarray(array.shape, array.dtype, memory, array.offset, array.strides) for array in self.arrays
@@ -48,7 +48,7 @@ class CallLayout:
 
 
 def layout_of(call: KernelCall) -> CallLayout:
-    """The layout of a call's inputs and outputs."""
+    """Return the layout of a call's inputs and outputs."""
     names = tuple(call.inputs)
     arrays = [*call.inputs.values(), *call.outputs]
     offsets, nbytes = _offsets(arrays)
@@ -68,19 +68,19 @@ def layout_of(call: KernelCall) -> CallLayout:
 def template_call(
     bound: BoundOperator, box: Mapping[str, Interval], layout: CallLayout, templates: Sequence[Array]
 ) -> KernelCall:
-    """A call of this layout, on templates."""
+    """Return a call of this layout, on templates."""
     inputs: Mapping[str, Array] = dict(zip(layout.names, templates, strict=False))
     regions = dict(zip(layout.names, layout.regions, strict=True))
     return KernelCall(bound, box, inputs, regions, tuple(templates[len(layout.names) :]))
 
 
 def bounds(array: Array) -> tuple[int, int]:
-    """Addresses of the first byte of an array and of the one after its last."""
+    """Return addresses of the first byte of an array and of the one after its last."""
     return _bounds(array, address_of(array))
 
 
 def address_of(array: Array) -> int:
-    """The address of an array's first element."""
+    """Return the address of an array's first element."""
     address: int = array.__array_interface__["data"][0]
     return address
 
@@ -98,9 +98,9 @@ def _bounds(array: Array, address: int) -> tuple[int, int]:
 
 
 def _offsets(arrays: Sequence[Array]) -> tuple[list[int], int]:
-    """Offsets of first elements, with arrays whose bounds meet at their own distance; bytes in all.
+    """Return offsets of first elements, with arrays whose bounds meet at their own distance; bytes in all.
 
-    Arrays apart from each other lie in the order given, wherever they are.
+    Separate arrays are placed in the order given, wherever they are in memory.
     """
     addresses = [address_of(array) for array in arrays]
     spans = [(*_bounds(array, addresses[index]), index) for index, array in enumerate(arrays)]

@@ -1,4 +1,4 @@
-"""From syntax to nodes: extents become numbers, functions those that NumPy has loops for."""
+"""Lower syntax to nodes: extents become numbers, and functions those that NumPy has loops for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .ir import Lowered, Node, Output
 
 
 def lower(description: ast.Description, builder: Builder) -> Lowered:
-    """The kernel form of a specialised single-stage description.
+    """Return the kernel form of a specialised single-stage description.
 
-    Raises `OperatorError` for an opaque function, whose inside only an attached kernel can know.
+    Raises `OperatorError` for an opaque function, which only an attached kernel can compute.
     """
     lowering = _Lowering(description.name, builder)
     return Lowered.of(
@@ -76,7 +76,7 @@ class _Lowering:
         )
 
     def call(self, function: str, arguments: tuple[Node, ...]) -> Node:
-        """A scalar function; those NumPy has no loop for are written with those it has."""
+        """Return a scalar function; those NumPy has no loop for are written with those it has."""
         build = self.builder
         match function, arguments:
             case "relu", (x,):

@@ -1,4 +1,4 @@
-"""Arrays over index variables seen as matrices that BLAS accepts."""
+"""View arrays over index variables as matrices that BLAS accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Axes = Sequence[int]
 
 
 def as_matrix(value: Value, batch: Axes, rows: Axes, columns: Axes, dtype: DType) -> Value | None:
-    """A view `[*batch, row, column]` of a value's memory, or None where BLAS could not read it."""
+    """Return a view `[*batch, row, column]` of a value's memory, or None if BLAS could not read it."""
     row, column = (joined(value.shape, value.strides, axes) for axes in (rows, columns))
     if row is None or column is None or value.dtype != dtype:
         return None
@@ -29,7 +29,7 @@ def as_matrix(value: Value, batch: Axes, rows: Axes, columns: Axes, dtype: DType
 
 
 def packed(steps: Steps, value: Value, batch: Axes, rows: Axes, columns: Axes, dtype: DType) -> Value:
-    """A copy `[*batch, row, column]`; its longer runs of memory are along the source's own."""
+    """Return a copy `[*batch, row, column]`; its longer runs of memory are along the source's own."""
     lengths = tuple(value.shape[axis] for axis in batch)
     height = prod(value.shape[axis] for axis in rows)
     width = prod(value.shape[axis] for axis in columns)
@@ -49,7 +49,7 @@ def packed(steps: Steps, value: Value, batch: Axes, rows: Axes, columns: Axes, d
 
 
 def spread(value: Value, batch: Axes, rows: Axes, columns: Axes, like: Value) -> Value:
-    """A contiguous matrix `[*batch, row, column]` with the axes and the shape of `like` again."""
+    """Return a contiguous matrix `[*batch, row, column]` with the axes and the shape of `like` again."""
     strides = [0] * len(like.shape)
     step = value.dtype.itemsize
     for axis in reversed([*batch, *rows, *columns]):
@@ -65,7 +65,10 @@ def transposed(matrix: Value) -> Value:
 
 
 def joined(shape: Axes, strides: Axes, axes: Axes) -> tuple[int, int] | None:
-    """Length and step of several axes, slowest first, taken as one; None where they are not evenly spaced."""
+    """Return length and step of several axes, slowest first, taken as one.
+
+    None if they are not evenly spaced.
+    """
     length, step = 1, 0
     for axis in reversed(axes):
         size, stride = shape[axis], strides[axis]

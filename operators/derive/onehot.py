@@ -20,7 +20,7 @@ from .guarded import chosen, depending, form, free, guarded, product, reduction,
 from .ir import Apply, Load, Names, Node, Reduction
 
 GAIN = 4
-"""How many times fewer elements a scatter or gather must visit than the equalities have values."""
+"""A scatter or gather pays if it visits this many times fewer elements than the equalities have values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class Key:
 
     @property
     def free(self) -> Names:
-        """The variables that the key follows from."""
+        """The variables that the key depends on."""
         names = frozenset(name for name, _ in self.offset.coefficients)
         return names if self.value is None else names | self.value.free
 
@@ -58,11 +58,11 @@ class OneHot:
 
     @property
     def positions(self) -> Names:
-        """The variables that the keys follow from."""
+        """The variables that the keys depend on."""
         return frozenset().union(*(key.free for key in self.keys))
 
     def pays(self, extents: Mapping[str, int]) -> bool:
-        """Whether far fewer elements are visited than the sum has terms."""
+        """Return whether far fewer elements are visited than the sum has terms."""
         ranges = {name: (0, extent) for name, extent in extents.items()}
         visited = volume(self.node.free, ranges)
         if not self.gathers or not isinstance(self.source, Load):
@@ -71,7 +71,7 @@ class OneHot:
 
 
 def onehot(node: Reduction) -> OneHot | None:
-    """The gather or scatter that computes a reduction; None where it has another form."""
+    """Return the gather or scatter that computes a reduction; None if it has another form."""
     parts = guarded(node.reducer, node.body)
     found = _gather_keys(parts.conditions, node)
     gathers = len(found) == len(node.variables)
@@ -89,7 +89,7 @@ def onehot(node: Reduction) -> OneHot | None:
     if not gathers:
         if depending((*source, *held), named):
             return None
-        # what neither the keys name nor the terms have may as well be summed
+        # variables that neither the keys nor the terms contain are summed over
         after = depending(after, named)
         source = without(parts.factors, after)
         if not frozenset().union(*(key.free for key in keys)).issuperset(node.variables):
@@ -98,7 +98,9 @@ def onehot(node: Reduction) -> OneHot | None:
 
 
 def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
-    """The reduction with a gather or scatter of its own for what is chosen by equality; None without one.
+    """Return the reduction with a gather or scatter of its own for what is chosen by equality.
+
+    None without one.
 
     Reductions over variables that only its terms have come first, all others last.
     """
@@ -138,7 +140,7 @@ def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
 
 
 def _gather_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, ...]:
-    """Equalities that name variables of the reduction by others."""
+    """Return equalities that name variables of the reduction by others."""
     keys: list[Key] = []
     for condition in conditions:
         for key in _keys(condition):
@@ -152,7 +154,7 @@ def _gather_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, ..
 
 
 def _scatter_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, ...]:
-    """Equalities that name variables of the result by variables of the reduction."""
+    """Return equalities that name variables of the result by variables of the reduction."""
     keys: list[Key] = []
     reduced = frozenset(node.variables)
     for condition in conditions:
@@ -169,7 +171,7 @@ def _scatter_keys(conditions: tuple[Node, ...], node: Reduction) -> tuple[Key, .
 
 
 def _keys(condition: Node) -> list[Key]:
-    """The variables that an equality names."""
+    """Return the variables that an equality names."""
     if not (isinstance(condition, Apply) and condition.function == "=="):
         return []
     left, right = condition.arguments

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 CODE = np.dtype(np.int64)
 LOCATED = 1 << 16
-"""Codes that are computed together, so that a few arrays of them fit in cache."""
+"""The number of codes computed together: a few arrays of them fit in cache."""
 
 ROOM = 1 << 12
-"""Rows that are at least added up together."""
+"""The least number of rows added up together."""
 
 
 def write_onehot(program: Program, plan: OneHot, target: Array) -> None:
@@ -50,7 +50,7 @@ class _Writing:
         self.nothing = identity(plan.node.reducer)
 
     def gather(self, target: Array) -> None:
-        """A row of the source for every position."""
+        """Copy a row of the source for every position."""
         plan, program = self.plan, self.program
         positions = self.ordered(plan.positions, target.strides)
         columns = self.ordered(plan.source.free - plan.named - plan.positions, target.strides)
@@ -66,7 +66,7 @@ class _Writing:
         program.steps.add(clear, (fixed(places), fixed(target)), fixed(target), inplace=False)
 
     def scatter(self, target: Array) -> None:
-        """The rows of all positions reduced by the codes that they have."""
+        """Reduce the rows of all positions by their codes."""
         plan, program = self.plan, self.program
         positions = self.ordered(plan.positions, self.strides(plan.source))
         columns = self.ordered(plan.source.free - plan.positions, target.strides)
@@ -96,11 +96,11 @@ class _Writing:
         steps.add(run, (fixed(codes), fixed(values), *several), fixed(reduced), inplace=False)
 
     def codes(self, positions: list[str], digits: list[str]) -> tuple[Array, Array]:
-        """The code of every position, in a row and with one axis per variable."""
+        """Return the code of every position, in a row and with one axis per variable."""
         program, plan = self.program, self.plan
         keys = {key.variable: key for key in plan.keys}
         for name in digits:
-            # a digit that no key names is a position's own
+            # a digit that no key names is a variable of the position
             keys.setdefault(name, Key(name, None, added(ZERO, variable(name), -1), 1, Constant(True)))
         counted = [*digits, *(name for name in keys if name not in digits)]
         spec = tuple(
@@ -125,7 +125,9 @@ class _Writing:
         return value, self.program.index(offset, ranges)
 
     def matrix(self, node: Node, outer: list[str], inner: list[str]) -> Array:
-        """A node's values `[outer, inner]`, evenly spaced: a view where it lies so in memory, else a copy."""
+        """Return a node's values `[outer, inner]`, evenly spaced: a view if it lies so in memory, else a
+        copy.
+        """
         program = self.program
         view = program.whole_view(node)
         if view is not None and (found := self.dense(view, outer, inner, program.number)) is not None:
@@ -139,7 +141,9 @@ class _Writing:
         return memory.reshape(self.size(outer), self.size(inner))
 
     def result(self, target: Array, outer: list[str], inner: list[str]) -> tuple[Array, Array]:
-        """Where rows go, with one axis per variable and as `[outer, inner]`: the target where it is dense."""
+        """Return where rows go, with one axis per variable and as `[outer, inner]`: the target if
+        it is dense.
+        """
         program = self.program
         if self.plan.node.free == {*outer, *inner}:
             found = self.dense(target, outer, inner, program.number)
@@ -149,7 +153,7 @@ class _Writing:
         return places, memory.reshape(self.size(outer), self.size(inner))
 
     def dense(self, view: Array, outer: list[str], inner: list[str], dtype: DType) -> Array | None:
-        """A view `[outer, inner]` of contiguous memory; None where it is not that."""
+        """Return a view `[outer, inner]` of contiguous memory; None if it is not that."""
         axes = [self.program.axes[name] for name in (*outer, *inner)]
         shape = (self.size(outer), self.size(inner))
         if view.dtype != dtype or prod(view.shape) != prod(shape):
@@ -160,7 +164,7 @@ class _Writing:
         return np.lib.stride_tricks.as_strided(view, shape, strides)
 
     def laid(self, names: Sequence[str], dtype: DType) -> tuple[Array, Array]:
-        """Scratch for values of the variables: all in a row, and with one axis per variable."""
+        """Return scratch for values of the variables: all in a row, and with one axis per variable."""
         program = self.program
         shape, strides = [1] * len(program.axes), [0] * len(program.axes)
         step = dtype.itemsize
@@ -175,13 +179,13 @@ class _Writing:
         return prod(length(self.program.box[name]) for name in names)
 
     def ordered(self, names: Names, strides: Sequence[int]) -> list[str]:
-        """Variables from the slowest in memory to the fastest."""
+        """Return variables from the slowest in memory to the fastest."""
         axes = self.program.axes
         order = [self.program.lowered.variables[axis] for axis in self.program.order]
         return sorted((name for name in order if name in names), key=lambda name: -abs(strides[axes[name]]))
 
     def strides(self, node: Node) -> Sequence[int]:
-        """How a node's values lie in memory, or would."""
+        """Return how a node's values lie in memory, or would."""
         view = self.program.whole_view(node)
         if view is not None:
             return view.strides

@@ -1,4 +1,4 @@
-"""Where results go: a step writes its output into the kernel's where it can, else its register is copied."""
+"""Write results: a step writes into the kernel's output if it can, else its register is copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def write_outputs(program: Program) -> None:
-    """All outputs over the whole box. Outputs with the same variables share blocks."""
+    """Write steps for all outputs over the whole box. Outputs with the same variables share blocks."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(program.lowered.outputs):
         if program.given.get(output.value) is program.views[number]:
@@ -45,7 +45,7 @@ def _write_block(program: Program, numbers: list[int], ranges: Ranges) -> None:
 
 
 def _redirect(program: Program, number: int, target: Array, result: Operand, step: int) -> bool:
-    """Let the step that computes a result write it to the output; False where a copy is needed."""
+    """Let the step that computes a result write it to the output; False if a copy is needed."""
     if not isinstance(result, Value) or not isinstance(result.home, Register):
         return False
     home, writer = result.home, program.steps.items[step]

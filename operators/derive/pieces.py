@@ -1,4 +1,4 @@
-"""Cuts a box into pieces in which conditions on indices are decided and quotients are affine.
+"""Cut a box into pieces in which conditions on indices are decided and quotients are affine.
 
 Cut where padding begins and where a comparison changes, a concatenation is one copy per part. `cutting`
 says how quotients and remainders are made affine: a grouped convolution gets an axis for its groups, and a
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..bound import BoundOperator
 
 MOST_ROUNDS = 4
-"""How often the axes of a cut are cut again, for quotients of remainders."""
+"""How many times the axes of a cut may be cut again, for quotients of remainders."""
 
 COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
 
@@ -46,9 +46,9 @@ class Piece:
 
 @lru_cache(maxsize=4096)
 def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]:
-    """The pieces of a box, whose intervals are in the order of the operator's variables.
+    """Return the pieces of a box, whose intervals are in the order of the operator's variables.
 
-    Raises `OperatorError` where no kernel can be derived.
+    Raises `OperatorError` if no kernel can be derived.
     """
     ranges = dict(zip(bound.variables, box, strict=True))
     builder = Builder(bound.shapes, ranges)
@@ -57,7 +57,7 @@ def pieces(bound: BoundOperator, box: tuple[Interval, ...]) -> tuple[Piece, ...]
 
 
 def _rearranged(piece: Piece) -> Piece:
-    """The piece with its reductions rewritten so that they are cheap to compute."""
+    """Return the piece with its reductions rewritten so that they are cheap to compute."""
     extents = {name: length(interval) for name, interval in piece.ranges.items()}
     return Piece(factorize(isolate(piece.lowered, extents), extents), piece.ranges, piece.taken)
 
@@ -65,7 +65,7 @@ def _rearranged(piece: Piece) -> Piece:
 def _cut(
     piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: int, most: int
 ) -> Iterator[Piece]:
-    """Cut until nothing is left to cut, at most so many times, into at most so many pieces."""
+    """Cut until nothing is left to cut, within limits on the number of rounds and of pieces."""
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
     wanted = asked(nodes, builder)
     cuts = _cuts(piece.lowered, nodes, builder, wanted, most)
@@ -84,7 +84,9 @@ def _cut(
 
 
 def _in_rows(name: str, nodes: list[Node]) -> bool:
-    """Whether a remainder of a variable is the last index of an element, so that one of its axes is a row."""
+    """Return whether a remainder of a variable is the last index of an element, so that one of its axes is a
+    row.
+    """
     return any(
         isinstance(node, Load)
         and node.indices
@@ -110,14 +112,14 @@ def _is_cut(found: list[Taken]) -> bool:
 
 
 def _is_axis(name: str, piece: Piece) -> bool:
-    """Whether a variable is an axis of an index that was cut before."""
+    """Return whether a variable is an axis of an index that was cut before."""
     return any(name == axis.name for values in piece.taken.values() for axis in values.axes)
 
 
 def _cuts(
     lowered: Lowered, nodes: list[Node], builder: Builder, wanted: Mapping[str, Asked], most: int
 ) -> dict[str, list[Taken]]:
-    """The parts of every output variable that is worth cutting, few enough in all."""
+    """Return the parts of every output variable that is worth cutting, few enough in all."""
     cuts: dict[str, list[Taken]] = {}
     reductions = [node for node in nodes if isinstance(node, Reduction)]
     for name in lowered.outputs[0].variables:
@@ -163,7 +165,7 @@ class _Rewrite:
         return Lowered.of(outputs)
 
     def axes(self, name: str) -> tuple[str, ...]:
-        """The variables that take a variable's place."""
+        """Return the variables that take a variable's place."""
         return tuple(axis.name for axis in self.taken[name].axes) if name in self.taken else (name,)
 
 
@@ -209,7 +211,7 @@ class _Scope:
         return total
 
     def reduction(self, node: Reduction) -> Node:
-        """A reduction over all combinations of its variables' parts, combined."""
+        """Return a reduction over all combinations of its variables' parts, combined."""
         rewrite = self.rewrite
         split = {
             name: [
@@ -240,7 +242,9 @@ class _Scope:
 
 
 def _named(part: Taken) -> Taken:
-    """The same with names that say how many values an axis has: parts of one length share their axes."""
+    """Return the same with names that say how many values an axis has: parts of one length share
+    their axes.
+    """
     return Taken(
         part.start, tuple(Axis(f"{axis.name}@{axis.count}", axis.step, axis.count) for axis in part.axes)
     )

@@ -1,6 +1,6 @@
-"""From nodes to steps: the blocked evaluation that every derived kernel is made of.
+"""Turn nodes into steps: the blocked evaluation of every derived kernel.
 
-Values are arrays with one axis per index variable of the description, of length 1 where they do not
+Values are arrays with one axis per index variable of the description, of length 1 if they do not
 depend on it, so everything broadcasts. A node's value for given ranges of its variables is computed once.
 """
 
@@ -35,13 +35,13 @@ from .views import axes_view, narrow
 
 INTEGER = np.dtype(np.int64)
 KEPT_ELEMENTS = 4096
-"""Values of at most so many elements are kept from block to block instead of computed again."""
+"""Values of at most this many elements are kept from block to block instead of computed again."""
 
 FOLDED_ELEMENTS = 1 << 16
 """Values of index variables alone are computed at preparation up to this size, or that of the tensors."""
 
 COSTLY = 4
-"""So many times larger may they be if functions such as cosines are among them."""
+"""They may be this many times larger if costly functions, such as cosines, are among them."""
 
 
 class Program:
@@ -74,7 +74,7 @@ class Program:
         self.lengths = self._block_lengths()
 
     def reduce_ahead(self) -> None:
-        """Compute sums of products by matrix products first, and scans; what remains reads their results.
+        """Compute matrix products and scans first. The rest reads their results.
 
         The result of the only sum of a single output is written into the output itself.
         """
@@ -117,13 +117,13 @@ class Program:
         return np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
 
     def whole_view(self, node: Node) -> Array | None:
-        """The array that a factor is read from over the whole box; None where it is computed."""
+        """Return the array that a factor is read from over the whole box; None if it is computed."""
         if (array := self.given.get(node)) is not None:
             return array
         return self.access(node).view if isinstance(node, Load) else None
 
     def value(self, node: Node, ranges: Ranges) -> Operand:
-        """The node's value for the given ranges of its free variables, computing it where it is new."""
+        """Return the node's value for the given ranges of its free variables, computing it if it is new."""
         if isinstance(node, Constant):
             return node.value
         key = (node, *(ranges[name] for name in self.lowered.variables if name in node.free))
@@ -135,14 +135,14 @@ class Program:
         return result
 
     def array(self, node: Node, ranges: Ranges) -> Value:
-        """The node's value as an array of a number type, constants included."""
+        """Return the node's value as an array of a number type, constants included."""
         operand = self.value(node, ranges)
         if isinstance(operand, Value):
             return self.cast(operand, self.number) if operand.dtype == BOOL else operand
         return fixed(frozen(np.full((1,) * len(self.axes), operand, self.number)))
 
     def fresh(self, names: Sequence[str], ranges: Ranges, dtype: DType) -> Value:
-        """A register for a value that depends on `names`."""
+        """Return a register for a value that depends on `names`."""
         shape = [1] * len(self.axes)
         for name in names:
             shape[self.axes[name]] = length(ranges[name])
@@ -207,7 +207,7 @@ class Program:
         return self.steps.add(run, arguments, out, inplace=False)
 
     def index(self, index: Affine, ranges: Ranges) -> Operand:
-        """The values of an affine form, known at preparation."""
+        """Return the values of an affine form, known at preparation."""
         values: Integers = np.full((1,) * len(self.axes), index.constant, np.int64)
         for name, coefficient in index.coefficients:
             values = values + coefficient * iota(name, self.axes, ranges)
@@ -239,7 +239,7 @@ class Program:
         return self.steps.add(entry.run, numbers, self.fresh(names, ranges, result), inplace=entry.ufunc)
 
     def _choose(self, operands: list[Operand], names: Sequence[str], ranges: Ranges) -> Operand:
-        """The second operand where the first holds, else the third, without a branch per element."""
+        """Return the second operand where the first holds, else the third, without a branch per element."""
         condition, x, y = operands
         if not isinstance(condition, Value):
             return x if condition else y
@@ -273,7 +273,7 @@ class Program:
         return self.steps.add(np.power, numbers, self.fresh(names, ranges, dtype), inplace=True)
 
     def _common(self, operands: Sequence[Operand]) -> DType:
-        """The type numbers are computed in: integer where all are, else the kernel's floating type."""
+        """Return the type to compute in: integer if all operands are, else the kernel's floating type."""
         whole = all(
             operand.dtype.kind in "iub" if isinstance(operand, Value) else isinstance(operand, int)
             for operand in operands
@@ -307,7 +307,7 @@ class Program:
         return total
 
     def _reduced(self, node: Reduction, body: Operand, block: Ranges, ranges: Ranges, dtype: DType) -> Value:
-        """One block reduced; variables the body does not mention repeat it."""
+        """Return one block reduced; variables the body does not mention repeat it."""
         shape = [1] * len(self.axes)
         for name in (*node.free, *node.variables):
             shape[self.axes[name]] = length({**ranges, **block}[name])
@@ -317,7 +317,7 @@ class Program:
         return self.steps.add(reduce, (body,), self.fresh(sorted(node.free), ranges, dtype), inplace=False)
 
     def _memory_order(self) -> tuple[int, ...]:
-        """Axes of temporaries, slowest first: as the largest tensor of the kernel lies in memory."""
+        """Return axes of temporaries, slowest first: as the largest tensor of the kernel lies in memory."""
         count = len(self.lowered.variables)
         candidates = [
             (volume(frozenset(output.variables), self.box), view)

@@ -1,4 +1,4 @@
-"""Kernels without their memory: written once for a layout, then given the arrays of any number of calls."""
+"""Kernels without memory: written once for a layout, then bound to the arrays of any number of calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .steps import DType, Operand, Register, Step, Steps, Value, assign_memory
 SCRATCH = -1
 
 OUTPUT_BY_NAME = (np.maximum, np.minimum)
-"""NumPy would have these take more than two inputs by position one day."""
+"""Functions whose output is passed by name: a future NumPy may read a third position as an input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Recipe:
     """Arrays among the operands, which every kernel of this recipe reads and none writes."""
 
     def bind(self, arrays: Sequence[Array], scratch: Array) -> Run:
-        """The function that runs the steps on a call's arrays, in the order of the layout."""
+        """Return the function that runs the steps on a call's arrays, in the order of the layout."""
         memories = [*(_memory(array) for array in arrays), (scratch, 0)]
         operands: list[Array | Scalar] = []
         for operand in self.operands:
@@ -69,14 +69,17 @@ class Recipe:
 def _call(
     function: Callable[..., object], arguments: Sequence[Array | Scalar], out: Array | Scalar
 ) -> Callable[[], Any]:
-    """A step bound to its operands. Universal functions take their output by position sooner than by name."""
+    """Return a step bound to its operands.
+
+    Passing the output of a ufunc by position is faster than by name.
+    """
     if isinstance(function, np.ufunc) and function not in OUTPUT_BY_NAME:
         return partial(function, *arguments, out)
     return partial(function, *arguments, out=out)
 
 
 def recipe(steps: Steps, templates: Sequence[Array]) -> Recipe:
-    """Take the written steps off the templates they were written for."""
+    """Make a recipe of the steps that were written for templates."""
     return _Removal(steps, templates).recipe()
 
 
@@ -104,7 +107,10 @@ class _Removal:
         return Recipe(steps, tuple(self.operands), self.scratch_bytes + self.copied_bytes, constants)
 
     def numbered(self, step: Step) -> tuple[Callable[..., object], tuple[int, ...], int]:
-        """A step over numbered operands; on copies in scratch behind all else where NumPy gets it wrong."""
+        """Return a step over numbered operands.
+
+        If NumPy is wrong for these strides, the step works on copies at the end of the scratch.
+        """
         run, out = step.run, self.relocated(step.out)
         arguments = [self.found(argument) for argument in step.arguments]
         if not _trusted(run, arguments, out):
@@ -150,9 +156,9 @@ class _Removal:
 def _trusted(
     run: Callable[..., object], arguments: Sequence[Place | Array | Scalar], out: Place | Array
 ) -> bool:
-    """Whether a step that computes element by element, or reduces, is right in this layout.
+    """Return whether a step that computes element by element, or reduces, is right in this layout.
 
-    All other steps copy, multiply matrices, or make arrays of their own.
+    All other steps copy, multiply matrices, or make new arrays.
     """
     if isinstance(run, Fold):
         return trusted(run.ufunc, (out, *arguments), out)
@@ -161,7 +167,7 @@ def _trusted(
 
 
 def _memory(array: Array) -> tuple[Array, int]:
-    """Contiguous memory that holds an array, and where in it the array's first element lies."""
+    """Return contiguous memory that holds an array, and where in it the array's first element lies."""
     address = address_of(array)
     base = array.base
     if isinstance(base, np.ndarray) and base.ndim == 1 and base.flags.c_contiguous:

@@ -1,7 +1,7 @@
-"""Linear recurrences along an axis, in place and in few calls: partial results.
+"""Compute linear recurrences along an axis, in place and in few calls.
 
-An axis is cut into short chunks, which advance side by side. Their last values are a recurrence over
-chunks, and each chunk takes over what the one before gave. Temporaries hold one value for every chunk.
+An axis is cut into short chunks, which advance in parallel. Their last values form a recurrence over
+chunks. Then each chunk adds the contribution of the one before. Temporaries hold one value per chunk.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from ..kernel import Array
 
 CHUNK = 16
-"""Places of a chunk: a cache line of single precision where the axis is the fastest in memory."""
+"""Elements of a chunk: a cache line in single precision, if the axis is the fastest in memory."""
 
 
 def accumulate(combine: np.ufunc, axis: int, *arguments: Array, out: Array) -> None:
-    """`out[t] = combine(out[t - 1], out[t])`; `arguments` are `out` alone."""
+    """Set `out[t] = combine(out[t - 1], out[t])`. `arguments` are `out` alone."""
     _run(_Plain(combine), np.moveaxis(out, axis, 0))
 
 
 def recur(axis: int, *arguments: Array, out: Array) -> None:
-    """`out[t] = base * out[t - 1] + out[t]`; `arguments` are `out` and the base.
+    """Set `out[t] = base * out[t - 1] + out[t]`. `arguments` are `out` and the base.
 
     The base is of length 1 along the axis.
     """
@@ -33,16 +33,16 @@ def recur(axis: int, *arguments: Array, out: Array) -> None:
 
 
 def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> None:
-    """Sums of terms that fall off and are weighted by `slope * distance + level`.
+    """Compute sums of terms that decay and are weighted by `slope * distance + level`.
 
-    `arguments` are the terms, which become their sums without weights, and the base where there is one.
+    `arguments` are the terms, which become their sums without weights, and the base if there is one.
     """
     sums, result = (np.moveaxis(array, axis, 0) for array in (arguments[0], out))
     step: _Plain | _Decaying = _Plain(np.add)
     if len(arguments) == 2:
         step = _Decaying(np.moveaxis(np.asarray(arguments[1], out.dtype), axis, 0)[0])
     _run(step, sums)
-    # with every step the distance of all terms before grows by one
+    # every step increases the distance of all earlier terms by one
     result[0] = 0
     np.copyto(result[1:], sums[:-1])
     if isinstance(step, _Decaying):
@@ -55,9 +55,9 @@ def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> N
 
 
 def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, out: Array) -> None:
-    """Results at distances `first`, `first + step`, ... after the last term.
+    """Compute results at distances `first`, `first + step`, ... after the last term.
 
-    `arguments` are the result there, the sum there without weights, and the base where there is one.
+    `arguments` are the result there, the sum there without weights, and the base if there is one.
     """
     total, sums = arguments[:2]
     shape = [1] * out.ndim
@@ -73,7 +73,7 @@ def fall_off(axis: int, slope: int, first: int, step: int, *arguments: Array, ou
 
 
 def _parts(count: int) -> Iterator[slice]:
-    """Places in groups whose temporaries are small."""
+    """Return places in groups whose temporaries are small."""
     return (slice(first, first + CHUNK) for first in range(0, count, CHUNK))
 
 
@@ -87,11 +87,11 @@ class _Plain:
         self.combine(before, current, out=current)
 
     def over(self, places: int) -> _Plain:
-        """The step over several places at once."""
+        """Return the step over several places at once."""
         return self
 
     def take_over(self, before: Any, chunks: Any) -> None:
-        """What came before a chunk, for all of its places; `chunks[place, chunk, ...]`."""
+        """Add the contribution of earlier chunks to all elements of a chunk; `chunks[place, chunk, ...]`."""
         self.combine(before, chunks, out=chunks)
 
 

@@ -1,7 +1,7 @@
-"""Rows that are picked, or added up, by number: what gathers and scatters do when they run.
+"""Pick rows, or add them up, by number: the run-time part of gathers and scatters.
 
-Numbers are codes below `nowhere`; `nowhere` itself stands for what belongs to no row. Temporaries that are
-not handed in have at most one number for every code.
+Numbers are codes below `nowhere`. The code `nowhere` means that an element belongs to no row. Temporaries
+that are not passed in have at most one number per code.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .ir import Scalar
 
 Integers = npt.NDArray[np.int64]
 COUNTED = 1 << 16
-"""Codes that are counted in one call, so that what NumPy makes of them stays in cache."""
+"""Codes that are counted in one call, so that NumPy's temporaries stay in cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """The place of `sign * (value - offset)` in an interval; `counts` where it is a digit of the code."""
+    """The place of `sign * (value - offset)` in an interval; `counts` if it is a digit of the code."""
 
     first: int
     length: int
@@ -34,7 +34,7 @@ class Digit:
 
 
 def locate(digits: tuple[Digit, ...], nowhere: int, *operands: Array | Scalar, out: Array) -> None:
-    """Codes from a value and an offset for every digit; `nowhere` for what is no whole number inside."""
+    """Compute codes from a value and an offset for every digit; `nowhere` unless it is an integer inside."""
     code: Any = None
     held: Any = True
     for digit, value, offset in zip(digits, operands[::2], operands[1::2], strict=True):
@@ -43,14 +43,14 @@ def locate(digits: tuple[Digit, ...], nowhere: int, *operands: Array | Scalar, o
             out if code is None and digit.counts and shape == out.shape else np.empty(shape, np.int64)
         )
         with np.errstate(invalid="ignore"):
-            # what no integer holds becomes the least one, which is in no interval
+            # values that no integer holds become the least integer, which is in no interval
             np.copyto(number, value, casting="unsafe")
         if digit.sign < 0:
             np.negative(number, out=number)
         shift = digit.sign * offset + digit.first
         if isinstance(shift, np.ndarray) or shift:
             np.subtract(number, shift, out=number)
-        # a negative number is a large one without its sign
+        # as an unsigned integer a negative number is large
         held = np.logical_and(held, number.view(np.uint64) < digit.length)
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             held = np.logical_and(held, value == np.floor(value))
@@ -63,19 +63,19 @@ def locate(digits: tuple[Digit, ...], nowhere: int, *operands: Array | Scalar, o
 
 
 def pick(codes: Integers, table: Array, out: Array) -> None:
-    """The row of every code; the last one for `nowhere`."""
+    """Write the row of every code; the last row for `nowhere`."""
     np.take(table, codes, axis=0, out=out, mode="clip")
 
 
 def clear(nowhere: int, nothing: Scalar, codes: Array, values: Array, out: Array) -> None:
-    """Write over what belongs to no row; `values` are `out`."""
+    """Overwrite values that belong to no row. `values` are `out`."""
     missing = codes == nowhere
     if missing.any():
         np.copyto(out, nothing, where=missing, casting="unsafe")
 
 
 def count(scale: Scalar, codes: Integers, out: Array) -> None:
-    """How many codes each row has, times `scale`."""
+    """Count the codes of each row, and multiply by `scale`."""
     rows = len(out)
     step = max(COUNTED, rows)
     total = np.zeros(rows + 1, np.int64)
@@ -85,7 +85,7 @@ def count(scale: Scalar, codes: Integers, out: Array) -> None:
 
 
 def hits(codes: Integers, out: Array) -> None:
-    """The number of every row that has a code, for the others the number of rows."""
+    """Write the number of every row that has a code; the number of rows for the others."""
     rows = len(out)
     seen = np.zeros(rows + 1, np.bool_)
     seen[codes] = True
@@ -120,7 +120,7 @@ def _weigh(codes: Integers, values: Array, out: Array) -> None:
 
 
 def _order(codes: Integers, rows: int) -> Any:
-    """Codes from least to largest, equal ones as they come: 16 bits at a time, in linear time."""
+    """Return codes from least to largest, equal ones as they come: 16 bits at a time, in linear time."""
     order: Any = None
     for shift in range(0, max(rows.bit_length(), 1), 16):
         bits = (codes if order is None else codes[order] >> shift).astype(np.uint16)
@@ -132,7 +132,7 @@ def _order(codes: Integers, rows: int) -> Any:
 class _Runs:
     """Runs of rows to reduce, longest first: rows `order[begin : begin + length]` of the values.
 
-    The longest are reduced one by one, all others side by side, one row of each at a time: at most twice as
+    The longest are reduced one by one, all others together, one row of each at a time: at most twice as
     many calls as the square root of the number of rows.
     """
 
@@ -161,12 +161,12 @@ class _Runs:
         out[targets[alone:]] = sums
 
     def _rows(self, places: Any, numbers: Any, room: Any) -> Any:
-        """The rows at places of the order; `numbers` are written over."""
+        """Return the rows at places of the order; `numbers` are written over."""
         found = self.order.take(places, None, numbers[: len(places)], "clip")
         return self.values.take(found, 0, room[: len(places)], "clip")
 
     def _alone(self, begin: int, length: int) -> Array:
-        """One run, a roomful at a time."""
+        """Reduce one run, as many rows at a time as the room holds."""
         total: Any = None
         for first in range(begin, begin + length, len(self.next)):
             rows = self.next[: min(len(self.next), begin + length - first)]

@@ -3,7 +3,7 @@
     Sum(s: where(s <= t, f[s], 0))                          Prod, Max and Min likewise; any order of s and t
     Sum(s: where(s <= t, base ** (t - s) * f[s], 0))        also exp(rate * (t - s)), and times (t - s)
 
-`f` is reduced along s once, every t reads the partial result that belongs to it. With a decay the next
+`f` is reduced along s once. Every t reads its partial result. With a decay the next
 partial result is `base` times the one before plus `f`, so no power of the base is negative.
 """
 
@@ -21,7 +21,7 @@ from .guarded import apply, chosen, depending, form, free, guarded, product, red
 from .ir import Apply, Load, Names, Node, Reduction, walk
 
 GAIN = 2
-"""How many times fewer elements a scan must visit than the conditions have values."""
+"""A scan pays if it visits this many times fewer elements than the conditions have values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class Scan:
     holds: tuple[Node, ...]
 
     def pays(self, extents: Mapping[str, int]) -> bool:
-        """Whether the scan visits far fewer elements than the sum has terms."""
+        """Return whether the scan visits far fewer elements than the sum has terms."""
         ranges = {name: (0, extent) for name, extent in extents.items()}
         visited = volume(self.source.free, ranges) + volume(self.node.free, ranges)
         return volume(self.node.body.free, ranges) >= GAIN * max(visited, 1)
 
 
 def scan(node: Reduction) -> Scan | None:
-    """The scan that computes a reduction over one variable; None where it has another form."""
+    """Return the scan that computes a reduction over one variable; None if it has another form."""
     if len(node.variables) != 1:
         return None
     parts = guarded(node.reducer, node.body)
@@ -66,7 +66,7 @@ def scan(node: Reduction) -> Scan | None:
 
 
 def _orders(condition: Node, variables: Names) -> list[Order]:
-    """What a comparison says about one of the variables in terms of another one."""
+    """Return what a comparison says about one of the variables in terms of another one."""
     if not (isinstance(condition, Apply) and condition.function in ("<", "<=", ">", ">=")):
         return []
     a, b = (form(argument) for argument in condition.arguments)
@@ -90,7 +90,7 @@ def _orders(condition: Node, variables: Names) -> list[Order]:
 def _scan(
     node: Reduction, order: Order, conditions: tuple[Node, ...], factors: tuple[Node, ...]
 ) -> Scan | None:
-    """`conditions` hold besides the order."""
+    """Return a scan for an order. `conditions` are those besides the order."""
     inside, along = frozenset((order.variable,)), frozenset((order.along,))
     source = depending(factors, inside) if node.reducer is Reducer.SUM else factors
     kernel = depending(source, along)
@@ -111,7 +111,9 @@ def _scan(
 
 
 def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
-    """The reduction with a scan of its own for what follows an order of two variables; None without one.
+    """Return the reduction with a scan of its own for what follows an order of two variables.
+
+    None without one.
 
     Reductions over variables that only the scan's terms have come first, all others last. A sum that is
     a scan already stays as it is.
@@ -168,7 +170,7 @@ def _split(
     factors: tuple[Node, ...],
     extents: Mapping[str, int],
 ) -> Node | None:
-    """A sum over a difference of decays as the difference of two sums, if both can be scanned."""
+    """Return a sum over a difference of decays as the difference of two sums, if both can be scanned."""
     both = {order.variable, order.along}
     for position, factor in enumerate(factors):
         match factor:

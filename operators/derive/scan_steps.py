@@ -125,7 +125,7 @@ class _Writing:
         self._finish(past, reach.past, ranges)
 
     def _scan(self, results: Array, ranges: Ranges) -> None:
-        """Partial results, in the order of the scan."""
+        """Write the partial results, in the order of the scan."""
         plan, steps = self.plan, self.program.steps
         sums = results if self.sums is None else self._shaped(self.sums, results)
         source = self.program.value(plan.source, ranges)
@@ -148,7 +148,7 @@ class _Writing:
         return [] if decay is None or decay.base is None else [self.program.array(decay.base, ranges)]
 
     def _past(self, results: Array, target: Array, ranges: Ranges) -> None:
-        """Where every term comes before, by more than the last one's distance."""
+        """Write the elements that lie after all terms, by more than the last one's distance."""
         last = slice(self.reach.terms - 1, self.reach.terms)
         total = fixed(self._sliced(results, last))
         base = self._base(ranges)
@@ -161,7 +161,9 @@ class _Writing:
         self.program.steps.add(run, (total, sums, *base), fixed(target), inplace=False)
 
     def _finish(self, target: Array, part: Interval, ranges: Ranges) -> None:
-        """Multiply by what does not depend on the terms, and leave out where conditions on it fail."""
+        """Multiply by factors that do not depend on the terms, and write the identity where
+        conditions fail.
+        """
         plan, program = self.plan, self.program
         if not target.size:
             return
@@ -174,7 +176,7 @@ class _Writing:
         self.program.steps.add(convert, (source,), fixed(target), inplace=False)
 
     def _moved(self, value: Value) -> Value:
-        """A value along the terms as one along the axis of what they are reduced to."""
+        """Return a value along the terms as one along the axis of what they are reduced to."""
         axes = self.program.axes
         terms, shape, strides = axes[self.plan.order.variable], list(value.shape), list(value.strides)
         for lengths in (shape, strides):
@@ -189,7 +191,7 @@ class _Writing:
         return view_of(array, (part if axis == self.axis else slice(None) for axis in range(array.ndim)))
 
     def _shaped(self, memory: Array, like: Array) -> Array:
-        """Room for the terms of a block, in the order of the block's other axes."""
+        """Return room for the terms of a block, in the order of the block's other axes."""
         shape = [self.reach.terms if axis == self.axis else size for axis, size in enumerate(like.shape)]
         strides = register(tuple(shape), memory.dtype, self.program.order).strides
         return np.ndarray(shape, memory.dtype, memory, 0, strides)

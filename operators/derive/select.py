@@ -1,4 +1,4 @@
-"""Choosing between values by their bits: an order of magnitude faster than a branch per element."""
+"""Choose between values by their bits: an order of magnitude faster than a branch per element."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .ir import Scalar
 
 
 def spread_bits(condition: Array, out: Array) -> None:
-    """All bits set where a truth value holds, none where it does not. `out` is of a signed integer type."""
+    """Set all bits where a truth value holds, none elsewhere. `out` is of a signed integer type."""
     np.negative(condition.view(np.int8), out=out, dtype=out.dtype, casting="unsafe")
 
 
 def select(mask: Array, x: Array | Scalar, y: Array | Scalar, out: Array) -> None:
-    """`x` where the bits of `mask` are set, else `y`; all of one item size. `out` is none of the others."""
+    """`x` where the bits of `mask` are set, else `y`; all have one item size. `out` is a separate array."""
     bits = out.view(mask.dtype)
     a, b = _bits(x, out, mask), _bits(y, out, mask)
     if isinstance(b, np.integer) and b == 0:

@@ -1,4 +1,4 @@
-"""Dimensions read at indices that are not affine, made affine by a copy.
+"""Make reads at indices that are not affine affine by a copy.
 
 An index such as `(i - k) % n`, `abs(i + d - 2)` or `y * 55 // 83` is a function of one affine form `u`:
 `i - k`, `i + d` or `y`. A copy that holds for every value of `u` what the function selects of the dimension
@@ -40,7 +40,7 @@ class Rows:
 def selected(
     load: Load, array: Array, region: Region, builder: Builder, accessed: int, steps: Steps
 ) -> tuple[Array, Region, tuple[Affine, ...]] | None:
-    """A copy of a tensor's region that is read at affine indices, its region and these indices.
+    """Return a copy of a tensor's region that is read at affine indices, its region and these indices.
 
     None if an index is not a function of one affine form, or if the copy is far larger than what is read.
     """
@@ -90,7 +90,7 @@ def _take(places: Integers, dimension: int, missing: Integers, value: Any, sourc
 
 
 def _rows(index: Node, builder: Builder) -> Rows | None:
-    """An index as a function of one affine form; None if several forms or data decide it."""
+    """Return an index as a function of one affine form; None if several forms or data decide it."""
     if index.loads:
         return None
     leaves = [leaf for leaf in _leaves(index, builder) if leaf.coefficients]
@@ -112,7 +112,7 @@ def _rows(index: Node, builder: Builder) -> Rows | None:
 
 
 def _leaves(node: Node, builder: Builder) -> Iterator[Affine]:
-    """The largest parts of an expression that are affine."""
+    """Yield the largest parts of an expression that are affine."""
     form = builder.form(node)
     if form is not None:
         yield form
@@ -122,7 +122,7 @@ def _leaves(node: Node, builder: Builder) -> Iterator[Affine]:
 
 
 def _multiple(leaf: Affine, form: Affine) -> int | None:
-    """How many times the form a leaf is, constants aside."""
+    """Return how many times the form a leaf is, constants aside."""
     factor = leaf.coefficients[0][1] // form.coefficients[0][1]
     scaled = tuple((name, factor * coefficient) for name, coefficient in form.coefficients)
     return factor if scaled == leaf.coefficients else None

@@ -61,7 +61,7 @@ _DOUBLE = (
 """Coefficients of powers of `x**2`, highest first; in double precision of a numerator and a denominator."""
 
 _SATURATED = 6.2**2
-"""Beyond this `x**2` erf is 1 in double precision, and the quotient need not grow."""
+"""For `x**2` beyond this, erf is 1 in double precision."""
 
 
 def erf(x: Array, out: Array) -> None:
@@ -123,7 +123,7 @@ def sign(x: Array, out: npt.NDArray[Any]) -> None:
 
 @cache
 def _of_scipy(name: str) -> np.ufunc:
-    """One of SciPy's functions, imported when a kernel is first prepared with it."""
+    """Return one of SciPy's functions, imported when a kernel is first prepared with it."""
     from scipy import special
 
     function: np.ufunc = getattr(special, name)
@@ -138,4 +138,4 @@ VECTORISED: Mapping[str, Callable[[], Callable[..., object]]] = MappingProxyType
         "digamma": lambda: _of_scipy("digamma"),
     }
 )
-"""For each function what gives its implementation `f(x, out=out)`."""
+"""For each function, a function that returns its implementation `f(x, out=out)`."""

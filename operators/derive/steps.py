@@ -1,4 +1,4 @@
-"""Steps of a kernel, the values they pass on, and the memory they share.
+"""The steps of a kernel, the values that they pass on, and the memory that they share.
 
 A kernel is a list of steps without branches. A value lives in fixed memory (an input, an output, a
 constant) or in a register; registers whose lifetimes do not overlap share memory, so a kernel's
@@ -51,7 +51,7 @@ class Value:
     home: Array | Register
 
     def viewed(self, shape: Shape, strides: tuple[int, ...]) -> Value:
-        """The same memory with another shape."""
+        """Return the same memory with another shape."""
         if isinstance(self.home, Register):
             return Value(shape, strides, self.dtype, self.home)
         return fixed(np.lib.stride_tricks.as_strided(self.home, shape, strides))
@@ -75,7 +75,7 @@ def fixed(array: Array) -> Value:
 
 
 def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -> Value:
-    """A temporary whose axes lie in memory in the given order, slowest first."""
+    """Return a temporary whose axes lie in memory in the given order, slowest first."""
     strides = [0] * len(shape)
     step = dtype.itemsize
     for axis in reversed(range(len(shape)) if order is None else order):
@@ -85,12 +85,12 @@ def register(shape: Shape, dtype: DType, order: tuple[int, ...] | None = None) -
 
 
 def copy(source: Array, out: Array) -> None:
-    """The step that moves values of one kind."""
+    """Copy values without converting their type."""
     np.copyto(out, source, casting="same_kind")
 
 
 def convert(source: Array | Scalar, out: Array) -> None:
-    """The step that moves values of any kind."""
+    """Copy values and convert their type."""
     np.copyto(out, source, casting="unsafe")
 
 
@@ -102,7 +102,7 @@ class Steps:
     scratch: list[Array] = field(default_factory=list)
 
     def whole(self, shape: Shape, dtype: DType) -> Array:
-        """A temporary that lives for the whole run."""
+        """Return a temporary that lives for the whole run."""
         array: Array = np.empty(shape, dtype)
         self.scratch.append(array)
         return array
@@ -117,7 +117,10 @@ class Steps:
 
 
 def assign_memory(steps: list[Step]) -> int:
-    """Linear scan: a register takes the smallest free piece of scratch that holds it. Gives the bytes."""
+    """Assign memory by linear scan: the smallest free piece of scratch that holds a register.
+
+    Return the bytes.
+    """
     _find_lifetimes(steps)
     _extend_targets(steps)
     free: list[Span] = []
@@ -154,7 +157,7 @@ def _find_lifetimes(steps: list[Step]) -> None:
 
 
 def _extend_targets(steps: list[Step]) -> None:
-    """A chain of steps that ends in an output is computed in the output's memory from where it can be."""
+    """Compute a chain of steps that ends in an output in the output's memory, where possible."""
     for index in reversed(range(len(steps))):
         step, out = steps[index], steps[index].out.home
         if not (isinstance(out, Register) and out.exclusive and out.first == index and step.inplace):
@@ -175,7 +178,7 @@ def _registers(operands: Iterable[Operand]) -> list[Register]:
 
 
 def _same_layout(step: Step, home: Register) -> bool:
-    """Whether every use of a register by a step covers exactly the elements the step writes."""
+    """Return whether every use of a register by a step covers exactly the elements the step writes."""
     uses = [value for value in step.arguments if isinstance(value, Value) and value.home is home]
     return home.target is None and all(
         value.shape == step.out.shape

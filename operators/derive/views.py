@@ -19,7 +19,7 @@ def strided(
     axes: Mapping[str, int],
     ranges: Ranges,
 ) -> Array:
-    """A view with axis `axes[v]` for variable `v`, length 1 where no index mentions it.
+    """Return a view with axis `axes[v]` for variable `v`, length 1 if no index mentions it.
 
     `lower` is the tensor index of `array`'s first element. All indices must lie inside `array`.
     """
@@ -40,16 +40,16 @@ def strided(
 
 
 def check_inside(tensor: str, dimension: int, needed: Interval, region: Interval) -> None:
-    """Raise `OperatorError` where a box reads elements that its input region does not hold."""
+    """Raise `OperatorError` if a box reads elements that its input region does not hold."""
     if needed[0] < region[0] or needed[1] > region[1]:
         raise OperatorError(
             f"tensor {tensor!r}, dimension {dimension}: the box reads [{needed[0]}, {needed[1]}), but its "
-            f"input holds [{region[0]}, {region[1]}); hand the kernel the region of the analysis"
+            f"input holds [{region[0]}, {region[1]}); pass the region of the analysis to the kernel"
         )
 
 
 def axes_view(array: Array, variables: tuple[str, ...], axes: Mapping[str, int]) -> Array:
-    """An output array as a view with one axis per variable of the kernel."""
+    """Return an output array as a view with one axis per variable of the kernel."""
     shape = [1] * len(axes)
     strides = [0] * len(axes)
     for dimension, name in enumerate(variables):
@@ -59,7 +59,7 @@ def axes_view(array: Array, variables: tuple[str, ...], axes: Mapping[str, int])
 
 
 def narrow(array: Array, axes: Mapping[str, int], ranges: Ranges, base: Ranges) -> Array:
-    """The part of a view over `base` that belongs to `ranges`; axes of length 1 stay."""
+    """Return the part of a view over `base` that belongs to `ranges`; axes of length 1 stay."""
     slices = [slice(None)] * array.ndim
     for name, axis in axes.items():
         if array.shape[axis] != 1 and name in ranges:

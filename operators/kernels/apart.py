@@ -1,4 +1,4 @@
-"""Convolution as one matrix product for every image and tap of the first dimension, added up."""
+"""Compute convolution as a sum of matrix products, one per image and tap of the first dimension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .patches import Patches, Windows
 
 
 def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
-    """The convolution; nothing is empty."""
+    """Return the convolution; nothing is empty."""
     patches = Patches(data, windows, workspace)
     weights = Weights.apart(filters, workspace)
     results = Images(out, windows, patches.largest, workspace)
@@ -36,7 +36,7 @@ def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace
 
 
 def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
-    """The gradient of the filters; nothing is empty."""
+    """Return the gradient of the filters; nothing is empty."""
     patches = Patches(data, windows, workspace)
     heads = Images(gradient, windows, patches.largest, workspace)
     total = WeightTotal.apart(out, workspace)
@@ -63,7 +63,7 @@ class _Sum:
 
     @classmethod
     def of(cls, total: Array, terms: Array, workspace: Workspace) -> _Sum:
-        """Products as large as `total` at the start of `terms`; without memory there are none."""
+        """Return products as large as `total` at the start of `terms`; without memory there are none."""
         if not terms.size:
             return cls(total, terms, _nothing)
         term = terms[: total.size].reshape(total.shape)

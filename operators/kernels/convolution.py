@@ -1,12 +1,12 @@
 """Convolution and its two gradients on arrays, in any number of spatial dimensions, one group.
 
 Shapes: data `[image, channel, *row]`, filters `[filter, channel, *tap]`, output `[image, filter, *place]`.
-All three share one relation between places, taps and rows (`Windows`), and padding need not be alike on
-both sides. Each function takes its scratch from a workspace once and returns what runs every iteration.
+All three share one relation between places, taps and rows (`Windows`). Padding may differ between
+the sides. Each function takes its scratch from a workspace once and returns the run of an iteration.
 
 Windows become matrix products *apart*, one for every image and tap of the first dimension, whose results
 are added; or *joined*, with all taps and several images in one matrix, which must be written first. The
-elements that either way touches beside the products decide between them.
+choice depends on the elements that either way touches besides those of the products.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace
 def data_gradient(gradient: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
     """`out[n, c, row(o, t)] = sum over f, o, t of gradient[n, f, o] * filters[f, c, t]`.
 
-    Rows that are alike modulo the stride meet the same taps: to them it is a convolution of stride one with
-    turned filters.
+    Rows that are equal modulo the stride meet the same taps. For them it is a convolution of stride one with
+    reversed filters.
     """
     runs: list[Run] = []
     for phase in product(*map(range, windows.stride)):

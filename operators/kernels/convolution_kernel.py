@@ -19,7 +19,7 @@ class Convolution(Geometry):
     """`output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
 
     def parts(self, call: KernelCall) -> tuple[Part, ...]:
-        """The groups' shares of the call."""
+        """Return the groups' shares of the call."""
         return self.output_parts(call)
 
     def __call__(self, call: KernelCall) -> Run:
@@ -32,7 +32,7 @@ class ConvolutionDataGradient(Geometry):
     """`output[n, c, *row] = Sum(f, *t: grad_0[n, f, *o] * weight[f, c, *t])`, `o` and `t` meeting there."""
 
     def parts(self, call: KernelCall) -> tuple[Part, ...]:
-        """The groups' shares of the call; the gradient of channels that are in none is zero."""
+        """Return the groups' shares of the call; the gradient of channels that are in none is zero."""
         return self.data_parts(call)
 
     def __call__(self, call: KernelCall) -> Run:
@@ -48,7 +48,7 @@ class ConvolutionWeightGradient(Geometry):
     """`output[f, c, *t] = Sum(n, *o: grad_0[n, f, *o] * data[n, c, *row])`."""
 
     def parts(self, call: KernelCall) -> tuple[Part, ...]:
-        """The groups' shares of the call."""
+        """Return the groups' shares of the call."""
         return self.weight_parts(call)
 
     def __call__(self, call: KernelCall) -> Run:
@@ -59,7 +59,7 @@ class ConvolutionWeightGradient(Geometry):
 def _runs(
     compute: Compute, shares: Iterable[tuple[Array, Array, Array, Windows]], workspace: Workspace
 ) -> list[Run]:
-    """One function for each group; they run one after another, so all use the same scratch."""
+    """Return one function for each group; they run one after another, so all use the same scratch."""
     runs = []
     for first, second, target, windows in shares:
         workspace.rewind()

@@ -38,7 +38,7 @@ class Geometry:
     num_group: int = 1
 
     def output_parts(self, call: KernelCall) -> tuple[Part, ...]:
-        """All of `output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
+        """Return all of `output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
         require_roles(call, "weight")
         out, region = call.outputs[0], call.regions["data"]
         batch, filters, *places = output_ranges(call)
@@ -77,7 +77,7 @@ class Geometry:
         return tuple(parts)
 
     def weight_parts(self, call: KernelCall) -> tuple[Part, ...]:
-        """All of `output[f, c, *t] = Sum(n, *o: grad_0[n, f, *o] * data[n, c, *row])`."""
+        """Return all of `output[f, c, *t] = Sum(n, *o: grad_0[n, f, *o] * data[n, c, *row])`."""
         require_roles(call, "grad_0")
         out, region = call.outputs[0], call.regions["data"]
         filters, channels, *taps = output_ranges(call)
@@ -92,7 +92,7 @@ class Geometry:
         return tuple(parts)
 
     def _windows(self, places: list[Interval], taps: list[Interval], first_rows: list[int]) -> Windows:
-        """Windows in coordinates that start at the given places, taps and rows."""
+        """Return windows in coordinates that start at the given places, taps and rows."""
         before = tuple(
             row - (place[0] * stride + tap[0] * dilate - pad)
             for row, place, tap, stride, dilate, pad in zip(

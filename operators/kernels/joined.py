@@ -14,16 +14,16 @@ from .matrices import Weights, WeightTotal
 from .patches import Block, Patches, Windows
 
 JOINED_BLOCKS = 4
-"""Blocks that the matrix of all taps may be as large as: larger products make up for leaving the cache."""
+"""The matrix of all taps may have the size of this many blocks: larger products repay leaving the cache."""
 
 
 def images_together(images: int, elements: int) -> int:
-    """How many images with so many elements each are joined."""
+    """Return how many images with so many elements each are joined."""
     return min(images, max(1, JOINED_BLOCKS * patches.BLOCK_ELEMENTS // elements))
 
 
 def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
-    """The convolution; nothing is empty."""
+    """Return the convolution; nothing is empty."""
     columns = _Columns(data, windows, workspace)
     weights = Weights.joined(filters, workspace)
     results = workspace.array((columns.most * len(filters),), out.dtype)
@@ -40,7 +40,7 @@ def forward(data: Array, filters: Array, out: Array, windows: Windows, workspace
 
 
 def weight_gradient(data: Array, gradient: Array, out: Array, windows: Windows, workspace: Workspace) -> Run:
-    """The gradient of the filters; nothing is empty."""
+    """Return the gradient of the filters; nothing is empty."""
     columns = _Columns(data, windows, workspace)
     heads = workspace.array((columns.most * len(out),), gradient.dtype)
     total = WeightTotal.joined(out, workspace)
@@ -70,7 +70,7 @@ class _Columns:
         self._memory = workspace.array((self._rows * self.most,), data.dtype)
 
     def blocks(self) -> Iterator[tuple[Block, Array]]:
-        """Each block and its matrix, valid until the next one."""
+        """Yield each block and its matrix, valid until the next one."""
         for block, taps in self._patches.gathered():
             count, _, places = taps[0].shape
             matrix = self._memory[: self._rows * count * places]

@@ -47,13 +47,13 @@ class Weights:
         return cls(filters, memory, memory.reshape(len(filters), -1))
 
     def refresh(self) -> None:
-        """Read the filters anew."""
+        """Read the filters again."""
         if self._memory is not None:
             np.copyto(self._memory, self._source)
 
 
 class WeightTotal:
-    """The gradient of filters `[filter, channel, *tap]`: a sum of products, in memory of its own or in `out`.
+    """The gradient of filters `[filter, channel, *tap]`: a sum of products, in separate memory or in `out`.
 
     `target` is where the next product belongs; `add` it when it is there, and `store` the sum of all.
     """
@@ -83,7 +83,7 @@ class WeightTotal:
         self.target = self._total
 
     def add(self) -> None:
-        """Count the product that was written to `target`."""
+        """Add the product that was written to `target`."""
         if self.target is self._term:
             self._sum()
         self.target = self._term
@@ -95,7 +95,7 @@ class WeightTotal:
 
 
 class Images:
-    """Blocks of `[image, filter, *place]` as matrices `[image, filter, place]`, copied where they must be."""
+    """Blocks of `[image, filter, *place]` as matrices `[image, filter, place]`, copied if they must be."""
 
     def __init__(self, array: Array, windows: Windows, largest: Block, workspace: Workspace) -> None:
         self._array = array
@@ -104,14 +104,14 @@ class Images:
         self._memory = workspace.array((0 if self._flat is not None else self._size(largest),), array.dtype)
 
     def matrices(self, block: Block) -> Array:
-        """The block's matrices; where they are copies, their values are undefined."""
+        """Return the block's matrices; if they are copies, their values are undefined."""
         if self._flat is not None:
             return block.of_flat(self._flat, self._windows.line)
         memory = self._memory[: self._size(block)]
         return memory.reshape(block.count, self._array.shape[1], -1)
 
     def load(self, block: Block) -> Array:
-        """The block's matrices with the values of the array."""
+        """Return the block's matrices with the values of the array."""
         matrices = self.matrices(block)
         if self._flat is None:
             source = block.of(self._array)
@@ -134,7 +134,7 @@ def _filters_inside(filters: Array) -> bool:
 
 
 def _as_rows(filters: Array) -> Array | None:
-    """`[filter, channel and tap]` of the same memory, or None where a filter is not in one piece."""
+    """`[filter, channel and tap]` of the same memory, or None if a filter is not in one piece."""
     if not filters[0].flags.c_contiguous or filters.strides[0] < filters[0].nbytes:
         return None
     shape, strides = (len(filters), filters[0].size), (filters.strides[0], filters.itemsize)

@@ -1,6 +1,6 @@
 """Convolution windows as matrices, gathered block by block with channels first.
 
-Rows of images that lie side by side serve several windows: once the taps of all spatial dimensions but the
+Neighbouring rows of images serve several windows: once the taps of all spatial dimensions but the
 first are gathered, the matrix for a tap of the first is a part of what the lines make, some lines further
 on, and is not copied. Lines whose rows differ modulo the stride lie apart, in *phases*.
 """
@@ -25,7 +25,7 @@ BLOCK_ELEMENTS = 1 << 18
 """Elements gathered at a time: more leave the cache, fewer starve BLAS."""
 
 WHOLE_BLOCKS = 4
-"""An image is cut if it is larger than so many blocks: lines at a cut are gathered twice."""
+"""An image is cut if it is larger than this many blocks: lines at a cut are gathered twice."""
 
 Sizes = tuple[int, ...]
 
@@ -65,7 +65,7 @@ class Windows:
         return (self.taps[0] - 1) * self.dilate[0] // self.stride[0]
 
     def first(self, tap: int) -> tuple[int, int]:
-        """The phase of a tap of the first dimension, and the line where its matrix begins."""
+        """Return the phase of a tap of the first dimension, and the line where its matrix begins."""
         line, row = divmod(tap * self.dilate[0], self.stride[0])
         return self.phases.index(row), line
 
@@ -95,15 +95,17 @@ class Block:
         return self.places[1] - self.places[0]
 
     def places_in(self, windows: Windows) -> int:
-        """Places of all dimensions, in all images."""
+        """Return places of all dimensions, in all images."""
         return self.count * self.lines * windows.line
 
     def of(self, array: Array) -> Array:
-        """The block's part of `[image, channel, *place]`."""
+        """Return the block's part of `[image, channel, *place]`."""
         return array[slice(*self.images), :, slice(*self.places)]
 
     def of_flat(self, array: Array, line: int) -> Array:
-        """The block's part of `[image, channel, place]`, `line` places for each of the first dimension."""
+        """Return the block's part of `[image, channel, place]`, `line` places for each of the first
+        dimension.
+        """
         first, stop = self.places
         return array[slice(*self.images), :, first * line : stop * line]
 
@@ -112,7 +114,7 @@ class Patches:
     """The windows of images `[image, channel, *row]`. `largest` is a block as large as any."""
 
     def __init__(self, images: Array, windows: Windows, workspace: Workspace, share: float = 1) -> None:
-        """A block may have `share` times `BLOCK_ELEMENTS` elements, or has one line of places."""
+        """Allow blocks of `share` times `BLOCK_ELEMENTS` elements, or of one line of places."""
         self.windows = windows
         self._images = images
         self._rows = images.shape[1] * windows.side_taps
@@ -124,7 +126,7 @@ class Patches:
         self._memory = workspace.array((need,), images.dtype)
 
     def gathered(self) -> Iterator[tuple[Block, list[Array]]]:
-        """Each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
+        """Yield each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
 
         Valid until the next block. What lies outside the images is zero.
         """
@@ -147,7 +149,7 @@ class Patches:
         return matrix
 
     def _copy(self, block: Block, memory: Array, clear: bool) -> None:
-        """Fill a block. What was cleared stays so from block to block, where their edges are alike."""
+        """Fill a block. Cleared elements stay so from block to block if the edges are the same."""
         windows, images = self.windows, self._images[slice(*block.images)]
         whole = slice(None)
         for index, starts in self._starts:
@@ -168,7 +170,7 @@ class Patches:
             np.copyto(target[(whole, whole, *inside)], images[(whole, whole, *source)])
 
     def _is_plain(self) -> bool:
-        """Whether windows are single elements, so that the images themselves are the matrices."""
+        """Return whether windows are single elements, so that the images themselves are the matrices."""
         windows = self.windows
         same = windows.places == self._images.shape[2:] and not any(windows.before)
         return same and prod(windows.taps) == 1 and set(windows.stride) == {1}
@@ -181,7 +183,9 @@ class Patches:
         return (block.count, *taps, self._images.shape[1], *lines)
 
     def _cut(self, elements: int) -> Iterator[Block]:
-        """Whole images, or lines of one that is too large; lines slowest, so that edges seldom change."""
+        """Yield whole images, or lines of one that is too large; lines slowest, so that edges
+        seldom change.
+        """
         windows, images, places = self.windows, len(self._images), self.windows.places[0]
         line = len(windows.phases) * self._rows * windows.line
         image = line * (places + windows.overhang)
@@ -194,7 +198,7 @@ class Patches:
 
 
 def flat(array: Array, places: Sizes) -> Array | None:
-    """`[image, channel, place]` of the same memory, or None where places are not adjacent."""
+    """`[image, channel, place]` of the same memory, or None if places are not adjacent."""
     if not array[0, 0].flags.c_contiguous or array.strides[1] < prod(places) * array.itemsize:
         return None
     strides = (*array.strides[:2], array.itemsize)
@@ -202,7 +206,7 @@ def flat(array: Array, places: Sizes) -> Array | None:
 
 
 def _inside(size: int, extent: int, start: int, stride: int) -> Interval:
-    """Which of `size` places meet rows from 0 to `extent`, if the first meets row `start`."""
+    """Return which of `size` places meet rows from 0 to `extent`, if the first meets row `start`."""
     lower = min(max(-(start // stride), 0), size)
     upper = min(max(-((start - extent) // stride), lower), size)
     return lower, upper

@@ -1,4 +1,4 @@
-"""Which index variable of a description plays which part, read from its element accesses.
+"""Find the role of each index variable of a description from its element accesses.
 
 Attached kernels do not rely on the names of index variables: a description written by hand and a gradient
 derived from it may name and order them differently.
@@ -13,16 +13,17 @@ from ..kernel import Array, KernelCall
 
 
 def output_ranges(call: KernelCall) -> list[Interval]:
-    """The box's interval for every dimension of the only output."""
+    """Return the box's interval for every dimension of the only output."""
     (output,) = call.bound.description.outputs
     return [call.box[binder.name] for binder in output.variables]
 
 
 def tensor_ranges(call: KernelCall, tensor: str) -> list[Interval]:
-    """The elements of a tensor that take part, per dimension.
+    """Return the elements of a tensor that take part, per dimension.
 
-    Where the tensor is indexed by a variable alone that is the variable's interval in the box, cut to what
-    exists; elsewhere all that the input holds. Raises `OperatorError` unless it is accessed exactly once.
+    If a variable alone indexes a dimension, that is the variable's interval in the box, cut to the elements
+    that exist. Otherwise it is all that the input holds. Raises `OperatorError` unless it is accessed exactly
+    once.
     """
     (output,) = call.bound.description.outputs
     accesses = {node for node in walk(output.body) if isinstance(node, ast.Element) and node.tensor == tensor}
@@ -39,7 +40,7 @@ def tensor_ranges(call: KernelCall, tensor: str) -> list[Interval]:
 
 
 def require_roles(call: KernelCall, *tensors: str) -> None:
-    """Every variable must be an output's or alone index one of `tensors`: else boxes could not be honoured.
+    """Check that every variable is an output's or alone indexes one of `tensors`, so that boxes are honoured.
 
     Raises `OperatorError`.
     """
@@ -50,11 +51,11 @@ def require_roles(call: KernelCall, *tensors: str) -> None:
             known.update(index.name for index in node.indices if isinstance(index, ast.Variable))
     unknown = [name for name in call.box if name not in known]
     if unknown:
-        raise unfit(call, f"has index variables {', '.join(unknown)} whose part the kernel does not know")
+        raise unfit(call, f"has index variables {', '.join(unknown)} whose role the kernel does not know")
 
 
 def unfit(call: KernelCall, reason: str) -> OperatorError:
-    """The error for a description that is not of the form a kernel computes."""
+    """Return the error for a description that is not of the form a kernel computes."""
     return OperatorError(
         f"operator {call.bound.description.name}: the attached kernel does not fit its description, which "
         f"{reason}; correct the description or leave the kernel away"
@@ -62,7 +63,7 @@ def unfit(call: KernelCall, reason: str) -> OperatorError:
 
 
 def cut(array: Array, region: Region, ranges: list[Interval]) -> Array:
-    """The elements of `ranges`, in the whole tensor's coordinates, of an array that holds `region`."""
+    """Return the elements of `ranges`, in the whole tensor's coordinates, of an array that holds `region`."""
     return array[
         tuple(
             slice(lower - held[0], upper - held[0])

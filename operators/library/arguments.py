@@ -10,17 +10,17 @@ ArgumentNames = Callable[[Attributes], tuple[str, ...]]
 
 
 def arguments(*names: str) -> ArgumentNames:
-    """The same arguments whatever the attributes."""
+    """Return the same arguments whatever the attributes."""
     return lambda attributes: names
 
 
 def numbered(count_attribute: str, prefix: str) -> ArgumentNames:
-    """`prefix0`, `prefix1`, ...: as many as the attribute says."""
+    """Return `prefix0`, `prefix1`, ...; the attribute says how many."""
     return lambda attributes: tuple(f"{prefix}{k}" for k in range(attributes.integer(count_attribute)))
 
 
 def with_bias(*names: str) -> ArgumentNames:
-    """`names` and, unless `no_bias` is set, `bias`."""
+    """Return `names` and, unless `no_bias` is set, `bias`."""
     return lambda attributes: names if attributes.flag("no_bias") else (*names, "bias")
 
 

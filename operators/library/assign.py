@@ -15,7 +15,7 @@ from .texts import element, joined, names, sized_like
 
 
 def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
-    """The condition that the variables lie in the cuts, without what always holds."""
+    """Return the condition that the variables lie in the cuts, without what always holds."""
     conditions = []
     for variable, cut, extent in zip(variables, cuts, whole, strict=True):
         start, length, step = cut
@@ -27,7 +27,7 @@ def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
 
 
 def _source(variable: str, cut: Cut) -> str:
-    """The index in the box of the place that `variable` is."""
+    """Return the index in the box of the place that `variable` is."""
     shifted = f"{variable} - {cut.start}" if cut.start else variable
     return shifted if cut.step == 1 else f"({shifted}) // {cut.step}"
 
@@ -60,10 +60,12 @@ def _crop_assign_scalar(attributes: Attributes, shapes: Mapping[str, Shape]) -> 
 
 
 def _crop(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Height and width are those of the second input or `h_w`; the offset is given or centres the box."""
+    """Return the crop. The second input or `h_w` sets its size; without an offset it is centred."""
     count = attributes.integer("num_args")
     if count not in (1, 2):
-        raise OperatorError(f"Crop: num_args={count}; it takes data, and perhaps a tensor of the wanted size")
+        raise OperatorError(
+            f"Crop: num_args={count}, but it takes data and at most one tensor of the wanted size"
+        )
     data = shapes["arg0"]
     like = shapes["arg1"] if count == 2 else (0, 0, *attributes.shape("h_w"))
     if len(data) != 4 or len(like) != 4:
@@ -72,7 +74,7 @@ def _crop(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         )
     offset = attributes.shape("offset")
     if len(offset) != 2:
-        raise OperatorError(f"Crop: offset={offset}; it is (row, column)")
+        raise OperatorError(f"Crop: offset={offset} must be (row, column)")
     if attributes.flag("center_crop"):
         offset = ((data[2] - like[2]) // 2, (data[3] - like[3]) // 2)
     if any(

@@ -38,8 +38,8 @@ def _common(name: str, lhs: Shape, rhs: Shape) -> Shape:
     fits = len(lhs) == len(rhs) and all(a == b or 1 in (a, b) for a, b in zip(lhs, rhs, strict=True))
     if not fits:
         raise ShapeError(
-            f"{name}: lhs has shape {lhs}, rhs has {rhs}; they need as many dimensions, each equal or 1 on "
-            f"one side"
+            f"{name}: lhs has shape {lhs}, rhs has {rhs}; both need the same number of dimensions, each "
+            f"equal, or 1 on one side"
         )
     return tuple(b if a == 1 else a for a, b in zip(lhs, rhs, strict=True))
 

@@ -31,7 +31,9 @@ INDEX = "x{d} * stride[{d}] + k{d} * dilate[{d}] - padding[{d}]"
 
 
 def per_dimension(operator: str, attributes: Attributes, name: str, default: int) -> tuple[int, ...]:
-    """An attribute with one value for each dimension of `kernel`; `default` everywhere where it is empty.
+    """Return an attribute with one value for each dimension of `kernel`.
+
+    `default` everywhere if it is empty.
 
     Raises OperatorError for another number of values.
     """
@@ -55,7 +57,7 @@ def check_space(operator: str, attributes: Attributes, data: PartialShape) -> No
 
 
 def _geometry(attributes: Attributes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Stride, dilation and padding of every dimension of `kernel`."""
+    """Return stride, dilation and padding of every dimension of `kernel`."""
     stride, dilate = (per_dimension("Convolution", attributes, name, 1) for name in ("stride", "dilate"))
     return stride, dilate, per_dimension("Convolution", attributes, "pad", 0)
 
@@ -72,7 +74,7 @@ def _constants(attributes: Attributes) -> dict[str, Constant]:
 
 
 def _text(attributes: Attributes, channel: str) -> str:
-    """The description; `channel` is the index of the data channel that meets `weight[f, c, ...]`."""
+    """Return the description; `channel` is the index of the data channel that meets `weight[f, c, ...]`."""
     dimensions = range(len(attributes.shape("kernel")))
     _, _, padding = _geometry(attributes)
     element = f"data[n, {channel}, {joined([INDEX.format(d=d) for d in dimensions])}]"
@@ -86,7 +88,7 @@ def _text(attributes: Attributes, channel: str) -> str:
 
 
 def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, Attachment]:
-    """Matrix products over gathered windows, for the stage without the bias and for its gradients.
+    """Return matrix products over gathered windows, for the stage without the bias and for its gradients.
 
     A `depthwise` convolution, one channel and one filter in each group, has products too small to be worth
     gathering for, save those over all places that make its weight's gradient.
@@ -104,7 +106,7 @@ def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, At
 
 
 def _convolution(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """With groups, filter `f` belongs to group `f // (filters of a group)` and sees that group's channels."""
+    """Return a convolution. Filter `f` is in group `f // (filters per group)` and reads its channels."""
     groups, filters = attributes.integer("num_group"), attributes.integer("num_filter")
     if groups == 1:
         return variant(_text(attributes, "c"), _constants(attributes), _kernels(attributes))

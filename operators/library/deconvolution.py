@@ -29,9 +29,10 @@ NUMERATOR = "(x{d} + padding[{d}] - k{d} * dilate[{d}])"
 
 
 def deconvolution(name: str, attributes: Attributes, data: Shape, *, biased: bool) -> Variant:
-    """Output `x` gathers data at `(x + pad - k * dilate) / stride` wherever that is whole.
+    """Return a deconvolution. Output `x` sums data at `(x + pad - k * dilate) / stride` wherever that is
+    whole.
 
-    With groups, output channel `f` belongs to group `f // (outputs of a group)` and sees that group's data.
+    With groups, output channel `f` belongs to group `f // (outputs per group)` and reads that group's data.
     """
     kernel, groups = attributes.shape("kernel"), attributes.integer("num_group")
     filters, rank = attributes.integer("num_filter"), len(kernel)
@@ -75,7 +76,7 @@ def deconvolution(name: str, attributes: Attributes, data: Shape, *, biased: boo
 def _padding_and_extents(
     name: str, attributes: Attributes, space: Shape
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What is cut off in front, and the output's extents; `target_shape` overrides `pad` and `adj`."""
+    """Return what is cut off in front, and the output's extents; `target_shape` overrides `pad` and `adj`."""
     kernel, target = attributes.shape("kernel"), attributes.shape("target_shape")
     stride, dilate = (per_dimension(name, attributes, each, 1) for each in ("stride", "dilate"))
     full = tuple(

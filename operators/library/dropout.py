@@ -1,6 +1,6 @@
 """Dropout: elements set to zero at random, the others scaled up.
 
-Whether an element is kept follows from its position and a seed, so every worker decides alike and the
+Whether an element is kept follows from its position and a seed, so every worker decides the same, and the
 gradient decides again instead of keeping a mask.
 """
 
@@ -19,27 +19,27 @@ from .texts import flat_index, joined, names
 
 IDENTITY = "def Dropout(data):\n    return lambda *i: data[*i]"
 COUNTERS = 1 << 24
-"""Each of the two halves of a position is below this, and so exact in every floating-point type."""
+"""Each half of a position is below this, so it is exact in every floating-point type."""
 
 STEPS = 1 << 23
-"""Random numbers are odd multiples of half of one over this."""
+"""Random numbers are odd multiples of half the inverse of this."""
 
 
 def position(shape: Shape) -> tuple[str, str]:
-    """The row-major position of index variables `i0`, `i1`, ... as two whole numbers below 2**24."""
+    """Return the row-major position of index variables `i0`, `i1`, ... as two whole numbers below 2**24."""
     variables = names("i", len(shape))
     first = len(shape)
     while first and prod(shape[first - 1 :]) <= COUNTERS:
         first -= 1
     if prod(shape[:first]) > COUNTERS:
-        raise ShapeError(f"random numbers cannot be told apart in a tensor of shape {shape}")
+        raise ShapeError(f"a tensor of shape {shape} is too large for random numbers that all differ")
     return flat_index(variables[:first], shape[:first]), flat_index(variables[first:], shape[first:])
 
 
 def _dropout(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     dropped = attributes.number("p")
     if not 0 <= dropped < 1:
-        raise OperatorError(f"Dropout: p={dropped} is no probability from 0 to below 1")
+        raise OperatorError(f"Dropout: p={dropped} is not a probability from 0 to below 1")
     if dropped == 0:
         return variant(IDENTITY)
     high, low = position(shapes["data"])

@@ -197,7 +197,7 @@ def _activation(attributes: Attributes) -> Variant:
 
 
 def _cast(attributes: Attributes) -> Variant:
-    """Numbers are kept in the graph's floating-point type; a cast to integers cuts off their fractions."""
+    """Return a cast. Numbers keep the graph's floating-point type; a cast to integers truncates them."""
     body = {"int32": "trunc(data[*i])", "uint8": "trunc(data[*i]) % 256"}.get(
         attributes.text("dtype"), "data[*i]"
     )
@@ -205,7 +205,7 @@ def _cast(attributes: Attributes) -> Variant:
 
 
 def _cast_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """As in MXNet the gradient is cast, too: it passes where fractions are cut off."""
+    """Return the gradient, which is cast too, as in MXNet. Truncation does not make it zero."""
     return variant("def Cast_grad(grad_0):\n    return lambda *i: grad_0[*i]", targets={"data": "output_0"})
 
 
@@ -216,7 +216,7 @@ def _add_n(attributes: Attributes) -> Variant:
 
 
 def _where(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """A condition of one dimension chooses whole rows."""
+    """Return a condition of one dimension chooses whole rows."""
     rows = ranks["condition"] == 1 < ranks["x"]
     variables, place = ("n, *i", "n") if rows else ("*i", "*i")
     return variant(

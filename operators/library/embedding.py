@@ -24,7 +24,7 @@ def _embedding_hints(
 
 
 def _take(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """The dimensions of the indices stand where the axis was that they lie along."""
+    """Return picked elements. The dimensions of `indices` replace the dimension `axis` of `a`."""
     rank, mode = ranks["a"], attributes.text("mode")
     axis = axis_in("take", attributes.integer("axis"), rank)
     rows = names("j", rank)

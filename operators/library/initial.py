@@ -1,4 +1,4 @@
-"""Tensors that no input decides: zeros, ones, ranges."""
+"""Tensors that do not depend on inputs: zeros, ones, ranges."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from .texts import names, sized
 
 
 def wanted_shape(attributes: Attributes, shapes: Mapping[str, Shape]) -> Shape:
-    """What `shape` says, or what was inferred where it leaves an extent open."""
+    """Return what `shape` says, or what was inferred if it leaves an extent open."""
     return shapes["output_0"] if 0 in attributes.shape("shape") else attributes.shape("shape")
 
 
 def of_output(attributes: Attributes) -> tuple[str, ...]:
-    """The tensors whose shapes a description depends on: the output's, where `shape` leaves it open."""
+    """Return the tensors whose shapes a description depends on: the output's, where `shape`
+    leaves it open.
+    """
     return ("output_0",) if 0 in attributes.shape("shape") else ()
 
 
@@ -37,7 +39,7 @@ def _filled(name: str, value: str) -> ByShape:
 
 
 def fill_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
-    """An extent of 0 is unknown until a reader of the tensor says what it is."""
+    """Return shapes in which an extent of 0 is unknown, to be inferred from a reader of the tensor."""
     return {"output_0": tuple(extent or None for extent in attributes.shape("shape"))}
 
 
@@ -48,7 +50,7 @@ def _arange(attributes: Attributes) -> Variant:
         start, stop = 0.0, start
     assert isinstance(stop, int | float)
     if step == 0:
-        raise OperatorError("_arange: step may not be 0")
+        raise OperatorError("_arange: step must not be 0")
     steps = (stop - start) / step
     if not isfinite(steps) or steps <= 0:
         number = "no" if steps <= 0 else "no finite number of"

@@ -71,7 +71,7 @@ def _fully_connected_hints(
 def _dot(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     """Sums over the last dimension of lhs and the first of rhs, or where transposed over first and last.
 
-    The other dimensions keep their order, as in MXNet, which takes them for one.
+    The other dimensions keep their order, as in MXNet, which treats them as one.
     """
     outer, inner = list(names("i", ranks["lhs"] - 1)), list(names("j", ranks["rhs"] - 1))
     lhs, rhs = [*outer, "k"], ["k", *inner]
@@ -95,7 +95,7 @@ def _matrix_product(name: str, a: str, b: str, scale: str) -> ByRank:
 
 
 def _product(attributes: Attributes, batch: Sequence[str], a: str, b: str, scale: str) -> str:
-    """The lambda of a product of matrices in a batch."""
+    """Return the lambda of a product of matrices in a batch."""
     left = joined([*batch, *(("k", "i") if attributes.flag("transpose_a") else ("i", "k"))])
     right = joined([*batch, *(("j", "k") if attributes.flag("transpose_b") else ("k", "j"))])
     factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""
@@ -103,7 +103,7 @@ def _product(attributes: Attributes, batch: Sequence[str], a: str, b: str, scale
 
 
 def _gemm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """The product is a stage of its own, so that it can be reduced."""
+    """Return a scaled product, added to `C`. It is a separate stage, so that it can be reduced."""
     batch = names("b", ranks["A"] - 2)
     indices = joined([*batch, "i", "j"])
     return variant(

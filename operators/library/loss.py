@@ -1,6 +1,6 @@
 """Operators that start the backward pass, and BlockGrad, which ends it.
 
-A loss operator's output is a prediction; its gradient is that of a loss which is never computed. Labels
+A loss operator's output is a prediction. Its gradient is that of a loss that is never computed. Labels
 are therefore read by the gradients alone.
 """
 
@@ -23,11 +23,11 @@ PREDICTIONS = {
     "LogisticRegressionOutput": ("sigmoid(data[*i])", "output_0[{all}] - label[{label}]"),
     "MAERegressionOutput": (IDENTITY, "sign(output_0[{all}] - label[{label}])"),
 }
-"""For each regression the prediction, and the gradient before it is scaled."""
+"""For each regression: the prediction, and the gradient before it is scaled."""
 
 
 def _label_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
-    """A label is shaped like data; a column of data may have a label without that dimension of one."""
+    """Return the label's shape: that of data. The label of a column may lack its dimension of extent 1."""
     data, label = shapes["data"], shapes["label"]
     if data is None or label is not None:
         return {}
@@ -35,7 +35,7 @@ def _label_hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> 
 
 
 def _regression_gradient(name: str, difference: str) -> Callable[[Attributes, Mapping[str, Shape]], Variant]:
-    """The gradient is divided by the number of outputs of one sample."""
+    """Return a function that makes the gradient, divided by the number of outputs of one sample."""
 
     def describe(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         data, label = shapes["data"], shapes["label"]
@@ -71,7 +71,7 @@ def _regressions() -> tuple[Operator, ...]:
 
 
 def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """`grad_scale` everywhere, perhaps divided by the batch or by the number of valid elements."""
+    """Return `grad_scale` everywhere, or divided by the batch or by the number of valid elements."""
     variables = names("i", len(shapes["data"]))
     binders = sized_like(variables, "data")
     head = "def MakeLoss_grad(data, *, grad_scale):\n"
@@ -94,7 +94,7 @@ def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> V
 
 
 def _hinge_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Of the squared hinge loss or the plain one: scores short of the margin, the label's pushed up."""
+    """Return the gradient of the plain or the squared hinge loss, for scores within the margin."""
     data = shapes["data"]
     variables = names("i", len(data))
     everywhere = joined(variables)

@@ -1,8 +1,8 @@
 """BatchNorm, InstanceNorm, LayerNorm, L2Normalization, LRN.
 
 BatchNorm's gradient is given, not derived: differentiating through mean and variance stage by stage is
-right but takes more passes. It stays exact where the batch is split, because its sums are stages of their
-own and `data.shape` counts the whole batch.
+correct but takes more passes. It stays exact if the batch is split, because its sums are separate stages
+and `data.shape` counts the whole batch.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def BatchNorm_moving_{statistic}(moving_{statistic}, {statistic}, *, momentum):
 
 
 def _filled(template: str, attributes: Attributes, rank: int, moving: str = "") -> str:
-    """The template with its index variables; `fix_gamma` takes gamma to be one.
+    """Return the template with its index variables; `fix_gamma` takes gamma to be one.
 
-    With `output_mean_var` the mean and one over the deviation are outputs, too, as in MXNet.
+    With `output_mean_var` the mean and the inverse of the deviation are outputs too, as in MXNet.
     """
     axis = axis_in("BatchNorm", attributes.integer("axis"), rank)
     variables = ["c" if d == axis else v for d, v in enumerate(names("i", rank))]
@@ -100,7 +100,7 @@ def _batch_norm_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) ->
 
 
 def _updates(attributes: Attributes) -> Mapping[str, Definition]:
-    """Moving averages of the batch's statistics; none where those are not computed."""
+    """Return updates of the moving averages of the batch's statistics; none if these are not computed."""
     if attributes.flag("use_global_stats"):
         return {}
     return {f"moving_{statistic}": text(MOVE.format(statistic=statistic)) for statistic in ("mean", "var")}
@@ -109,7 +109,7 @@ def _updates(attributes: Attributes) -> Mapping[str, Definition]:
 def _per_channel(
     operator: str, *tensors: str
 ) -> Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]]:
-    """Each of these tensors has one element for every channel of data."""
+    """Return hints: each of these tensors has one element for every channel of data."""
 
     def hints(attributes: Attributes, shapes: Mapping[str, PartialShape]) -> Mapping[str, PartialShape]:
         data = shapes["data"]
@@ -153,7 +153,7 @@ def _layer_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 
 def _response(attributes: Attributes) -> Variant:
-    """Each element over a power of the mean square of its `nsize` neighbours among the channels."""
+    """Return each element over a power of the mean square of its `nsize` neighbouring channels."""
     constants = {name: attributes.number(name) for name in ("alpha", "beta", "knorm", "nsize")}
     return variant(LOCAL_RESPONSE, constants)
 

@@ -1,9 +1,9 @@
 """Updates of weights and optimizer states; their outputs overwrite the inputs that `overwrites` names.
 
 The learning rate is a tensor of one element, because it changes between iterations. Otherwise attributes
-and arithmetic are MXNet's, and Loshchilov and Hutter's for adamw_update, whose decay is no part of the
+and arithmetic are MXNet's, or Loshchilov and Hutter's for adamw_update, whose decay is not part of the
 gradient. The `mp_` forms update a master copy, which the weight then repeats. `accumulate_update` sums
-gradients over micro-batches, numbered from 0, where the sum begins anew.
+gradients over micro-batches. They are numbered from 0, and at 0 the sum starts again.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ DECAYED = "(rescale_grad * grad[*i] + wd * weight[*i])"
 
 
 def _definition(template: str, step: str, **parts: str) -> Fixed:
-    """`{step}` in the template is the rescaled gradient, clipped unless `clip_gradient` is below zero.
+    """Return an update. `{step}` in the template is the rescaled gradient, clipped if `clip_gradient` >= 0.
 
-    `parts` fill the template's other places and may have steps of their own. `clip_weights` above zero
+    `parts` fill the template's other places and may contain steps themselves. `clip_weights` above zero
     bounds the new weight, `{bounded}`.
     """
 

@@ -23,7 +23,7 @@ from .texts import axis_in, element, flat_index, joined, names, sized
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The text of an operator that orders along one dimension, stage by stage."""
+    """The text of an operator that sorts along one dimension, stage by stage."""
 
     name: str
     lines: tuple[str, ...]
@@ -32,7 +32,7 @@ class _Order:
     axis: int
 
     def at(self, tensor: str, index: str) -> str:
-        """The element of `tensor` at the index variables, `index` in the ordered dimension."""
+        """Return the element of `tensor` at the index variables, `index` in the ordered dimension."""
         return element(tensor, self.indices(index))
 
     def indices(self, index: str) -> Sequence[str]:
@@ -40,11 +40,11 @@ class _Order:
         return [*variables[: self.axis], index, *variables[self.axis + 1 :]]
 
     def binders(self, count: int) -> str:
-        """Binders of an output with the first `count` ranks."""
+        """Return binders of an output with the first `count` ranks."""
         return joined(self.indices(f"r={count}"))
 
     def ranked(self, value: str) -> str:
-        """The value of the element whose rank is `r`."""
+        """Return the value of the element whose rank is `r`."""
         place = names("i", len(self.shape))[self.axis]
         return f"Sum(lambda {place}: where({self.at('rank', place)} == r, {value}, 0))"
 
@@ -55,7 +55,7 @@ class _Order:
 
 
 def _order(name: str, attributes: Attributes, data: Shape) -> _Order:
-    """The stage `rank`; before it, without an axis, one that flattens."""
+    """Return the stage `rank`; before it, without an axis, one that flattens."""
     lines: list[str] = []
     tensor, axis, shape = "data", 0, data
     if attributes["axis"] is None:
@@ -95,7 +95,7 @@ def _positions(order: _Order, count: int) -> str:
 
 
 def _topk(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """`k` below 1 keeps all. A mask is 1 where the element is among the first `k`."""
+    """Return the first `k` elements (all if `k` is below 1), their places, or a mask that is 1 for them."""
     order = _order("topk", attributes, shapes["data"])
     extent = order.shape[order.axis]
     count = attributes.integer("k") if attributes.integer("k") > 0 else extent
@@ -113,7 +113,7 @@ def _topk(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _mask(order: _Order, data: Shape, count: int) -> str:
-    """Shaped like data: a rank in flattened data is read at the flat position."""
+    """Return a mask of data's shape. If data is flattened, the rank is read at the flat position."""
     variables = names("i", len(data))
     indices = variables if order.shape == data else [flat_index(variables, data)]
     return f"lambda {sized(variables, data)}: where({element('rank', indices)} < {count}, 1, 0)"

@@ -18,21 +18,21 @@ from .texts import axis_in, element, joined, names
 
 
 def clipped(position: str, tensor: str, axis: int) -> str:
-    """The index `position`, moved into the dimension."""
+    """Return the index `position`, moved into the dimension."""
     return f"minimum(maximum({position}, 0), {tensor}.shape[{axis}] - 1)"
 
 
 def wrapped(position: str, tensor: str, axis: int) -> str:
-    """The index `position`, counted round and round the dimension."""
+    """Return the index `position`, counted round and round the dimension."""
     return f"{position} % {tensor}.shape[{axis}]"
 
 
 POSITIONS = MappingProxyType({"clip": clipped, "wrap": wrapped})
-"""By MXNet's `mode`, what becomes of a position that leaves the dimension."""
+"""For each `mode` of MXNet: how a position that leaves the dimension is brought back."""
 
 
 def _pick(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """`index` may keep the dimension that is picked along with one element, or lack it."""
+    """Return picked elements. `index` lacks the dimension that is picked along, or has one element in it."""
     if attributes["axis"] is None:
         raise OperatorError(
             "pick: axis=None is not supported, as in MXNet; say which dimension to pick along"

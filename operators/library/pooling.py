@@ -34,7 +34,7 @@ def _over_space(attributes: Attributes, data: Shape) -> Variant:
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """Windows sliding over the dimensions of space, as pieces of text; `padding` lies around the tensor."""
+    """Windows that slide over the spatial dimensions, as pieces of text; `padding` surrounds the tensor."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
@@ -51,7 +51,7 @@ class _Windows:
 
     @property
     def places(self) -> str:
-        """Binders of the windows; a `full` convention keeps a last one that lies partly outside."""
+        """Binders of the windows. With the `full` convention the last one may lie partly outside."""
         slack = " + stride[{d}] - 1" if self.full else ""
         extent = "x{d}=(data.shape[{axis}] + 2 * padding[{d}] - kernel[{d}]" + slack + ") // stride[{d}] + 1"
         return joined([extent.format(d=d, axis=d + 2) for d in self.dimensions])
@@ -72,7 +72,9 @@ class _Windows:
         return f"pad({item}, {outside})" if self.full or any(self.padding) else item
 
     def size(self, padded: bool) -> str:
-        """How many elements an average counts: those in the tensor and, if `padded`, in its padding."""
+        """Return how many elements an average counts: those in the tensor and, if `padded`, in
+        its padding.
+        """
         return " * ".join(self._extent(d) if padded else self._inner(d) for d in self.dimensions)
 
     def _extent(self, d: int) -> str:
@@ -111,7 +113,7 @@ def _sliding(attributes: Attributes) -> Variant:
 
 
 def _first_maximum(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant | None:
-    """A maximum's gradient goes to the first element that attains it, as in MXNet; others are derived."""
+    """Return a maximum's gradient: to the first element that attains it, as in MXNet. Else return None."""
     if attributes.text("pool_type") != "max":
         return None
     if attributes.flag("global_pool"):

@@ -1,4 +1,4 @@
-"""Random tensors: numbers that follow from their position and seeds, however the tensor is split."""
+"""Random tensors: numbers that depend only on position and seeds, however the tensor is split."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .initial import fill_hints, of_output, wanted_shape
 from .texts import joined, names, sized
 
 EVEN = "low + (high - low) * {first}"
-"""`first` and `second` are evenly distributed between 0 and 1, and neither."""
+"""`first` and `second` are evenly distributed between 0 and 1, both excluded."""
 
 GAUSSIAN = "loc + scale * sqrt(-2 * log({first})) * cos(6.283185307179586 * {second})"
 """Box and Muller's transformation."""

@@ -1,4 +1,4 @@
-"""LeakyReLU: identity above zero, and below it one of several continuations."""
+"""LeakyReLU: the identity above zero, one of several functions below."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def LeakyReLU(data, seed, *, lower_bound, upper_bound):
     return lambda {all}: where(data[{all}] > 0, data[{all}],
         (lower_bound + (upper_bound - lower_bound) * uniform(seed[0], {high}, {low})) * data[{all}])
 """
-"""A slope for each element, drawn anew in every training iteration; their mean in inference."""
+"""Training draws a slope for each element in every iteration; inference takes their mean."""
 
 
 def _training(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
@@ -65,12 +65,14 @@ def _inference(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 def _bounds(attributes: Attributes) -> tuple[float, float]:
     lower, upper = attributes.number("lower_bound"), attributes.number("upper_bound")
     if not 0 <= lower <= upper:
-        raise OperatorError(f"LeakyReLU: slopes from lower_bound={lower} to upper_bound={upper} are no range")
+        raise OperatorError(
+            f"LeakyReLU: slopes from lower_bound={lower} to upper_bound={upper} are not a range"
+        )
     return lower, upper
 
 
 def _needed(attributes: Attributes) -> tuple[str, ...]:
-    """Tensors whose shapes the description depends on."""
+    """Return tensors whose shapes the description depends on."""
     return {"prelu": ("gamma",), "rrelu": ("data",)}.get(attributes.text("act_type"), ())
 
 

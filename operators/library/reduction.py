@@ -48,10 +48,10 @@ def _reduction(name: str, reducer: str, item: str = "{}", *, mean: bool = False)
 
 
 def _norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """The sum of absolute values, or the root of that of squares, which is a stage of its own."""
+    """Return the sum of absolute values, or the root of that of squares, which is a stage of its own."""
     order = attributes.integer("ord")
     if order not in (1, 2):
-        raise OperatorError(f"norm: ord={order} is not supported, as in MXNet; it is 1 or 2")
+        raise OperatorError(f"norm: ord={order} is not supported, as in MXNet; use 1 or 2")
     kept, reduced, _ = _axes("norm", attributes, ranks["data"])
     item = element("data", names("i", ranks["data"]))
     if order == 1:
@@ -65,13 +65,13 @@ def _norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 
 def _argmax_channel(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """argmax over dimension 1."""
+    """Return argmax over dimension 1."""
     along_channels = Attributes({"axis": 1, "keepdims": False})
     return _position("argmax_channel", "Max").describe(along_channels, ranks)
 
 
 def _position(name: str, reducer: str) -> ByRank:
-    """The first position along the axis, or in flattened data, where the extreme value stands."""
+    """Return the first position along the axis, or in flattened data, where the extreme value stands."""
 
     def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
         rank = ranks["data"]

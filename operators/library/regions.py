@@ -1,4 +1,4 @@
-"""Windows that data decides or compares: ROIPooling, Correlation."""
+"""Operators on windows that data places or compares: ROIPooling, Correlation."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ PLACE = {
 
 
 def _roi_pooling(attributes: Attributes) -> Variant:
-    """A region's cells are cut out row by row, then column by column; an empty cell is zero."""
+    """Return maxima over a region's cells, first by row, then by column; an empty cell is zero."""
     size = attributes.shape("pooled_size")
     if len(size) != 2:
-        raise OperatorError(f"ROIPooling: pooled_size={size}; it is (height, width)")
+        raise OperatorError(f"ROIPooling: pooled_size={size} must be (height, width)")
     constants = {"height": size[0], "width": size[1], "spatial_scale": attributes.number("spatial_scale")}
     return variant(ROI_POOLING, constants)
 
 
 def _correlation(attributes: Attributes) -> Variant:
-    """Channel `d` compares every place with the one that is `d`'s displacement away, row-major."""
+    """Return a correlation. Channel `d` compares every place with the one at displacement `d`, row-major."""
     first, second = FIRST.format(**PLACE), SECOND.format(**PLACE)
     compared = f"{first} * {second}" if attributes.flag("is_multiply") else f"abs({first} - {second})"
     constants = {

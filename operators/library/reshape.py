@@ -15,7 +15,8 @@ from .texts import axis_in, check_rank, element, flat_index, joined, names, size
 
 
 def reshaped(tensor: str, before: Shape, after: Shape) -> str:
-    """The lambda that reads `tensor` of shape `before` in the shape `after` of as many elements, row-major.
+    """Return the lambda that reads `tensor` of shape `before` in the shape `after` of as many elements,
+    row-major.
 
     Dimensions that pass through unchanged are bare indices; only groups that merge or split are
     addressed through floor quotients of their flat index.
@@ -31,7 +32,9 @@ def reshaped(tensor: str, before: Shape, after: Shape) -> str:
 
 
 def _groups(before: Shape, after: Shape) -> Iterator[tuple[list[int], list[int]]]:
-    """Shortest runs of dimensions of equal size: `(2, 3, 4) -> (6, 4)` gives `[0, 1], [0]` and `[2], [1]`."""
+    """Yield shortest runs of dimensions with equal sizes: `(2, 3, 4) -> (6, 4)` gives `[0, 1],
+    [0]`, `[2], [1]`.
+    """
     old = new = 0
     while old < len(before) or new < len(after):
         first_old, first_new = old, new
@@ -49,7 +52,7 @@ def _groups(before: Shape, after: Shape) -> Iterator[tuple[list[int], list[int]]
 
 
 def target_shape(codes: Sequence[int], data: Shape) -> Shape:
-    """The shape that Reshape's codes ask for.
+    """Return the shape that Reshape's codes ask for.
 
     0 keeps a dimension, -1 is what remains, -2 keeps all that follow, -3 merges two, and -4 splits one
     into the two codes after it. Raises ShapeError.
@@ -82,7 +85,9 @@ def target_shape(codes: Sequence[int], data: Shape) -> Shape:
                 result.append(code)
                 source += 1
             case _:
-                raise OperatorError(f"Reshape: {code} in shape={tuple(codes)} is no extent and no code")
+                raise OperatorError(
+                    f"Reshape: {code} in shape={tuple(codes)} is not an extent or a code (0 to -4)"
+                )
     if unknown is not None:
         known = prod(result)
         if known == 0 or prod(data) % known:
@@ -95,7 +100,7 @@ def target_shape(codes: Sequence[int], data: Shape) -> Shape:
 
 def _only_unknown(before: int | None, place: int, codes: Sequence[int]) -> int:
     if before is not None:
-        raise OperatorError(f"Reshape: shape={tuple(codes)} has two dimensions of -1, one can be worked out")
+        raise OperatorError(f"Reshape: shape={tuple(codes)} has -1 twice; only one can be inferred")
     return place
 
 
@@ -117,7 +122,7 @@ def _target(attributes: Attributes, data: Shape) -> Shape:
 
 
 def _legacy_codes(attributes: Attributes) -> Shape:
-    """`target_shape`, where 0 stands for what remains; `keep_highest` keeps the first dimension as it is."""
+    """Return the codes of `target_shape`: 0 is what remains; `keep_highest` keeps the first dimension."""
     target = attributes.shape("target_shape")
     codes = tuple(extent or -1 for extent in target)
     return (0, *codes[1:]) if attributes.flag("keep_highest") else codes

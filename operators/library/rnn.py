@@ -24,7 +24,7 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
 class _Cell(NamedTuple):
-    """One layer in one direction: its number among all, the width of its input, where its numbers begin."""
+    """One layer in one direction: its number, the width of its input, the offsets of its parameters."""
 
     number: int
     width: int
@@ -62,7 +62,7 @@ def _network(attributes: Attributes, inputs: int) -> _Network:
 
 
 class _Writer:
-    """Stages of the unrolled network; values are TDL expressions in `n` and another variable."""
+    """Writes the stages of the unrolled network. Values are TDL expressions in `n` and another variable."""
 
     def __init__(self, network: _Network) -> None:
         self.network = network
@@ -73,7 +73,7 @@ class _Writer:
         return name
 
     def unpack(self, cell: _Cell) -> None:
-        """A cell's matrices and biases as tensors of their own."""
+        """Write stages that hold a cell's matrices and biases."""
         rows, hidden, c = self.network.rows, self.network.hidden, cell.number
         for name, start, columns in (
             ("input", cell.weights, cell.width),
@@ -87,7 +87,7 @@ class _Writer:
             self.stage(f"{name}_bias{c}", f"lambda g={rows}: parameters[{start} + g]")
 
     def run(self, cell: _Cell, inputs: Sequence[str], backwards: bool) -> list[tuple[str, str]]:
-        """The states, and the memories of an LSTM, after every step, in the order of time."""
+        """Return the states, and the memories of an LSTM, after every step, in the order of time."""
         self.unpack(cell)
         state, memory = f"state[{cell.number}, n, {{}}]", f"state_cell[{cell.number}, n, j]"
         found: dict[int, tuple[str, str]] = {}
@@ -98,7 +98,7 @@ class _Writer:
         return [found[time] for time in times]
 
     def both(self, names: Sequence[str], hidden: int) -> str:
-        """States after one step as one value: those of a second direction stand behind the first's."""
+        """Return states after one step as one value: those of a second direction stand behind the first's."""
         if len(names) == 1:
             return f"{names[0]}[n, {{}}]"
         first, second = names
@@ -106,7 +106,7 @@ class _Writer:
         return f"{self.stage(f'{first}_{second}', f'lambda n, f={2 * hidden}: {joined}')}[n, {{}}]"
 
     def step(self, cell: _Cell, time: int, value: str, state: str, memory: str) -> tuple[str, str]:
-        """The stages of one step: two products, then the gates as MXNet orders them."""
+        """Return the stages of one step: two products, then the gates as MXNet orders them."""
         c, at, hidden = cell.number, f"{cell.number}_{time}", self.network.hidden
         x = self.stage(
             f"x{at}",
@@ -140,7 +140,7 @@ class _Writer:
 
 
 def _selected(variable: str, values: Sequence[str], first: int = 0) -> str:
-    """The value whose number, counted from `first`, the variable is, by halving."""
+    """Return the value whose number, counted from `first`, the variable is, by halving."""
     if len(values) == 1:
         return values[0]
     half = len(values) // 2
@@ -152,7 +152,7 @@ def _selected(variable: str, values: Sequence[str], first: int = 0) -> str:
 
 
 def _rnn(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Outputs: the last layer after every step, and if asked for all cells' last states."""
+    """Return a network whose outputs are the last layer after every step and, if asked for, last states."""
     if attributes.number("p") != 0:
         raise OperatorError("RNN: p is not supported; use one RNN for each layer and Dropout between them")
     check_rank("RNN", "data", len(shapes["data"]), LAYOUT)

@@ -43,7 +43,7 @@ SAMPLE = """
 
 def _affine(name: str, matrix: str, target: tuple[int, ...]) -> str:
     if len(target) != 2 or min(target) < 2:
-        raise OperatorError(f"{name}: target_shape={target}; it is (height, width), each at least 2")
+        raise OperatorError(f"{name}: target_shape={target} must be (height, width), each at least 2")
     return AFFINE.format(matrix=matrix, height=target[0], width=target[1])
 
 

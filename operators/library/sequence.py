@@ -40,7 +40,7 @@ def _hints(
 
 
 def _time(operator: str, attributes: Attributes) -> int:
-    """The dimension of time. Raises OperatorError for any but the first two."""
+    """Return the dimension of time. Raises OperatorError for any but the first two."""
     axis = attributes.integer("axis") if "axis" in attributes else 0
     if axis not in (0, 1):
         raise OperatorError(f"{operator}: axis={axis} is not supported; sequences lie along dimension 0 or 1")
@@ -73,7 +73,7 @@ def _reverse(attributes: Attributes) -> Variant:
 
 
 def _reverse_back(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Reversing is its own inverse, which the derived gradient, a sum over all times, does not know."""
+    """Return the gradient by reversing again, which is cheaper than the derived sum over all times."""
     lengths = attributes.flag("use_sequence_length")
     template, tensors = (REVERSE, "grad_0, sequence_length") if lengths else (REVERSE_ALL, "grad_0")
     return variant(

@@ -15,7 +15,7 @@ from .texts import axis_in, element, joined, names, sized, sized_like
 
 
 def _permuted(name: str, order: Sequence[int]) -> Variant:
-    """Dimension `d` of the output is dimension `order[d]` of data."""
+    """Return data with its dimensions in another order: output dimension `d` is `order[d]` of data."""
     variables = names("i", len(order))
     return variant(
         f"def {name}(data):\n"
@@ -27,7 +27,7 @@ def _transpose(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     rank = ranks["data"]
     order = [axis_in("transpose", axis, rank) for axis in attributes.shape("axes")]
     if order and sorted(order) != list(range(rank)):
-        raise ShapeError(f"transpose: axes={attributes['axes']} is no permutation of {rank} dimensions")
+        raise ShapeError(f"transpose: axes={attributes['axes']} is not a permutation of {rank} dimensions")
     return _permuted("transpose", order or range(rank)[::-1])
 
 
@@ -39,7 +39,7 @@ def _swap_axis(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 
 def _concat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Each element comes from one input; the others are read outside, where they count as zero."""
+    """Return the inputs, concatenated: each element is read from one, the others are padded with zero."""
     parameters = numbered("num_args", "arg")(attributes)
     first = shapes[parameters[0]]
     axis = axis_in("Concat", attributes.integer("dim"), len(first))
@@ -94,9 +94,9 @@ def _sliced(name: str, data: Shape, cuts: Sequence[Cut]) -> Variant:
 
 
 def _cut(name: str, axis: int, extent: int, begin: int | None, end: int | None, step: int | None) -> Cut:
-    """Ends count from the front or, below zero, from the back; one beyond the tensor is moved to its edge.
+    """Return a cut. A negative end counts from the back; an end beyond the tensor is moved to its edge.
 
-    Raises ShapeError where nothing lies between them.
+    Raises ShapeError if nothing lies between them.
     """
     stride = 1 if step is None else step
     if stride == 0:
@@ -109,7 +109,7 @@ def _cut(name: str, axis: int, extent: int, begin: int | None, end: int | None, 
 
 def _no_range(name: str, axis: int, extent: int, begin: int | None, end: int | None) -> ShapeError:
     return ShapeError(
-        f"{name}: begin={begin}, end={end} is no range in dimension {axis}, which has {extent} elements"
+        f"{name}: begin={begin}, end={end} is not a range in dimension {axis}, which has {extent} elements"
     )
 
 
@@ -125,9 +125,9 @@ def _slice_axis(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def cuts_of(name: str, attributes: Attributes, data: Shape) -> list[Cut]:
-    """The cut of every dimension by `begin`, `end` and `step`, whole ones after those given.
+    """Return the cut of every dimension by `begin`, `end` and `step`; dimensions beyond these are whole.
 
-    Raises ShapeError for more of them than dimensions, or ends with nothing between.
+    Raises ShapeError if there are more values than dimensions, or if a cut is empty.
     """
     begin, end, step = (attributes.bounds(each) for each in ("begin", "end", "step"))
     count = len(begin)
@@ -156,7 +156,7 @@ def _slice_channel(attributes: Attributes, shapes: Mapping[str, Shape]) -> Varia
     width = data[axis] // count
     if attributes.flag("squeeze_axis") and width != 1:
         raise ShapeError(
-            f"SliceChannel: squeeze_axis needs parts of 1 element, they have {width} in dimension {axis}"
+            f"SliceChannel: squeeze_axis needs parts of 1 element, but they have {width} in dimension {axis}"
         )
     variables = names("i", len(data))
     binders = [f"{variables[axis]}={width}" if d == axis else v for d, v in enumerate(variables)]

@@ -1,7 +1,7 @@
 """Softmax over one dimension or several: softmax, log_softmax, SoftmaxActivation, softmax_cross_entropy.
 
-Maximum, sum and output are stages of their own, so that each is split in its own way. The gradient goes
-around the maximum, which cancels.
+Maximum, sum and output are separate stages, so that each is split in the best way. The gradient ignores
+the maximum, which cancels.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ Classes = Callable[[Attributes, int], Collection[int]]
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Index variables of data, those that tell distributions apart and those within one."""
+    """Index variables of data: those that number the distributions, and those within one."""
 
     variables: tuple[str, ...]
     classes: Collection[int]
 
     def fill(self, template: str, name: str, tempered: bool = False) -> str:
-        """The template for an operator; `tempered` divides by its attribute `temperature`."""
+        """Return the template for an operator; `tempered` divides by its attribute `temperature`."""
         kept = [v for d, v in enumerate(self.variables) if d not in self.classes]
         inner = [v for d, v in enumerate(self.variables) if d in self.classes]
         places = {"all": joined(self.variables), "kept": joined(kept) or "0"}
@@ -97,11 +97,14 @@ def _forward(name: str, template: str, classes: Classes) -> ByRank:
 def _tempered(
     template: str, name: str, attributes: Attributes, classes: Classes, rank: int
 ) -> tuple[str, Mapping[str, Constant]]:
-    """Text and constants; a temperature of one is left out. Raises OperatorError unless it is above 0."""
+    """Return text and constants; a temperature of one is left out.
+
+    Raises OperatorError unless it is above 0.
+    """
     temperature = attributes.get("temperature")
     given = temperature not in (None, 1)
     if given and attributes.number("temperature") <= 0:
-        raise OperatorError(f"{name}: temperature={temperature}; it must be above 0")
+        raise OperatorError(f"{name}: temperature={temperature} must be above 0")
     text = distribution(rank, classes(attributes, rank)).fill(template, name, given)
     return text, {"temperature": attributes.number("temperature")} if given else {}
 
@@ -121,7 +124,7 @@ def _along_axis(name: str) -> Classes:
 
 
 def _by_mode(attributes: Attributes, rank: int) -> Collection[int]:
-    """Over channels, or over the last dimension: MXNet takes all others for instances."""
+    """Return the dimension of one distribution: that of channels, or the last one, as in MXNet."""
     return (1,) if attributes.text("mode") == "channel" else (rank - 1,)
 
 

@@ -17,7 +17,7 @@ from .texts import check_rank, flat_index, joined, names, product_of_extents
 
 
 def _classes(attributes: Attributes, rank: int) -> Collection[int]:
-    """Classes lie along dimension 1, along the last, or along all but the first, flattened."""
+    """Return the dimensions of classes: dimension 1, the last one, or all but the first, flattened."""
     if attributes.flag("multi_output"):
         return (1,)
     return (rank - 1,) if attributes.flag("preserve_shape") else range(1, rank)
@@ -64,15 +64,17 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _targets(attributes: Attributes, classes: int) -> tuple[float, float]:
-    """The probability wanted of the label's class, and that of each other class."""
+    """Return the probability wanted of the label's class, and that of each other class."""
     smooth = attributes.number("smooth_alpha")
     if not 0 <= smooth <= 1:
-        raise OperatorError(f"SoftmaxOutput: smooth_alpha={smooth} does not lie between 0 and 1")
+        raise OperatorError(f"SoftmaxOutput: smooth_alpha={smooth} must be between 0 and 1")
     return (1 - smooth, smooth / (classes - 1)) if smooth and classes > 1 else (1, 0)
 
 
 def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str]:
-    """A stage that the scale needs, and the scale: MXNet divides several outputs by their number, too."""
+    """Return a stage that the scale needs, and the scale: MXNet divides several outputs by their
+    number, too.
+    """
     space = range(2, rank) if attributes.flag("multi_output") else range(0)
     rows = range(1, rank - 1) if attributes.flag("preserve_shape") else space
     match attributes.text("normalization"):
@@ -89,7 +91,7 @@ def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str
 def _label_indices(
     attributes: Attributes, data: Shape, label: Shape, variables: Sequence[str]
 ) -> Sequence[str]:
-    """Where the label of an output stands. Raises ShapeError for a label that fits no output."""
+    """Return the index of an output's label. Raises ShapeError if the label's shape fits no output."""
     classes = set(_classes(attributes, len(data)))
     kept = [d for d in range(len(data)) if d not in classes]
     shape = tuple(data[d] for d in kept)

@@ -10,7 +10,7 @@ from ...support.wording import counted
 
 
 def names(prefix: str, count: int) -> tuple[str, ...]:
-    """`prefix0`, `prefix1`, ...: index variables or parameters."""
+    """Return names of index variables or parameters: `prefix0`, `prefix1`, ..."""
     return tuple(f"{prefix}{k}" for k in range(count))
 
 
@@ -23,17 +23,17 @@ def element(tensor: str, indices: Sequence[str]) -> str:
 
 
 def sized(variables: Sequence[str], shape: Sequence[int]) -> str:
-    """Binders of the variables with the extents of this shape."""
+    """Return binders of the variables with the extents of this shape."""
     return joined([f"{variable}={extent}" for variable, extent in zip(variables, shape, strict=True)])
 
 
 def sized_like(variables: Sequence[str], tensor: str) -> str:
-    """Binders of the variables with the extents of the tensor's dimensions."""
+    """Return binders of the variables with the extents of the tensor's dimensions."""
     return joined([f"{variable}={tensor}.shape[{axis}]" for axis, variable in enumerate(variables)])
 
 
 def flat_index(variables: Sequence[str], shape: Sequence[int]) -> str:
-    """The row-major position of `variables` in a tensor of this shape; `0` for no variables."""
+    """Return the row-major position of `variables` in a tensor of this shape; `0` for no variables."""
     terms = []
     for axis, variable in enumerate(variables):
         stride = prod(shape[axis + 1 :])
@@ -42,7 +42,7 @@ def flat_index(variables: Sequence[str], shape: Sequence[int]) -> str:
 
 
 def unflattened(index: str, shape: Sequence[int]) -> list[str]:
-    """The index of each dimension at the row-major position `index` of a tensor of this shape."""
+    """Return the index of each dimension at the row-major position `index` of a tensor of this shape."""
     indices = []
     for axis, extent in enumerate(shape):
         stride = prod(shape[axis + 1 :])
@@ -57,7 +57,7 @@ def unflattened(index: str, shape: Sequence[int]) -> list[str]:
 
 
 def product_of_extents(tensor: str, axes: Sequence[int]) -> str:
-    """The number of elements along `axes`, as an expression in `tensor.shape`."""
+    """Return the number of elements along `axes`, as an expression in `tensor.shape`."""
     return " * ".join(f"{tensor}.shape[{axis}]" for axis in axes) or "1"
 
 
@@ -66,11 +66,11 @@ def check_rank(operator: str, tensor: str, rank: int, layout: str) -> None:
     named = layout.removesuffix(", ...")
     least = named.count(", ") + 1
     if rank < least or (rank > least and named == layout):
-        raise ShapeError(f"{operator}: {tensor} has {counted(rank, 'dimension')}; it is {layout}")
+        raise ShapeError(f"{operator}: {tensor} has {counted(rank, 'dimension')}, but must be {layout}")
 
 
 def axis_in(operator: str, axis: int, rank: int) -> int:
-    """`axis` counted from the front. Raises ShapeError where there is no such dimension."""
+    """Return `axis` counted from the front. Raises ShapeError if there is no such dimension."""
     if not -rank <= axis < rank:
-        raise ShapeError(f"{operator}: there is no axis {axis} in {counted(rank, 'dimension')}")
+        raise ShapeError(f"{operator}: axis {axis} is outside a tensor with {counted(rank, 'dimension')}")
     return axis % rank

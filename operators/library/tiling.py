@@ -15,10 +15,10 @@ from .texts import axis_in, element, joined, names, sized, unflattened
 
 
 def _tile(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """As in NumPy, the shorter of `reps` and the shape is completed with ones in front."""
+    """Return tiles. As in NumPy, the shorter of `reps` and the shape is extended by ones in front."""
     data, reps = shapes["data"], attributes.shape("reps")
     if any(count < 1 for count in reps):
-        raise OperatorError(f"tile: reps={reps}, every dimension must be repeated at least once")
+        raise OperatorError(f"tile: reps={reps} must be 1 or more in every dimension")
     rank = max(len(data), len(reps))
     counts = (1,) * (rank - len(reps)) + reps
     extents = (1,) * (rank - len(data)) + data
@@ -33,7 +33,7 @@ def _tile(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _repeat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Without an axis the result is flat."""
+    """Return repeated elements; without an axis the result is flat."""
     data, repeats = shapes["data"], attributes.integer("repeats")
     if attributes["axis"] is None:
         indices = unflattened(f"i // {repeats}", data)
@@ -48,7 +48,7 @@ def _repeat(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _pad(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """`pad_width` has the elements before and after, dimension by dimension."""
+    """Return padded data. `pad_width` holds the elements before and after, dimension by dimension."""
     data, width = shapes["data"], attributes.shape("pad_width")
     if len(width) != 2 * len(data) or any(count < 0 for count in width):
         raise ShapeError(
@@ -74,7 +74,9 @@ def _surrounded(data: Shape, width: Sequence[int], value: float) -> Variant:
 
 
 def _continued(mode: str, data: Shape, width: Sequence[int]) -> Variant:
-    """One dimension after the other, each a stage: the second sees the first's result, corners included."""
+    """Return one dimension after the other, each a stage: the second sees the first's result, corners
+    included.
+    """
     padded = [axis for axis in range(len(data)) if width[2 * axis] or width[2 * axis + 1]]
     lines, tensor = [], "data"
     for axis in padded:
@@ -95,7 +97,7 @@ def _continued(mode: str, data: Shape, width: Sequence[int]) -> Variant:
 
 
 def _extended(mode: str, tensor: str, data: Shape, axis: int, before: int, after: int) -> str:
-    """`tensor` with more elements before and after along one dimension."""
+    """Return `tensor` with more elements before and after along one dimension."""
     variables = names("i", len(data))
     binders, place, extent = list(variables), variables[axis], data[axis]
     binders[axis] += f"={before + extent + after}"

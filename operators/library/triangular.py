@@ -1,7 +1,7 @@
 """Triangular matrices: linalg_potrf, linalg_potri, linalg_trmm, linalg_trsm.
 
-Opaque because every element of a factor or an inverse follows from others of the same result. What is
-opaque is a stage of its own, split over the batch; the products around it are described. Only lower
+These are opaque because every element of a factor or an inverse depends on others of the same result. The
+opaque part is a separate stage, split over the batch. The products around it are described. Only lower
 triangles are read.
 """
 
@@ -21,12 +21,12 @@ from .texts import joined, names
 
 
 def cholesky(matrix: Array) -> Array:
-    """The lower triangular factor. Raises LinAlgError where the matrix is not positive definite."""
+    """Return the lower triangular factor. Raises LinAlgError if the matrix is not positive definite."""
     return np.linalg.cholesky(matrix)
 
 
 def inverse(matrix: Array) -> Array:
-    """The inverse of a lower triangle."""
+    """Return the inverse of a lower triangle."""
     return np.tril(np.linalg.inv(np.tril(matrix)))
 
 
@@ -84,7 +84,7 @@ def linalg_trsm_grad(grad_0, inverted, output_0):
 
 
 def _batch(operator: str, rank: int) -> str:
-    """Index variables of the dimensions before those of the matrices, each followed by a comma."""
+    """Return the index variables of the batch, each followed by a comma."""
     if rank < 2:
         raise ShapeError(
             f"{operator} takes a matrix or a batch of them, of at least 2 dimensions, not {rank}"
@@ -98,7 +98,7 @@ def _factor(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 
 def _factor_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Symmetric, as in MXNet: half for each of two elements that are one in a symmetric matrix."""
+    """Return the gradient. As in MXNet it is symmetric: both elements of a pair get half."""
     text = FACTOR_GRADIENT.format(b=_batch("linalg_potrf", len(shapes["A"])))
     return variant(text, targets={"A": "output_0"}, opaques={"inverse": inverse})
 
@@ -114,7 +114,7 @@ def _inverse_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Va
 
 
 def _filled(template: str, name: str, attributes: Attributes, rank: int, **more: str) -> str:
-    """`{row}, {column}` index the triangle, or its transpose, where it stands in the product."""
+    """Fill a template. `{row}, {column}` index the triangle, or its transpose, in the product."""
     right = attributes.flag("rightside")
     row, column = ("k", "j") if right else ("i", "k")
     if attributes.flag("transpose"):
@@ -139,7 +139,7 @@ def _solution(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 
 
 def _solution_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """The triangle's gradient is minus the product of the solved head gradient and the solution."""
+    """Return the gradients. The triangle's is minus the solved head gradient times the solution."""
     rank = len(shapes["A"])
     right, transposed = attributes.flag("rightside"), attributes.flag("transpose")
     first, second = ("solved", "output_0") if right == transposed else ("output_0", "solved")

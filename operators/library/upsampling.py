@@ -28,7 +28,7 @@ def _upsampling(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
 
 
 def _interpolation(attributes: Attributes) -> Attributes:
-    """The deconvolution, channel by channel, that MXNet interpolates with."""
+    """Return the deconvolution, channel by channel, that MXNet interpolates with."""
     scale, channels = attributes.integer("scale"), attributes.integer("num_filter")
     if channels < 1:
         raise OperatorError("UpSampling: sample_type=bilinear needs num_filter, the number of channels")
@@ -47,7 +47,7 @@ def _interpolation(attributes: Attributes) -> Attributes:
 
 
 def _nearest(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    """Every input is enlarged to `scale` times the first one's size; then channels are joined or added."""
+    """Return inputs enlarged to `scale` times the first one's size, with channels joined or added."""
     inputs = numbered("num_args", "arg")(attributes)
     for name in inputs:
         check_rank("UpSampling", name, len(shapes[name]), "batch, channel, height, width")

@@ -20,7 +20,9 @@ SPANS = 400
 def memory_drawing(
     live: npt.NDArray[np.int64], phases: Sequence[tuple[str, float]] = (), title: str = "Live bytes"
 ) -> Drawing:
-    """`live` is the sum of live bytes at every tick; `phases` are names and where they begin, 0 to 1."""
+    """`live` is the sum of live bytes at every tick; `phases` are names and the places where they
+    begin, 0 to 1.
+    """
     peak = int(live.max(initial=0))
     marks = (*_area(live, peak), *_scale(peak), *_phases(phases), *_peak(live, peak))
     return Drawing(WIDTH, HEIGHT, title, marks)

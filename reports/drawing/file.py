@@ -1,4 +1,4 @@
-"""Writing a drawing to a file of the kind that its name says."""
+"""Write a drawing to a file, in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ KINDS = (".svg", ".png")
 
 
 def check_kind(path: Path) -> None:
-    """Raise TofuError where the name ends in neither `.svg` nor `.png`."""
+    """Raise TofuError if the name ends in neither `.svg` nor `.png`."""
     if path.suffix.lower() not in KINDS:
-        raise TofuError(f"cannot draw {str(path)!r}: drawings are written as .svg or .png; name such a file")
+        raise TofuError(f"cannot draw {str(path)!r}: a drawing's file must end in .svg or .png")
 
 
 def write_drawing(drawing: Drawing, path: Path) -> None:
-    """Write a drawing as SVG or PNG. Raises TofuError where that fails, or PNG lacks matplotlib."""
+    """Write a drawing as SVG or PNG. Raises TofuError if that fails, or PNG lacks matplotlib."""
     check_kind(path)
     if path.suffix.lower() == ".svg":
         from .svg import standalone

@@ -8,11 +8,11 @@ from .tensor import caption, tensor_drawing
 from .tiles import plane
 
 DRAWN_WORKERS = 64
-"""Beyond so many workers, the groups that the first steps leave are drawn."""
+"""If there are more workers than this, the groups after the first steps are drawn instead."""
 
 
 def drawn_steps(factors: tuple[int, ...]) -> int:
-    """How many steps leave no more groups than are drawn."""
+    """Return how many steps leave no more groups than are drawn."""
     groups, steps = 1, 0
     for factor in factors:
         groups *= factor
@@ -23,12 +23,12 @@ def drawn_steps(factors: tuple[int, ...]) -> int:
 
 
 def drawn_layout(layout: SplitLayout) -> SplitLayout:
-    """The layout after the steps that are drawn."""
+    """Return the layout after the steps that are drawn."""
     steps = drawn_steps(layout.factors)
     return SplitLayout(layout.shape, layout.dimensions[:steps], layout.factors[:steps])
 
 
 def layout_drawing(layout: SplitLayout) -> Drawing:
-    """The tiles of a layout."""
+    """Return the tiles of a layout."""
     drawn = plane(layout.shape, drawn_layout(layout).regions)
     return tensor_drawing(drawn, caption(drawn))

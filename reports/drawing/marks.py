@@ -1,4 +1,4 @@
-"""What drawings are made of, whatever they are written as. Lengths are pixels; y grows downwards."""
+"""The elements of drawings, in any file format. Lengths are pixels; y grows downwards."""
 
 from __future__ import annotations
 

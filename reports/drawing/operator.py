@@ -17,7 +17,7 @@ from .tiles import Plane, halo, plane
 MARGIN, GAP, ARROW = 16.0, 24.0, 34.0
 PICTURE_WIDTH, PICTURE_HEIGHT = 150.0, 100.0
 ABOVE, BELOW = 56.0, 50.0
-"""Room for a strategy's heading and the tensors' names, and for what stands under the pictures."""
+"""Heights of a strategy's heading with the tensors' names, and of the text below the pictures."""
 
 HEAD = 46.0
 STAGE = 26.0
@@ -52,7 +52,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A strategy: its inputs and outputs, or why there are none; `stage` where it is the first of one."""
+    """A strategy: its inputs and outputs, or why there are none; `stage` if it is the first of one."""
 
     heading: str
     inputs: tuple[_Part, ...] = ()
@@ -69,7 +69,7 @@ class _Row:
         return STAGE * bool(self.stage) + (REFUSED if self.refused else ABOVE + PICTURE_HEIGHT + BELOW)
 
     def labels(self, top: float) -> list[Label]:
-        """The lines that stand over the whole row."""
+        """Return the lines that stand over the whole row."""
         labels = []
         if self.stage:
             labels.append(Label(MARGIN, top + 12, self.stage, 13, "start", bold=True))
@@ -81,11 +81,12 @@ class _Row:
 
 
 def operator_drawing(title: str, strategies: Sequence[Strategy], workers: int) -> Drawing:
-    """One row per strategy: inputs with what every worker reads of them, then outputs with what it makes.
+    """Return one row per strategy: inputs with what every worker reads of them, then outputs with what it
+    makes.
 
     What several workers read, such as a halo, has stripes in the colours of all of them.
-    Strategies along variables with fewer values than there are workers say so instead. The strategies of
-    several stages stand under the names of these.
+    A strategy along a variable with fewer values than workers has a remark instead. The strategies of
+    several stages are grouped under the stages' names.
     """
     rows = list(_rows(title, strategies, workers))
     pitch = max(
@@ -117,7 +118,7 @@ def _rows(title: str, strategies: Sequence[Strategy], workers: int) -> Iterator[
 
 
 def _row(strategy: Strategy, bound: Bound | StagedBound, workers: int) -> _Row:
-    """A strategy's row; inputs and outputs are missing where the variable has too few values."""
+    """Return a strategy's row; inputs and outputs are missing where the variable has too few values."""
     heading = _heading(strategy, workers)
     extent = bound.extents[strategy.variable]
     if extent < workers:
@@ -152,7 +153,7 @@ def _heading(strategy: Strategy, workers: int) -> str:
 
 
 def _pictures(row: _Row, pitch: float, top: float) -> Iterator[Mark]:
-    """The tensors side by side; `top` is the pictures' upper edge."""
+    """Yield the tensors side by side; `top` is the pictures' upper edge."""
     x = MARGIN
     for part in row.inputs:
         yield from _tensor(part, x, top)
@@ -178,7 +179,7 @@ def _legend_width(workers: int) -> float:
 
 
 def _legend(workers: int, width: float) -> Iterator[Mark]:
-    """A swatch for every worker, at the right under the title."""
+    """Yield a swatch for every worker, at the right under the title."""
     left = width - MARGIN - SWATCH * workers
     yield Label(left - 6, 37, "worker", 10, "end")
     for worker, colour in enumerate(palette(workers)):

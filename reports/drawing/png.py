@@ -19,7 +19,7 @@ POINTS_PER_PIXEL = 72 / PIXELS_PER_INCH
 
 
 def png(drawing: Drawing) -> bytes:
-    """The picture's file. Raises TofuError where matplotlib is not installed."""
+    """Return the picture's file. Raises TofuError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -12,7 +12,7 @@ FONT = "system-ui,sans-serif"
 
 
 def standalone(drawing: Drawing) -> str:
-    """A whole SVG file: black on white, whatever shows it."""
+    """Return a whole SVG file: black on white, whatever shows it."""
     background = f'<rect width="{_n(drawing.width)}" height="{_n(drawing.height)}" fill="#fff"/>'
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" {_size(drawing)} '
@@ -21,12 +21,12 @@ def standalone(drawing: Drawing) -> str:
 
 
 def inline(drawing: Drawing) -> str:
-    """An element for an HTML page, in the colour of the text around it."""
+    """Return an element for an HTML page, in the colour of the text around it."""
     return f'<svg {_size(drawing)} role="img" font-family="{FONT}">{_title(drawing)}{contents(drawing)}</svg>'
 
 
 def contents(drawing: Drawing) -> str:
-    """What is inside the `svg` element."""
+    """Return what is inside the `svg` element."""
     return "".join(element for mark in drawing.marks for element in _elements(mark))
 
 
@@ -62,5 +62,5 @@ def _title(drawing: Drawing) -> str:
 
 
 def _n(value: float) -> str:
-    """A length without a tail of zeros: `3.0 -> 3`, `0.25 -> .25`."""
+    """Return a length without a tail of zeros: `3.0 -> 3`, `0.25 -> .25`."""
     return f"{value:.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"

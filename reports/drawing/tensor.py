@@ -10,29 +10,32 @@ from .palette import MANY, WHITE, ink, palette
 from .tiles import Panel, Plane, Tile
 
 WIDTH, HEIGHT = 96, 64
-"""Of a plane that is drawn alone."""
+"""The size of a plane that is drawn alone."""
 
 SHOWN_APART = 4
-"""Workers that share a tile and are shown one by one, at most."""
+"""The most workers that share a tile and are shown one by one."""
 
 STRIPE = 4.5
 GAP = 3.0
 NARROWEST = 7.0
 LARGEST_TEXT, SMALLEST_TEXT = 11.0, 6.0
 CHARACTER = 0.62
-"""The width of a digit for its height."""
+"""The width of a digit as a fraction of its height."""
 
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 
 
 def tensor_drawing(plane: Plane, title: str) -> Drawing:
-    """A plane alone, for a row of a table, with a margin of one pixel."""
+    """Return a plane alone, for a row of a table, with a margin of one pixel."""
     return Drawing(WIDTH, HEIGHT, title, tuple(tensor_marks(plane, (1, 1, WIDTH - 2, HEIGHT - 2))))
 
 
 def tensor_marks(plane: Plane, box: Box) -> Iterator[Mark]:
-    """The tiles in a box; panels stand side by side. Narrow intervals are widened until they are seen."""
+    """Yield the tiles in a box; panels stand side by side.
+
+    Narrow intervals are widened until they are seen.
+    """
     x, y, width, height = box
     count = max(len(plane.panels), 1)
     panel_width = (width - GAP * (count - 1)) / count
@@ -67,7 +70,7 @@ def _tile(tile: Tile, workers: int, colours: Sequence[str], box: Box) -> Iterato
 
 
 def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
-    """Text in the middle of a box, where it fits."""
+    """Yield text in the middle of a box, if it fits."""
     x, y, width, height = box
     size = min(LARGEST_TEXT, height - 1, (width - 2) / (CHARACTER * len(text)))
     if size >= SMALLEST_TEXT:
@@ -75,7 +78,7 @@ def _text(text: str, fill: str, box: Box) -> Iterator[Mark]:
 
 
 def _plate(text: str, box: Box) -> Iterator[Mark]:
-    """Text on a plate in the middle of stripes, where it fits."""
+    """Yield text on a plate in the middle of stripes, if it fits."""
     x, y, width, height = box
     size = 9.0
     wide, tall = CHARACTER * size * len(text) + 6, size + 4
@@ -100,7 +103,7 @@ def _stripes(colours: Sequence[str], box: Box) -> Iterator[Mark]:
 
 
 def _band(width: float, height: float, start: float, stop: float) -> list[Point]:
-    """The part of a box at the origin where `start <= x + y <= stop`, in order around it."""
+    """Return the part of a box at the origin where `start <= x + y <= stop`, in order around it."""
     stop = min(stop, width + height)
     if start >= stop:
         return []
@@ -128,7 +131,7 @@ def _edges(intervals: Sequence[Interval], length: float) -> list[float]:
 
 
 def caption(plane: Plane) -> str:
-    """`dimension 0 down, 1 right`, and the panels where there are several."""
+    """`dimension 0 down, 1 right`, and the panels if there are several."""
     down, right = plane.axes
     drawn = [f"{axis} {way}" for axis, way in ((down, "down"), (right, "right")) if axis is not None]
     text = "dimension " + ", ".join(drawn) if drawn else "one number"

@@ -35,7 +35,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """`axes` are the dimensions drawn downwards and to the right, None where a tensor has too few.
+    """`axes` are the dimensions drawn downwards and to the right, None if a tensor has too few.
 
     `rows` and `columns` are the intervals along them.
     """
@@ -49,7 +49,7 @@ class Plane:
 
 
 def plane(shape: Shape, regions: Boxes) -> Plane:
-    """The tiles of a tensor of which every worker has a region: `[workers, dimensions, 2]`."""
+    """Return the tiles of a tensor of which every worker has a region: `[workers, dimensions, 2]`."""
     cuts = [_intervals(extent, regions[:, axis]) for axis, extent in enumerate(shape)]
     axes = _axes([len(intervals) for intervals in cuts])
     rows, columns = (((0, 1),) if axis is None else cuts[axis] for axis in axes)
@@ -68,7 +68,7 @@ def plane(shape: Shape, regions: Boxes) -> Plane:
 
 
 def own_parts(read: Boxes) -> Boxes:
-    """The part of every worker in what all of them read: `[workers, dimensions, 2]`.
+    """Return the part of every worker in what all of them read: `[workers, dimensions, 2]`.
 
     Along each dimension regions that differ lie in a row; where neighbours overlap, the middle of what both
     read parts them.
@@ -102,7 +102,7 @@ def _intervals(extent: int, bounds: npt.NDArray[np.int64]) -> tuple[Interval, ..
 
 
 def _axes(intervals: Sequence[int]) -> tuple[int | None, int | None]:
-    """The first two dimensions that are cut, else the first ones, in order."""
+    """Return the first two dimensions that are cut, else the first ones, in order."""
     by_cut = sorted(range(len(intervals)), key=lambda axis: (intervals[axis] < 2, axis))
     chosen = sorted(by_cut[:2])
     match chosen:
@@ -115,7 +115,7 @@ def _axes(intervals: Sequence[int]) -> tuple[int | None, int | None]:
 
 
 def _holders(regions: Boxes, box: dict[int, Interval]) -> tuple[int, ...]:
-    """The workers whose region contains the box; a dimension that it does not name is cut nowhere."""
+    """Return the workers whose region contains the box; a dimension that it does not name is cut nowhere."""
     inside = (regions[..., 0] < regions[..., 1]).all(axis=1)
     for axis, (lower, upper) in box.items():
         inside &= (regions[:, axis, 0] <= lower) & (upper <= regions[:, axis, 1])

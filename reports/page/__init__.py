@@ -24,7 +24,7 @@ SCRIPTS = (
 
 
 def render(page: PageData) -> str:
-    """The file's text. Everything that comes from names or texts of the user is escaped."""
+    """Return the file's text. Everything that comes from names or texts of the user is escaped."""
     parts = {
         "title": escape(f"{page.data['facts']['model']} over {page.data['facts']['workers']} workers"),
         "style": _asset("page.css"),
@@ -41,7 +41,7 @@ def render(page: PageData) -> str:
 
 
 def embedded(data: Mapping[str, object]) -> str:
-    """JSON that ends no script element and begins no comment, whatever strings it holds."""
+    """Return JSON that ends no script element and begins no comment, whatever strings it holds."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 

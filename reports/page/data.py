@@ -1,4 +1,4 @@
-"""Everything a page shows of a plan, as one JSON object in which what repeats is told once."""
+"""Everything a page shows of a plan, as one JSON object without repetition."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _Page:
             self._moved[entry.operation].append(entry)
 
     def operators(self) -> list[list[Any]]:
-        """Every operator as its name, its group and the tensors it moves bytes for or could."""
+        """Return every operator as its name, its group and the tensors it moves bytes for or could."""
         numbers = {tensor.name: tensor.index for tensor in self._graph.tensors}
         found = []
         for operation in self._graph.operations:
@@ -123,7 +123,7 @@ class _Page:
         return found
 
     def tensors(self) -> list[list[Any]]:
-        """Every tensor as its name and group."""
+        """Return every tensor as its name and group."""
         found = []
         totals: dict[str, int] = defaultdict(int)
         for entries in self._moved.values():
@@ -151,7 +151,7 @@ class _Page:
         }
 
     def _prices(self, explanation: Explanation) -> int:
-        """What every choice adds to the plan: all else held, and the neighbours choosing again."""
+        """Return what every choice adds to the plan: all else held, and the neighbours choosing again."""
         ordered = sorted(explanation.alternatives, key=lambda entry: tuple(map(str, entry.choice)))
         choices = self.choices.number(tuple(format_choice(entry.choice) for entry in ordered))
         return self.alternatives.number(
@@ -167,7 +167,7 @@ class _Page:
 
 
 def _curve(graph: Graph, memory: MemoryPlan) -> str:
-    """The live bytes of the fullest worker."""
+    """Return the live bytes of the fullest worker."""
     drawing = memory_drawing(memory.live_bytes[memory.fullest], tuple(_phases(graph)))
     return f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}">{contents(drawing)}'
 

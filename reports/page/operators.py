@@ -13,7 +13,7 @@ from .unique import Unique
 
 
 class Kinds:
-    """The kinds of operators and the ways they are split, each told once."""
+    """The kinds of operators and the ways they are split, each listed once."""
 
     def __init__(self, pictures: Pictures, factors: tuple[int, ...]) -> None:
         self.kinds = Unique()
@@ -22,7 +22,7 @@ class Kinds:
         self._factors = factors
 
     def split(self, operation: Operation, strategies: Strategies) -> int:
-        """The number of an operation's kind with these strategies."""
+        """Return the number of an operation's kind with these strategies."""
         return self.splits.number(
             (operation.bound, strategies), lambda: self._split(operation.bound, strategies)
         )

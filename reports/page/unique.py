@@ -1,4 +1,4 @@
-"""What repeats on a page is told once and referred to by its number."""
+"""Values that occur more than once on a page are listed once and referred to by number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Unique:
         self._numbers: dict[Hashable, int] = {}
 
     def number(self, key: Hashable, make: Callable[[], Any] | None = None) -> int:
-        """The number of the value with this key, which is the key itself where `make` is None."""
+        """Return the number of the value with this key, which is the key itself if `make` is None."""
         found = self._numbers.get(key)
         if found is None:
             value = key if make is None else make()

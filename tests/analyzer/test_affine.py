@@ -218,11 +218,11 @@ def test_deep_indices_take_no_time_that_doubles_with_each_level(step: str) -> No
     ("index", "message", "place"),
     [
         ("x * y", "a product of index variables is not", "x * y"),
-        ("x // y", "only a constant may stand, not an index variable", "y"),
-        ("x % y", "only a constant may stand", "y"),
-        ("x ** 2", "only a constant may stand", "x"),
+        ("x // y", "use a constant here, not an index variable", "y"),
+        ("x % y", "use a constant here", "y"),
+        ("x ** 2", "use a constant here", "x"),
         ("2 ** x", "an index is affine in parts", "2 ** x"),
-        ("x / 2", "use // for a floor quotient", "x / 2"),
+        ("x / 2", "use // for the floor of a quotient", "x / 2"),
         ("x // 0", "division by zero", "0"),
         ("x % 0", "division by zero", "0"),
         ("x // (a.shape[0] - 3)", "the sign of this divisor depends on shapes", "a.shape[0] - 3"),
@@ -253,7 +253,7 @@ def test_a_fraction_is_no_index() -> None:
 def test_an_extent_is_constant() -> None:
     whole = description("x")
     assert constant(whole, tdl.parse_expression("7 // 2")) == 3
-    with pytest.raises(DescriptionError, match="an extent is made of integers and extents of tensors"):
+    with pytest.raises(DescriptionError, match="an extent consists of integers and extents of tensors"):
         constant(whole, tdl.parse_expression("x + 1"))
 
 

@@ -25,14 +25,14 @@ MESSAGES = {
     "nothing left": (
         "lambda i: Sum(lambda d=5: a[i + d] + b[0])",
         {"a": (3,), "b": (1,)},
-        "f: nothing is left for index variable 'i', its extent is -1 for a (3,), b (1,); a tensor is smaller "
+        "f: index variable 'i' would have extent -1 for a (3,), b (1,); a tensor is smaller "
         "than the indices that read it span",
         [],
     ),
     "nothing to reduce": (
         "lambda i: b[i] + Max(lambda k: a[k])",
         {"a": (0,), "b": (1,)},
-        "f: Max over 'k' has nothing to reduce for a (0,), b (1,)",
+        "f: Max over 'k' has no values to reduce for a (0,), b (1,)",
         ["reduced here"],
     ),
     "an index outside": (

@@ -68,7 +68,7 @@ def test_more_workers_than_the_extent(bind):
 @pytest.mark.parametrize("worker", [-1, 2])
 def test_a_worker_that_does_not_exist(bind, worker):
     strategy = bind(CONV1D, SHAPES).strategies[0]
-    with pytest.raises(ShapeError, match=f"^conv1d: worker {worker} of 2; workers count from 0 to 1$"):
+    with pytest.raises(ShapeError, match=f"^conv1d: worker {worker} of 2: numbers go from 0 to 1$"):
         strategy.output_regions(worker=worker, workers=2)
 
 
@@ -217,12 +217,12 @@ def test_refusals_point_into_the_text(bind):
     bound = bind(text, {"a": (3, 4), "b": (3,)})
     found = {r.variable: (text[slice(*r.span)], r.reason) for r in bound.refusals}
     assert found == {
-        "k": ("Max(lambda k, m=1: a[i, k] * m)", "its Max stands under '+', with which it does not commute"),
-        "m": ("Max(lambda k, m=1: a[i, k] * m)", "its Max stands under '+', with which it does not commute"),
+        "k": ("Max(lambda k, m=1: a[i, k] * m)", "its Max is inside '+', with which it does not commute"),
+        "m": ("Max(lambda k, m=1: a[i, k] * m)", "its Max is inside '+', with which it does not commute"),
     }
     single = bind("def f(a):\n    return lambda i, j: a[i, j]", {"a": (1, 4)})
     (refusal,) = single.refusals
-    assert (refusal.variable, refusal.reason) == ("i", "it has extent 1")
+    assert (refusal.variable, refusal.reason) == ("i", "its extent is 1")
 
 
 def test_accesses_are_told_apart_by_what_encloses_them(bind):
@@ -247,7 +247,7 @@ def test_variables_are_listed_in_the_order_of_the_text(bind):
     assert [(s.variable, s.needs_offset) for s in bound.strategies] == [("i", True), ("j", False)]
     assert {r.variable: r.reason for r in bound.refusals}[
         "k"
-    ] == "its Sum stands under '+', with which it does not commute"
+    ] == "its Sum is inside '+', with which it does not commute"
     outside = bind("def f(a):\n    return lambda i: Sum(lambda k: a[i, k]), lambda i: a[i, 0]", {"a": (4, 3)})
     assert [r.reason for r in outside.refusals] == ["output 1 does not reduce over it"]
 

@@ -25,7 +25,7 @@ def test_shapes_in_the_order_of_the_tensors() -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"a": (2, 3)}, "matmul: no shape is given for tensor 'b'"),
+        ({"a": (2, 3)}, "matmul: the shape of tensor 'b' is missing"),
         (
             {"a": (2, 3), "b": (3,)},
             "matmul: b has shape (3,), 1 dimension, but is read with 2 dimensions",
@@ -34,12 +34,15 @@ def test_shapes_in_the_order_of_the_tensors() -> None:
             {"a": (), "b": (3, 4)},
             "matmul: a has shape (), 0 dimensions, but is read with 2 dimensions",
         ),
-        ({"a": (2, 3), "b": (3, 4), "c": ()}, "matmul: it has no tensor 'c', only a, b"),
+        ({"a": (2, 3), "b": (3, 4), "c": ()}, "matmul: it does not take a tensor 'c', only a, b"),
         ({"a": "23", "b": (3, 4)}, "matmul: the shape of a is '23'; give a tuple of integers"),
         ({"a": 6, "b": (3, 4)}, "matmul: the shape of a is 6; give a tuple of integers"),
-        ({"a": (2, 3.0), "b": (3, 4)}, "matmul: a has the extent 3.0; extents are non-negative integers"),
-        ({"a": (2, True), "b": (3, 4)}, "matmul: a has the extent True; extents are non-negative integers"),
-        ({"a": (2, np.ones(2)), "b": (3, 4)}, "matmul: a has the extent array([1., 1.]); extents are"),
+        ({"a": (2, 3.0), "b": (3, 4)}, "matmul: a has extent 3.0; an extent must be a non-negative integer"),
+        (
+            {"a": (2, True), "b": (3, 4)},
+            "matmul: a has extent True; an extent must be a non-negative integer",
+        ),
+        ({"a": (2, np.ones(2)), "b": (3, 4)}, "matmul: a has extent array([1., 1.]); an extent must be"),
         ({"a": (2, -3), "b": (3, 4)}, "matmul: axis 1 of a has the negative extent -3"),
     ],
 )
@@ -52,7 +55,7 @@ def test_shapes_that_are_refused(shapes: Mapping[str, Any], message: str) -> Non
 def test_an_operator_without_tensors_says_so() -> None:
     with pytest.raises(ShapeError) as caught:
         checked_shapes(NOTHING, {}, {"a": (2,)})
-    assert str(caught.value) == "f: it has no tensor 'a', only none at all"
+    assert str(caught.value) == "f: it does not take a tensor 'a', only none at all"
 
 
 def test_integers_of_any_kind_become_those_of_python() -> None:

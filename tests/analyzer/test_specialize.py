@@ -118,8 +118,8 @@ def test_equal_arguments_give_the_same_object():
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"strde": 2, "eps": 1}, "there is no attribute 'strde'; did you mean 'stride'?"),
-        ({}, "attribute 'eps' must be given"),
+        ({"strde": 2, "eps": 1}, "it has no attribute 'strde'; did you mean 'stride'?"),
+        ({}, "attribute 'eps' needs a value"),
         ({"eps": "1"}, "'eps' is '1'; give a finite number"),
         ({"eps": float("nan")}, "give a finite number"),
         ({"eps": 1, "stride": 2}, r"'stride' is 2; .* needs a tuple of 2 values, such as \(2, 2\)"),
@@ -224,11 +224,11 @@ def test_tuples_keep_the_kinds_of_their_numbers() -> None:
 
 def test_unknown_attributes_are_told_what_there_is() -> None:
     plain, scaled = (tdl.parse(f"def f(a{p}):\n    return lambda i: a[i]{u}") for p, u in PARAMETERS)
-    with pytest.raises(OperatorError, match=r"^f: there is no attribute 'axis'; it has none$"):
+    with pytest.raises(OperatorError, match=r"^f: it has no attribute 'axis'; it has none$"):
         specialize(plain, {"axis": 1}, {"a": 1})
-    with pytest.raises(OperatorError, match=r"^f: there is no attribute 'axis'; it has scale, shift$"):
+    with pytest.raises(OperatorError, match=r"^f: it has no attribute 'axis'; it has scale, shift$"):
         specialize(scaled, {"axis": 1}, {"a": 1})
-    with pytest.raises(OperatorError, match=r"^f: there is no attribute 'scal'; did you mean 'scale'?"):
+    with pytest.raises(OperatorError, match=r"^f: it has no attribute 'scal'; did you mean 'scale'?"):
         specialize(scaled, {"scal": 1}, {"a": 1})
 
 
@@ -264,7 +264,7 @@ def test_axes_of_tensors_of_unknown_rank() -> None:
 
 def test_a_description_with_stages_is_not_analysed_as_one() -> None:
     text = "def f(a):\n    h = lambda i: a[i]\n    return lambda i: h[i]"
-    with pytest.raises(OperatorError, match=r"^f has stages: split_stages makes one description of each$"):
+    with pytest.raises(OperatorError, match=r"^f has stages: split_stages makes a description of each$"):
         analyze(tdl.parse(text))
 
 

@@ -96,7 +96,7 @@ def test_stages_of_equal_variables_may_have_different_extents():
 def test_errors_name_the_stage():
     with pytest.raises(ShapeError, match="softmax_top: x has shape"):
         bind(tdl.parse(SOFTMAX), {"x": (6,)})
-    with pytest.raises(ShapeError, match="it has no tensor 'top', only x"):
+    with pytest.raises(ShapeError, match="it does not take a tensor 'top', only x"):
         bind(tdl.parse(SOFTMAX), {"x": (6, 5), "top": (6,)})
 
 

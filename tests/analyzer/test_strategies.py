@@ -19,20 +19,20 @@ def strategies(bound):
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("b[0] + Sum(lambda k: a[i, k])", "its Sum stands under '+'"),
-        ("Sum(lambda k: a[i, k]) - b[0]", "its Sum stands under '-'"),
-        ("exp(Sum(lambda k: a[i, k]))", "its Sum stands under exp"),
-        ("3 * exp(-Sum(lambda k: a[i, k]))", "its Sum stands under exp"),
-        ("-(b[0] + 2 * Sum(lambda k: a[i, k])) / 5", "its Sum stands under '+'"),
-        ("Sum(lambda j: -Max(lambda k: a[j, k]))", "its Max stands under '-'"),
-        ("-Max(lambda k: a[i, k])", "its Max stands under '-'"),
-        ("2 * Max(lambda k: a[i, k])", "its Max stands under '*'"),
-        ("2 * Prod(lambda k: a[i, k])", "its Prod stands under '*'"),
-        ("1 / Sum(lambda k: a[i, k])", "its Sum stands under '/'"),
-        ("Sum(lambda k: a[i, k]) // 2", "its Sum stands under '//'"),
-        ("Sum(lambda k: a[i, k]) ** 2", "its Sum stands under '**'"),
-        ("Sum(lambda j: Max(lambda k: a[j, k]))", "its Max stands under Sum, another reducer"),
-        ("Max(lambda j: Sum(lambda k: a[j, k]))", "its Sum stands under Max, another reducer"),
+        ("b[0] + Sum(lambda k: a[i, k])", "its Sum is inside '+'"),
+        ("Sum(lambda k: a[i, k]) - b[0]", "its Sum is inside '-'"),
+        ("exp(Sum(lambda k: a[i, k]))", "its Sum is inside exp"),
+        ("3 * exp(-Sum(lambda k: a[i, k]))", "its Sum is inside exp"),
+        ("-(b[0] + 2 * Sum(lambda k: a[i, k])) / 5", "its Sum is inside '+'"),
+        ("Sum(lambda j: -Max(lambda k: a[j, k]))", "its Max is inside '-'"),
+        ("-Max(lambda k: a[i, k])", "its Max is inside '-'"),
+        ("2 * Max(lambda k: a[i, k])", "its Max is inside '*'"),
+        ("2 * Prod(lambda k: a[i, k])", "its Prod is inside '*'"),
+        ("1 / Sum(lambda k: a[i, k])", "its Sum is inside '/'"),
+        ("Sum(lambda k: a[i, k]) // 2", "its Sum is inside '//'"),
+        ("Sum(lambda k: a[i, k]) ** 2", "its Sum is inside '**'"),
+        ("Sum(lambda j: Max(lambda k: a[j, k]))", "its Max is inside Sum, another reducer"),
+        ("Max(lambda j: Sum(lambda k: a[j, k]))", "its Sum is inside Max, another reducer"),
         ("Sum(lambda k: a[i, k]) / Sum(lambda k: b[k] * 0 + 1)", "reduces over it in 2 places"),
         ("Sum(lambda k: a[i, k]) * Sum(lambda k: a[i, k])", "reduces over it in 2 places"),
         ("pad(a[i, 9], Sum(lambda k: a[i, k]))", "something it does not commute with"),
@@ -112,7 +112,7 @@ def argmax(a):
 def test_extent_one_is_not_split(bind):
     bound = bind("def f(a):\n    return lambda i, j: a[i, j]", {"a": (1, 5)})
     assert strategies(bound) == {"j": ("concat", None)}
-    assert [(r.variable, r.reason) for r in bound.refusals] == [("i", "it has extent 1")]
+    assert [(r.variable, r.reason) for r in bound.refusals] == [("i", "its extent is 1")]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_custom_reducers_split_at_the_root(bind, body, expected):
         if strategy.kind == "reduce" and strategy.variable != "m":
             assert str(strategy.reducer) == "Fold"
     for refusal in bound.refusals:
-        assert refusal.reason.startswith(("its Fold stands under", "its Most stands under", "its Sum stands"))
+        assert refusal.reason.startswith(("its Fold is inside", "its Most is inside", "its Sum is"))
 
 
 @pytest.mark.parametrize("workers", range(2, 6))

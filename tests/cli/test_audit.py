@@ -66,12 +66,12 @@ def test_refuted_claims_end_in_status_1(tofu: Tofu, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), "name operators, or give --all"),
-        (("dot", "--all"), "name operators, or give --all"),
+        ((), "name the operators to audit, or give --all"),
+        (("dot", "--all"), "name the operators to audit, or give --all"),
         (("Convolutoin",), "did you mean 'Convolution'?"),
-        (("dot", "--workers", "1"), "from 2 on"),
+        (("dot", "--workers", "1"), "of 2 or more"),
         (("dot", "--workers", "2,x"), "such as 2,3, found '2,x'"),
-        (("dot", "tanh", "--shape", "lhs=2,2"), "for one operator"),
+        (("dot", "tanh", "--shape", "lhs=2,2"), "need exactly one operator"),
         (("missing.tdl",), "cannot be read"),
     ],
 )

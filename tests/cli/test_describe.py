@@ -109,8 +109,8 @@ def test_python_file(tofu: Tofu, tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("shift", "needs shapes: --shape a=..."),
-        ("shift2", "defines no 'shift2'; did you mean 'shift'?"),
-        ("tof", "defines no 'tof'; there are: shift, other"),
+        ("shift2", "does not define 'shift2'; did you mean 'shift'?"),
+        ("tof", "does not define 'tof'; there are: shift, other"),
         ("other", "is a int; expected an operator"),
     ],
 )
@@ -156,10 +156,10 @@ def test_draws_what_workers_read(tofu: Tofu, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--draw", "conv.pdf"], "written as .svg or .png"),
+        (["--draw", "conv.pdf"], "must end in .svg or .png"),
         (["--draw", "missing/conv.svg"], "there is no folder"),
         (["--draw", "conv.svg", "--variable", "q"], "no strategy along 'q'"),
-        (["--variable", "c"], "name a file for it"),
+        (["--variable", "c"], "--variable needs --draw FILE"),
     ],
 )
 def test_drawings_that_cannot_be(
@@ -184,4 +184,4 @@ def test_an_operator_without_strategies_is_not_drawn(tofu: Tofu, tmp_path: Path)
 def test_a_python_file_without_a_name(tofu: Tofu, command: str) -> None:
     result = tofu(command, "layers.py")
     assert result.exit_code == 2
-    assert "say which, as layers.py:NAME" in result.stderr
+    assert "say which one, as layers.py:NAME" in result.stderr

@@ -57,7 +57,7 @@ def test_json_is_alone_on_standard_output(tmp_path: Path) -> None:
         (("train", "mlp", "--log", "/nowhere/log"), "the log /nowhere/log cannot be written: No such file"),
         (("train", "mlp", "--log", "/tmp"), "the log /tmp cannot be written: Is a directory"),
         (("train", "mlp", "--resume"), "--resume needs --checkpoint"),
-        (("train", "mlp", "--steps", "3"), "are for --data"),
+        (("train", "mlp", "--steps", "3"), "need --data"),
         (("train", "mlp", "--metric", "acuracy"), "did you mean 'accuracy'"),
         (("train", "mlp", "--optimizer", "sdg"), "there is no optimizer 'sdg'"),
         (("train", "mlp", "--resize", "32"), "expected height and width such as 32x48, found '32'"),

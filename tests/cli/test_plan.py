@@ -78,7 +78,10 @@ def test_graph_file_and_python_function(tofu: Tofu, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("def build():\n    return 3", "mine.py:build gave a int; expected a tofu.models.Model or a symbol"),
+        (
+            "def build():\n    return 3",
+            "mine.py:build returned a int; expected a tofu.models.Model or a symbol",
+        ),
         ("build = 3", "mine.py:build is a int; expected a function that makes a model"),
         ("def build():\n    return tofu.sym.tnah(tofu.sym.Variable('x'))", "did you mean 'tanh'"),
         ("def build():\n    return 1 / 0", "mine.py:3 raises ZeroDivisionError: division by zero"),
@@ -107,7 +110,7 @@ def test_functions_that_make_no_model(tofu: Tofu, tmp_path: Path, body: str, say
         (["plan", "mlp", "--optimizer", "sdg"], "did you mean 'sgd'"),
         (["plan", "mlp", "--shape", "data=8,8"], "follow from --batch"),
         (["plan", "missing-symbol.json", "--shape", "data=8,8"], "missing-symbol.json"),
-        (["plan", "missing.py:build"], "no Python file missing.py"),
+        (["plan", "missing.py:build"], "the Python file missing.py does not exist"),
         (["plann"], "did you mean 'plan'"),
         (["plan", "mlp", "--pin", "fc1_weight"], "NAME=CHOICE"),
         (["plan", "mlp", "--pin", "fc1_weigth=0"], "did you mean 'fc1_weight'"),

@@ -156,7 +156,7 @@ def test_an_interrupt_says_how_to_go_on(
 
     monkeypatch.setattr("tofu.api.Module.fit", interrupted)
     for kept, says in (
-        ((), "interrupted; nothing of it is kept; --checkpoint FOLDER would keep it"),
+        ((), "interrupted; nothing was saved; --checkpoint FOLDER saves the run after every epoch"),
         (("--checkpoint", str(tmp_path / "none")), "interrupted; there is no checkpoint in"),
         (
             ("--checkpoint", str(folder)),

@@ -55,11 +55,11 @@ def test_models_take_the_shapes_and_classes_of_the_data(
         (
             "mlp",
             _data((3, 8, 8), None),
-            "3 x 8 x 8 with labels that are no class numbers (arrays); give a model",
+            "3 x 8 x 8 with labels that are not class numbers (arrays); give a model",
         ),
         ("mlp", _data((3,), 4, (2,)), "expected images [n, channels, height, width] with a class for each"),
-        ("wresnet-10-1", _data((7,), 3), "an image is (channels, height, width), not (7,)"),
-        ("vgg-11", _data((3, 8, 8), 10), "nothing of them is left at fc6_weight"),
+        ("wresnet-10-1", _data((7,), 3), "an image must be (channels, height, width), not (7,)"),
+        ("vgg-11", _data((3, 8, 8), 10), "fc6_weight would have no elements"),
         ("transformer-decoder-1-64", _data((5,), 9, (5,), True), "text and a second input"),
     ],
 )

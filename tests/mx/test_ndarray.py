@@ -99,7 +99,7 @@ def test_slices_are_views_and_elements_are_arrays() -> None:
     assert a[mx.nd.array([0, 2])].shape == (2, 4)
     with pytest.raises(mx.MXNetError, match=r"shape \(3,\) cannot be assigned to one of \(4,\)"):
         a[0] = np.ones(3)
-    with pytest.raises(mx.MXNetError, match=r"shape \(3, 4\) is no single number"):
+    with pytest.raises(mx.MXNetError, match=r"shape \(3, 4\) is not a single number"):
         a.asscalar()
 
 

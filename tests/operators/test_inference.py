@@ -118,7 +118,7 @@ def test_a_stated_extent_may_be_part_of_a_dimension() -> None:
             {"data": (2, 3), "weight": (5, 3)},
             "of weight is 5.* 4 is needed",
         ),
-        ("FullyConnected", {"num_hidden": 4}, {"data": (2,)}, r"data has 1 dimension; it is batch"),
+        ("FullyConnected", {"num_hidden": 4}, {"data": (2,)}, r"data has 1 dimension, but must be batch"),
         ("exp", {}, {"data": (2, 3), "output_0": (2, 4)}, "output_0 is 4"),
         (
             "BatchNorm",

@@ -122,7 +122,7 @@ def test_load(tmp_path: Path) -> None:
         (b"def f(a):\n    return lambda i: b[i]\n", r"wrong\.tdl:2:22: unknown tensor 'b'"),
         (b"def f(a):\n# \xff\n", r"wrong\.tdl:2: byte 0xff is not UTF-8"),
         (b"\xef\xbb\xbfdef f(a): return lambda i: a[i]", r"wrong\.tdl:1:1: U\+FEFF"),
-        (b"#" * 2**16 + b"\n", r"wrong\.tdl is no description: it is larger than 64 KiB"),
+        (b"#" * 2**16 + b"\n", r"wrong\.tdl is not a description: it is larger than 64 KiB"),
         (b"def f(a): return lambda i: a[i]\ndef g(a): return lambda i: a[i]", r"wrong\.tdl:2:1: .*'def'"),
     ],
 )
@@ -155,12 +155,12 @@ def test_an_operator_whose_attributes_have_no_default_prints() -> None:
 def test_shapes_and_arrays_that_do_not_fit() -> None:
     with pytest.raises(ShapeError, match=r"conv1d needs the shape of filters; .* data"):
         conv1d.bind({"data": (4, 3, 12)})
-    with pytest.raises(ShapeError, match="no tensor 'weight', only data, filters"):
+    with pytest.raises(ShapeError, match="does not take a tensor 'weight', only data, filters"):
         conv1d.bind({**SHAPES, "weight": (1,)})
     bound = conv1d.bind(SHAPES)
-    with pytest.raises(ShapeError, match="no array is given for filters"):
+    with pytest.raises(ShapeError, match="tensor filters is missing"):
         bound.compute({"data": np.zeros((4, 3, 12))})
-    with pytest.raises(ShapeError, match=r"data of shape \(4, 3, 12\), the array has \(4, 3, 11\)"):
+    with pytest.raises(ShapeError, match=r"data of shape \(4, 3, 12\), but the array has shape \(4, 3, 11\)"):
         bound.compute({"data": np.zeros((4, 3, 11)), "filters": np.zeros((3, 6, 3))})
 
 
@@ -170,7 +170,7 @@ def test_shapes_and_arrays_that_do_not_fit() -> None:
         (np.full((4, 3, 12), "x"), "holds values of type <U1; give integers or"),
         (np.full((4, 3, 12), None), "holds values of type object"),
         (np.full((4, 3, 12), 1j), "holds values of type complex128"),
-        ([[1.0], [1.0, 2.0]], "is no array: .* inhomogeneous"),
+        ([[1.0], [1.0, 2.0]], "is not an array: .* inhomogeneous"),
     ],
 )
 def test_arrays_hold_numbers(data: Any, message: str) -> None:
@@ -183,13 +183,17 @@ def test_arrays_hold_numbers(data: Any, message: str) -> None:
 
 def test_shapes_are_given_by_name() -> None:
     operator = tofu.parse(CONV1D)
-    with pytest.raises(ShapeError, match=r"conv1d: shapes are given by tensor, as .*, found \(4, 3, 12\)"):
+    with pytest.raises(
+        ShapeError, match=r"conv1d: shapes must be listed by tensor, as .*, found \(4, 3, 12\)"
+    ):
         operator.bind((4, 3, 12))
-    with pytest.raises(ShapeError, match="conv1d: an array is given as the shape of data; give the array's"):
+    with pytest.raises(ShapeError, match="conv1d: the shape of data is an array; give the array's"):
         operator.bind({name: np.zeros(shape) for name, shape in SHAPES.items()})
 
 
 @pytest.mark.parametrize("text", [None, print, b"def f(a): return lambda i: a[i]"])
 def test_a_description_is_text(text: Any) -> None:
-    with pytest.raises(DescriptionError, match=r"a description is text, found .*tofu.op reads a function"):
+    with pytest.raises(
+        DescriptionError, match=r"a description must be text, found .*use tofu.op for a function"
+    ):
         tofu.parse(text)

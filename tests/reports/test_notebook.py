@@ -60,7 +60,7 @@ def test_an_operator_with_stages_and_one_without_strategies() -> None:
     assert "split over 2 workers" in text
     alone = "".join(elements(tofu.parse("def f(a): return lambda i: a[i]").bind({"a": (1,)})).itertext())
     assert "not split:" in alone
-    assert "it has extent 1" in alone
+    assert "its extent is 1" in alone
 
 
 def test_a_memory_plan(plan: tofu.Plan) -> None:

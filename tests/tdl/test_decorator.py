@@ -94,5 +94,5 @@ def test_functions_without_source_are_refused() -> None:
 
 def test_words_of_the_language_are_not_called() -> None:
     assert repr(Sum) == "tofu.Sum"
-    with pytest.raises(DescriptionError, match=r"tofu\.Sum only has a meaning inside a description"):
+    with pytest.raises(DescriptionError, match=r"tofu\.Sum has a meaning only inside a description"):
         Sum(lambda i: i)

@@ -53,12 +53,12 @@ def test_one_batch_in_every_protocol(
 def test_truncated(cifar: Path, refused: Refuse) -> None:
     path = cifar / "data_batch_2"
     path.write_bytes(path.read_bytes()[:-100])
-    assert refused(cifar).startswith(f"{path} is no pickle that is safe to read: it ")
+    assert refused(cifar).startswith(f"{path} is not a pickle that is safe to read: it ")
 
 
 def test_no_pickle(cifar: Path, refused: Refuse) -> None:
     (cifar / "data_batch_2").write_bytes(b"hello")
-    assert "is no pickle that is safe to read" in refused(cifar)
+    assert "is not a pickle that is safe to read" in refused(cifar)
 
 
 def test_without_labels(cifar: Path, refused: Refuse, write: Write) -> None:

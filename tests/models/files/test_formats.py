@@ -91,24 +91,24 @@ def test_a_gzipped_file_that_ends_early(tmp_path: Path, refused: Refuse) -> None
 @pytest.mark.parametrize("option", ["steps", "level", "vocabulary", "resize"])
 def test_options_of_another_format_are_refused(cifar: Path, refused: Refuse, option: str) -> None:
     said = refused(cifar, **{option: 3})
-    assert said == f"{cifar} holds CIFAR-10 batches, for which --{option} has no meaning; leave it out"
+    assert said == f"{cifar} holds CIFAR-10 batches, to which --{option} does not apply; leave it out"
 
 
 def test_a_fraction_beside_samples_set_apart(cifar: Path, refused: Refuse) -> None:
-    assert f"{cifar} sets 2 samples apart itself" in refused(cifar, hold_out=0.5)
+    assert f"{cifar} already holds out 2 samples" in refused(cifar, hold_out=0.5)
 
 
 def test_too_few_samples_to_hold_one_out(tmp_path: Path, refused: Refuse) -> None:
     path = tmp_path / "one.npz"
     np.savez(path, data=np.zeros((1, 2)), label=np.zeros(1))
-    assert "expected at least one sample to train on beside 1 held out, found one sample" in refused(path)
+    assert "expected at least one sample to train on besides 1 held out, found one sample" in refused(path)
     assert len(read(path, Reading(hold_out=0)).split.train_data) == 1
 
 
 def test_a_fraction_that_is_none(tmp_path: Path, refused: Refuse) -> None:
     path = tmp_path / "one.npz"
     np.savez(path, data=np.zeros((4, 2)), label=np.zeros(4))
-    assert "--hold-out is a fraction from 0 to below 1" in refused(path, hold_out=1.0)
+    assert "--hold-out must be a fraction of the samples from 0 to below 1" in refused(path, hold_out=1.0)
 
 
 def test_a_file_that_may_not_be_read(

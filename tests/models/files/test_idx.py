@@ -88,7 +88,7 @@ def test_labels_of_another_number(mnist: Path, refused: Refuse, idx_bytes: Encod
 
 def test_labels_that_are_missing(mnist: Path, refused: Refuse) -> None:
     (mnist / "train-labels-idx1-ubyte").unlink()
-    assert "expected its labels in train-labels-idx1-ubyte beside it, found no such file" in refused(mnist)
+    assert "expected its labels in train-labels-idx1-ubyte next to it, found no such file" in refused(mnist)
 
 
 def test_images_under_another_name(mnist: Path, refused: Refuse) -> None:

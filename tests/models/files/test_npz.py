@@ -129,7 +129,7 @@ def test_numbers_that_are_none(tmp_path: Path, refused: Refuse, value: float) ->
 def test_truncated(tmp_path: Path, refused: Refuse, kept: int) -> None:
     path = _saved(tmp_path, data=DATA, label=LABEL)
     path.write_bytes(path.read_bytes()[:kept])
-    assert f"{path} is no whole .npz file" in refused(path)
+    assert f"{path} is not a whole .npz file" in refused(path)
 
 
 def test_a_flipped_byte(tmp_path: Path, refused: Refuse) -> None:
@@ -137,13 +137,13 @@ def test_a_flipped_byte(tmp_path: Path, refused: Refuse) -> None:
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 3] ^= 0xFF
     path.write_bytes(raw)
-    assert f"{path} is no whole .npz file" in refused(path)
+    assert f"{path} is not a whole .npz file" in refused(path)
 
 
 def test_no_archive_for_all_its_name(tmp_path: Path, refused: Refuse) -> None:
     path = tmp_path / "arrays.npz"
     path.write_text("hello")
-    assert "is no whole .npz file" in refused(path)
+    assert "is not a whole .npz file" in refused(path)
 
 
 @pytest.mark.parametrize("shape", [(2**40, 2**20), (-2, -2), (3, 5)])
@@ -165,4 +165,4 @@ def test_members_that_are_no_arrays(tmp_path: Path, refused: Refuse) -> None:
         archive.writestr("../../data.npy", b"outside")
         archive.writestr("data.npy", b"nothing")
         archive.writestr("label.npy", b"nothing")
-    assert "'data' is no array of NumPy" in refused(path)
+    assert "'data' is not a NumPy array" in refused(path)

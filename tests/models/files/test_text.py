@@ -74,5 +74,5 @@ def test_too_short(tmp_path: Path, refused: Refuse) -> None:
 
 
 def test_an_unknown_level(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--level is character or word, not 'sentence'"):
+    with pytest.raises(DataError, match="--level must be character or word, not 'sentence'"):
         read(_text(tmp_path, "ab" * 50), Reading(level="sentence"))

@@ -279,7 +279,7 @@ BUGS: dict[str, tuple[str, Callable[..., Any], str]] = {
     "windows by Fourier transform": (BLUR, by_fourier, "B"),
     "rows by prefix sums": (ROWS, rows_by_prefix_sums, "B"),
     "looks beside its input": (PLACE, looks_beside, "B"),
-    "writes beside its output": (PLACE, writes_beside, "B"),
+    "writes outside its output": (PLACE, writes_beside, "B"),
     "overwrites its input": (RELU, overwrites_its_input, "B"),
     "mean over the local batch": (MEAN, lambda d: d.mean(axis=0), "C"),
     "mean over the local batch, told the whole": (

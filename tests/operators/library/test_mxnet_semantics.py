@@ -89,7 +89,7 @@ def test_slices_with_open_ends_and_steps(begin: tuple, end: tuple, step: tuple) 
 
 
 def test_slices_of_nothing_are_errors() -> None:
-    with pytest.raises(ShapeError, match="begin=2, end=1 is no range in dimension 0, which has 3"):
+    with pytest.raises(ShapeError, match="begin=2, end=1 is not a range in dimension 0, which has 3"):
         get("slice").bind({"data": (3,)}, begin=(2,), end=(1,))
     with pytest.raises(OperatorError, match="begin is 'x', expected a tuple of integers or None"):
         get("slice").attributes({"begin": "x", "end": (1,)})

@@ -111,7 +111,7 @@ def test_slices() -> None:
     data = counting(4, 6)
     np.testing.assert_array_equal(apply("slice_axis", data, axis=1, begin=-3, end="None"), data[:, -3:])
     np.testing.assert_array_equal(apply("slice", data, begin=(1,), end=(3,)), data[1:3])
-    with pytest.raises(ShapeError, match=r"end=9 is no range in dimension 1, which has 6"):
+    with pytest.raises(ShapeError, match=r"end=9 is not a range in dimension 1, which has 6"):
         apply("slice_axis", data, axis=1, begin=0, end=9)
 
 
