@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import described
 from benchmarks.record import keep
 from tofu import tdl
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators import get
 from tofu.operators.bound import BoundOperator
 from tofu.operators.derive import derive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import GraphError
 from ..operators.stage import Stage
 from .graph import Graph, Operation, Phase, Role, Tensor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..analyzer.region import Shape
-from ..analyzer.specialize import specialize
-from ..analyzer.staged import StagedBound
+from ..analyzer.bind.staged_bound import StagedBound
+from ..analyzer.indices.region import Shape
+from ..analyzer.specialize.specialize import specialize
 from ..errors import ShapeError
 from ..tdl import ast
 from .bound import BoundOperator, checked_arrays

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..analyzer.bound import Bound
-from ..analyzer.region import Shape, to_region
-from ..analyzer.shapes import checked_shapes
+from ..analyzer.bind.bound import Bound
+from ..analyzer.bind.shapes import checked_shapes
+from ..analyzer.indices.region import Shape, to_region
 from ..errors import ShapeError
 from ..tdl.numbers import real_array
 from .by_parts import Functions, compute_by_parts, has_parts

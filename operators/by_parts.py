@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Interval, Region, Shape
+from ..analyzer.indices.region import Interval, Region, Shape
 from ..errors import DataError, OperatorError
 from ..tdl import ast, combiner
 from ..tdl.opaque import call_opaque

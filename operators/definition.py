@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .. import tdl
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..tdl import ast
 from .attributes import Attributes, Bounds
 from .kernel import Kernel

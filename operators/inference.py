@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from .attributes import Attributes
 from .definition import ByRank, ByShape, Definition, Fixed
 from .shape_solver import PartialShape, is_complete, merge, solve

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..analyzer.region import Interval, Region
+from ..analyzer.indices.region import Interval, Region
 from ..errors import OperatorError
 from .workspace import Array, Workspace
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import tdl
-from ..analyzer.region import Shape
-from ..analyzer.shapes import shapes_by_name
+from ..analyzer.bind.shapes import shapes_by_name
+from ..analyzer.indices.region import Shape
 from ..errors import OperatorError
 from ..tdl import ast
 from .attributes import Attributes, AttributeSpec, check_attributes

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..analyzer.specialize import specialize
+from ..analyzer.specialize.specialize import specialize
 from ..errors import ShapeError
 from ..support.wording import counted
 from ..tdl import ast

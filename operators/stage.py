@@ -12,8 +12,8 @@ from functools import cache, cached_property
 from typing import Any
 
 from ..analyzer.adjoint import adjoint
-from ..analyzer.analysis import Analysis, analyze
-from ..analyzer.region import Shape
+from ..analyzer.bind.analysis import Analysis, analyze
+from ..analyzer.indices.region import Shape
 from ..errors import ShapeError
 from ..tdl import ast
 from .bound import BoundOperator

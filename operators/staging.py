@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, assert_never
 
-from ..analyzer.region import Shape
-from ..analyzer.specialize import specialize
-from ..analyzer.stages import split_stages
+from ..analyzer.indices.region import Shape
+from ..analyzer.specialize.specialize import specialize
+from ..analyzer.specialize.split_stages import split_stages
 from ..errors import OperatorError, ShapeError
 from ..tdl import ast
 from .attributes import Attributes

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from .kernel import Run
 from .loops import DType, Function, Number, Strides, is_right
 from .workspace import Array, Workspace, aligned

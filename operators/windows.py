@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..analyzer.adjoint.polynomial import Polynomial, Ranges
+from ..analyzer.indices.polynomial import Polynomial, Ranges
 from ..tdl import ast
 from ..tdl.traverse import walk
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ..analyzer.touched import ITEM_BYTES
+from ..analyzer.bind.elements_touched import ITEM_BYTES
 from ..errors import ShapeError
 from ..operators.bound import BoundOperator
 from .tables import table

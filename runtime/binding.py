@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.element_types import checked_type
 from ..dataflow.graph import Graph
 from ..dataflow.loss_scale import checked_scale

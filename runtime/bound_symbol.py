@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.graph import Role
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph

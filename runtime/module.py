@@ -9,7 +9,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..errors import DataError
 from ..operators.kernel import Array

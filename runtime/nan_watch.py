@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..analyzer.region import Region
+from ..analyzer.indices.region import Region
 from ..operators.kernel import Array
 from ..programs.clock import writes
 from ..programs.program import PartitionedGraph

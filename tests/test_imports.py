@@ -14,7 +14,7 @@ OTHERS = {"tests", "benchmarks", "examples", "docs", "build"}
 CIRCLES = {
     # `Bound` is made by what it is taken apart into; the analysis hands itself on whole
     frozenset(
-        f"analyzer.{name}" for name in ("analysis", "binding", "bound", "reading", "tightness", "touched")
+        f"analyzer.bind.{name}" for name in ("analysis", "binding", "bound", "elements_touched", "tightness")
     ),
     # a kernel's call knows the operator that is bound, whose stages know their kernels
     frozenset(f"operators.{name}" for name in ("bound", "by_parts", "kernel", "stage")),

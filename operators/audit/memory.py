@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...analyzer.region import Region, Shape
+from ...analyzer.indices.region import Region, Shape
 from ..kernel import Array, view_of
 
 Poison = Callable[[Any], Any]

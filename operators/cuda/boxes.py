@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import DataError
 from .indices import INT32
 from .view import DeviceView

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from .. import kernels
 from ..kernel import KernelCall
 from ..kernels.convolution_parts import Part

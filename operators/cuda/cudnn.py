@@ -11,7 +11,7 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import ExecutionError
 from .commands import Convolution, Geometry, Pass
 from .libraries import EXTRAS, library

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 
-from ...analyzer.identity import number_types
+from ...analyzer.specialize.literal_types import number_types
 from ...tdl import ast
 from ...tdl.printer import format
 from ...tdl.traverse import custom_reducers

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from ...tdl import ast
 from ...tdl.traverse import reads_elements, walk
 from ..kernel import Array, KernelCall

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from ...tdl.ast import Reducer
 from ..derive.affine import Affine, Ranges
 from ..derive.ir import Apply, Constant, Load, Node, Reduction

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from ...analyzer.region import Boxes, Region, intersect, volume
+from ...analyzer.indices.region import Boxes, Region, intersect, volume
 from ...errors import DataError
 from .boxes import check_alike
 from .view import DeviceView

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from .datatypes import data_type
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analyzer.region import Interval, even_cuts
+from ...analyzer.indices.region import Interval, even_cuts
 from ..kernel import Array, KernelCall, Run, in_turn, view_of
 from .affine import Ranges
 from .cutting import Taken, whole

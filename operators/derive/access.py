@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ...analyzer.region import Region
+from ...analyzer.indices.region import Region
 from ...errors import DataError
 from ..borders import borders
 from ..kernel import Array, KernelCall, view_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 
 Ranges = Mapping[str, Interval]
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from ...analyzer.region import Interval, even_cuts
+from ...analyzer.indices.region import Interval, even_cuts
 from .affine import Ranges
 from .ir import Load, Lowered, Names, Node, Reduction, walk
 

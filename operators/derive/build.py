@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine, Ranges

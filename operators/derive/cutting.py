@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd, lcm
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from . import affine
 from .affine import Affine, Ranges
 from .build import Builder

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analyzer.region import Interval, Region, Shape
+from ...analyzer.indices.region import Interval, Region, Shape
 from ..kernel import Array, KernelCall
 from ..workspace import aligned
 from .steps import DType

@@ -14,7 +14,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, assert_never
 
-from ...analyzer.region import Interval, Shape
+from ...analyzer.indices.region import Interval, Shape
 from ...tdl.ast import Reducer
 from . import affine
 from .affine import Affine, Ranges

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..kernel import Array, Run, in_turn, view_of
 from ..strided import copied_bytes, on_copies, trusted
 from ..workspace import aligned

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from ...tdl.reducers import UFUNCS
 from ..kernel import Array, view_of
 from .affine import Ranges

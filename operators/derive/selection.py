@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analyzer.region import Interval, Region
+from ...analyzer.indices.region import Interval, Region
 from ..kernel import Array
 from .affine import Affine
 from .build import Builder

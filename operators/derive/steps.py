@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..kernel import Array
 from ..workspace import aligned
 from .ir import Scalar

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from ...errors import OperatorError
 from ..kernel import Array, view_of
 from .affine import Affine, Ranges

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from ..kernel import Array, KernelCall
 from .patches import Sizes, Windows
 from .roles import cut, output_ranges, require_roles, tensor_ranges

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analyzer.region import Interval, even_cuts
+from ...analyzer.indices.region import Interval, even_cuts
 from ..borders import borders
 from ..kernel import Array
 from ..workspace import Workspace

@@ -6,7 +6,7 @@ derived from it may name and order them differently.
 
 from __future__ import annotations
 
-from ...analyzer.region import Interval, Region
+from ...analyzer.indices.region import Interval, Region
 from ...errors import OperatorError
 from ...tdl import ast, walk
 from ..kernel import Array, KernelCall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
 from ..attributes import Attributes, shape
 from ..definition import ByShape, Variant, variant

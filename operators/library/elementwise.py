@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..attributes import Attributes, choice, count, number
 from ..definition import ByRank, Fixed, Variant, text, variant
 from ..operator import Array, Example, Operator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, isfinite
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
 from ..attributes import Attributes, ignored, integer, number, optional_number, shape
 from ..definition import ByShape, Fixed, Variant, variant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..attributes import Attributes, flag, integer, number
 from ..definition import ByRank, ByShape, Variant, described, text, variant
 from ..operator import Example, Operator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
 from ..attributes import Attributes, choice, flag, number
 from ..definition import Fixed, Variant, text, variant

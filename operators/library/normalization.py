@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..attributes import Attributes, choice, flag, ignored, integer, number
 from ..definition import ByRank, Definition, Fixed, Variant, text, variant
 from ..operator import Example, Operator

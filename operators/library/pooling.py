@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..attributes import Attributes, choice, flag, ignored, shape
 from ..definition import ByShape, Constant, Variant, variant
 from ..operator import Example, Operator

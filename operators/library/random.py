@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..attributes import Attributes, AttributeSpec, ignored, number, shape
 from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator

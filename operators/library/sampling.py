@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
 from ..attributes import Attributes, choice, ignored, shape
 from ..definition import ByShape, Fixed, Variant, variant

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
 from ..attributes import Attributes, choice, integer, optional_number
 from ..definition import ByRank, Constant, Variant, text, variant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ..attributes import Attributes, number
 from ..definition import Definition, Variant, described, text
 from ..operator import Example, Operator

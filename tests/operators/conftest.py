@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from tofu import tdl
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.region import to_region
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.indices.region import to_region
 from tofu.operators.kernel import Kernel, KernelCall
 
 Array = npt.NDArray[Any]

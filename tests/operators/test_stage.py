@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tofu.analyzer.specialize import specialize
+from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
 from tofu.operators.definition import Attachment, variant

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators import get, names
 from tofu.operators.audit.subjects import Missing, complete_shapes, stages
 from tofu.operators.borders import borders

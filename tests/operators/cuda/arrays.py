@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tofu.analyzer.region import Shape, to_region
+from tofu.analyzer.indices.region import Shape, to_region
 from tofu.operators.bound import BoundOperator
 from tofu.operators.cuda import data_type
 from tofu.operators.kernel import KernelCall

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tofu import tdl
-from tofu.analyzer.affine import reads_elements
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.affine import reads_elements
+from tofu.analyzer.indices.region import to_region
 from tofu.operators.bound import BoundOperator
 from tofu.operators.cuda import CudaKernel, Launch, launch_of, launches
 from tofu.operators.cuda.launch import fits_32_bits

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators.cuda.commands import Command, KernelLaunch, MatrixProduct, MemoryCopy
 from tofu.operators.cuda.compute import compute
 from tofu.operators.cuda.products import product

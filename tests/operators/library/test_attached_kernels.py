@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.analyzer.region import Boxes, to_region
+from tofu.analyzer.indices.region import Boxes, to_region
 from tofu.operators import get
 from tofu.operators.bound import BoundOperator
 from tofu.operators.kernel import KernelCall

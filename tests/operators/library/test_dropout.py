@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tofu
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.dataflow.graph import Role
 from tofu.dataflow.training import training_graph
 from tofu.errors import OperatorError, ShapeError

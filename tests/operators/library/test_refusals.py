@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from tofu.analyzer.region import Shape
+from tofu.analyzer.indices.region import Shape
 from tofu.errors import OperatorError, ShapeError, TofuError
 from tofu.operators import get, names
 from tofu.operators.attributes import Bounds, Kind

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.analyzer.region import split, whole
+from tofu.analyzer.indices.region import split, whole
 from tofu.errors import TofuError
 from tofu.operators.surface import parse
 from tofu.reports.drawing.curve import memory_drawing

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.gpu.dry_machine import DryMachine
 from tofu import tdl
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators import names
 from tofu.operators.cuda.commands import Command, KernelLaunch
 from tofu.operators.cuda.compute import compute

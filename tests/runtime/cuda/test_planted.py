@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tofu.analyzer.region import Region
+from tofu.analyzer.indices.region import Region
 from tofu.operators.cuda import workspace
 from tofu.operators.cuda.commands import Command, KernelLaunch
 from tofu.operators.workspace import aligned
