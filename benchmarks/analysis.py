@@ -27,7 +27,7 @@ from tofu.analyzer.bind.analysis import analyze
 from tofu.analyzer.indices.region import Shape
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators.operator import Operator
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 from tofu.tdl import parse
 from tofu.tdl.ast import Description
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..analyzer.indices.region import Shape
 from ..errors import GraphError
-from ..operators.stage import Stage
+from ..operators.stages.stage import Stage
 from .graph import Graph, Operation, Phase, Role, Tensor
 from .order import hoist_updates, prune
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..analyzer.indices.region import Shape
 from ..errors import GraphError
 from ..operators.operator import Gradient, Operator
-from ..operators.stage import Stage
+from ..operators.stages.stage import Stage
 from .builder import GraphBuilder
 from .graph import Phase, Role
 from .node import Entry, Node

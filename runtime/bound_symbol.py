@@ -13,7 +13,7 @@ from ..dataflow.graph import Role
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..support.wording import alternatives
 from .arguments import Arrays, GradientRequest, assign, named, requests_of
 from .choose_engine import engine_on

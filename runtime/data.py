@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..analyzer.indices.region import Shape
 from ..errors import DataError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]

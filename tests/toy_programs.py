@@ -12,7 +12,7 @@ import pytest
 
 from tofu.analyzer.indices.region import Interval
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.programs.program import (
     Buffer,
     BufferKind,

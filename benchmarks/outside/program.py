@@ -12,8 +12,8 @@ import tofu
 from tofu.analyzer.indices.region import to_region
 from tofu.dataflow.graph import Graph, Operation, Phase
 from tofu.dataflow.training import gradient_graph
-from tofu.operators.kernel import Array, KernelCall, Run, in_turn, view_of
-from tofu.operators.workspace import Workspace
+from tofu.operators.kernels.kernel import Array, KernelCall, Run, in_turn, view_of
+from tofu.operators.kernels.workspace import Workspace
 
 from .outsider import Outsider, Sizes
 

@@ -15,10 +15,10 @@ from ...analyzer.bind.shapes import shapes_by_name
 from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
 from ...tdl import ast
-from ..bound import BoundOperator
-from ..kernel import Array
+from ..declare import operator_of
+from ..kernels.kernel import Array
 from ..operator import Operator
-from ..surface import operator_of
+from ..stages.bound_operator import BoundOperator
 from .kernels import KernelAudit
 from .report import Audit
 from .runner import ContractRunner, FunctionRunner, Runner, takes_call

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...analyzer.indices.region import Region, Shape
-from ..kernel import Array, view_of
+from ..kernels.kernel import Array, view_of
 
 Poison = Callable[[Any], Any]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
-from ..attributes import Attributes, flag, number
-from ..definition import ByRank, Variant, variant
 from ..operator import Array, Example, Operator
+from ..stages.attributes import Attributes, flag, number
+from ..stages.definition import ByRank, Variant, variant
 from .arguments import arguments
 from .texts import joined, names
 

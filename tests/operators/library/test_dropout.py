@@ -13,7 +13,7 @@ from tofu.dataflow.graph import Role
 from tofu.dataflow.training import training_graph
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.library.dropout import position
 from tofu.runtime.executor import Executor
 

@@ -10,8 +10,8 @@ import pytest
 from tofu.analyzer.indices.region import Shape
 from tofu.errors import OperatorError, ShapeError, TofuError
 from tofu.operators import get, names
-from tofu.operators.attributes import Bounds, Kind
 from tofu.operators.operator import Operator
+from tofu.operators.stages.attributes import Bounds, Kind
 
 STRANGE = {
     Kind.INT: (0, -7, 100),
