@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 from .. import tdl
 from ..errors import DescriptionError, OperatorError
 from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
-from ..tdl.layout import MAX_BYTES
+from ..tdl.syntax.layout import MAX_BYTES
 from .kernels.kernel import Kernel, check_kernel
 from .operator import Operator
 from .stages.attributes import Attributes, AttributeSpec, Kind

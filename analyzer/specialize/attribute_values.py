@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...errors import OperatorError
 from ...support.wording import counted, suggestion
 from ...tdl import ast
-from ...tdl.header import MAX_INTEGER
+from ...tdl.syntax.header import MAX_INTEGER
 from ...tdl.traverse import Node, transform, walk
 
 AttributeValue = int | float | bool | tuple[int | float, ...]

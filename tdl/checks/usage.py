@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..support.wording import counted
-from .ast import (
+from ...support.wording import counted
+from ..ast import (
     Attribute,
     AttributeParameter,
     CustomReducer,
@@ -18,9 +18,9 @@ from .ast import (
     Span,
     Star,
 )
-from .printer import format_expression
-from .source import Diagnostic
-from .traverse import custom_reducers
+from ..printer import format_expression
+from ..source import Diagnostic
+from ..traverse import custom_reducers
 
 
 @dataclass(slots=True)

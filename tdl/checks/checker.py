@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from ..support.wording import counted, suggestion
-from . import advice
-from .ast import (
+from ...support.wording import counted, suggestion
+from .. import advice
+from ..ast import (
     Attribute,
     Binary,
     Binder,
@@ -34,12 +34,12 @@ from .ast import (
     Unary,
     Variable,
 )
+from ..functions import CONSTANTS, FUNCTIONS
+from ..reducers import check_promise, check_reducer_body
+from ..source import Diagnostic
+from ..traverse import variable_names, walk
 from .extents import misread_results, unknown_extents
-from .functions import CONSTANTS, FUNCTIONS
 from .indices import check_index, check_whole
-from .reducers import check_promise, check_reducer_body
-from .source import Diagnostic
-from .traverse import variable_names, walk
 from .usage import Usage
 
 Scope = Mapping[str, Binder]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from . import ast
-from .ast import Expression, Index, Lambda, Span
+from .. import ast
+from ..ast import Expression, Index, Lambda, Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .ast import Span
-from .source import Diagnostic, Source
+from ..ast import Span
+from ..source import Diagnostic, Source
 
 if TYPE_CHECKING:
     from lark import Token

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..support.wording import counted
-from .ast import Binder, Element, FullSlice, Lambda, OpaqueElement, Star, Variable
-from .source import Diagnostic
-from .traverse import variable_names, walk
+from ...support.wording import counted
+from ..ast import Binder, Element, FullSlice, Lambda, OpaqueElement, Star, Variable
+from ..source import Diagnostic
+from ..traverse import variable_names, walk
 
 
 def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..support.wording import suggestion
-from .ast import Binder, Element, Lambda, Span, Stage, Star, Variable
-from .source import Diagnostic
-from .traverse import walk
+from ...support.wording import suggestion
+from ..ast import Binder, Element, Lambda, Span, Stage, Star, Variable
+from ..source import Diagnostic
+from ..traverse import walk
 
 Returned = Lambda | tuple[str, Span]
 

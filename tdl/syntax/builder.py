@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..support.wording import suggestion
-from . import advice, ast
-from .ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
-from .functions import CONSTANTS, FUNCTIONS
+from ...support.wording import suggestion
+from .. import advice, ast
+from ..ast import AnyReducer, CustomReducer, Expression, Index, Lambda, Reducer, Span
+from ..functions import CONSTANTS, FUNCTIONS
+from ..source import Diagnostic
 from .header import is_tree, read_number, read_parameters, span_of
 from .parts import (
     Declaration,
@@ -29,7 +30,6 @@ from .parts import (
     why_no_value,
 )
 from .results import Returned, resolve_results
-from .source import Diagnostic
 
 if TYPE_CHECKING:
     from lark import Token, Tree

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeGuard
 
-from .ast import AttributeParameter, Span, TensorParameter
-from .functions import CONSTANTS
-from .source import Diagnostic
+from ..ast import AttributeParameter, Span, TensorParameter
+from ..functions import CONSTANTS
+from ..source import Diagnostic
 
 if TYPE_CHECKING:
     from lark import Token, Tree

@@ -8,7 +8,7 @@ of such. An index that reads a tensor
 
 from __future__ import annotations
 
-from .ast import (
+from ..ast import (
     Attribute,
     Binary,
     Call,
@@ -22,10 +22,10 @@ from .ast import (
     Unary,
     Variable,
 )
-from .functions import FUNCTIONS
-from .printer import format_expression
-from .source import Diagnostic
-from .traverse import reads_elements, variable_names
+from ..functions import FUNCTIONS
+from ..printer import format_expression
+from ..source import Diagnostic
+from ..traverse import reads_elements, variable_names
 
 
 def check_index(index: Expression) -> list[Diagnostic]:

@@ -11,14 +11,14 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from .advice import CHARACTERS, COMPARISONS, syntax_hint
-from .ast import Description, Expression, Lambda, Span
+from ..advice import CHARACTERS, COMPARISONS, syntax_hint
+from ..ast import Description, Expression, Lambda, Span
+from ..checks.checker import check
+from ..printer import format
+from ..source import Diagnostic, Source, SourceError
+from ..traverse import levels
 from .builder import Builder
-from .checker import check
 from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
-from .printer import format
-from .source import Diagnostic, Source, SourceError
-from .traverse import levels
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
