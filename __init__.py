@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         TofuError,
     )
     from .operators.audit import audit
-    from .operators.surface import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
+    from .operators.declare import Max, Min, Opaque, Prod, Reducer, Sum, load, op, parse
     from .partitioner import Plan, explain, lower
     from .partitioner.checking.check_plan import verify
     from .runtime.data import ArrayIterator, Batch, Batches
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(
-        ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.surface"
+        ("op", "parse", "load", "Sum", "Max", "Min", "Prod", "Reducer", "Opaque"), "operators.declare"
     ),
     **dict.fromkeys(("lower", "Plan", "explain"), "partitioner"),
     **dict.fromkeys(("Module", "Context", "cpu", "gpu", "partition"), "api"),

@@ -22,12 +22,12 @@ from sympy.core.cache import clear_cache
 from benchmarks.machine import described
 from benchmarks.record import keep
 from tofu import operators
-from tofu.analyzer import analysis
-from tofu.analyzer.analysis import analyze
-from tofu.analyzer.region import Shape
+from tofu.analyzer.bind import analysis
+from tofu.analyzer.bind.analysis import analyze
+from tofu.analyzer.indices.region import Shape
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators.operator import Operator
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 from tofu.tdl import parse
 from tofu.tdl.ast import Description
 

@@ -18,12 +18,12 @@ from threadpoolctl import threadpool_limits
 from benchmarks.machine import described
 from benchmarks.record import keep
 from tofu import tdl
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators import get
-from tofu.operators.bound import BoundOperator
 from tofu.operators.derive import derive
-from tofu.operators.kernel import Array, KernelCall
-from tofu.operators.stage import derived
+from tofu.operators.kernels.kernel import Array, KernelCall
+from tofu.operators.stages.bound_operator import BoundOperator
+from tofu.operators.stages.stage import derived
 
 Run = Callable[[], object]
 Shapes = dict[str, tuple[int, ...]]

@@ -31,8 +31,8 @@ from benchmarks.machine import described
 from benchmarks.record import keep
 from tests.tdl.random_texts import SEEDS, damaged_bytes, damaged_tokens, written
 from tofu import operators, tdl
-from tofu.analyzer.specialize import specialize
-from tofu.analyzer.staged import bind
+from tofu.analyzer.bind.staged_bound import bind
+from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import OperatorError, TofuError
 from tofu.tdl import ast
 

@@ -21,9 +21,9 @@ from benchmarks.machine import described
 from benchmarks.record import keep
 from tests.analyzer.random_operators import Case, random_case
 from tofu import tdl
-from tofu.analyzer.analysis import analyze
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.region import Boxes
+from tofu.analyzer.bind.analysis import analyze
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.indices.region import Boxes
 
 LARGEST_EXTENT = 12
 WORKERS = range(2, 10)

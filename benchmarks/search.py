@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tofu
-from tofu.analyzer.analysis import analyze
+from tofu.analyzer.bind.analysis import analyze
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
 from tofu.models import Model, resnet
 from tofu.partitioner import METHODS, lower, partition

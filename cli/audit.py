@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from ..operators import registry
+from ..operators.library import registry
 from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED

@@ -12,7 +12,7 @@ Candidates = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 def operators() -> Iterable[str]:
     """Return library operators by every name."""
-    from ..operators import registry
+    from ..operators.library import registry
 
     return registry.names()
 

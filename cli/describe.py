@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OperatorError, TofuError
-from ..operators import registry
+from ..operators.library import registry
 from ..operators.operator import Operator
 from . import candidates, python_file
 from .options import Shape, attribute_option, examples, json_option, shape_option
 
 if TYPE_CHECKING:
-    from ..operators.bound import BoundOperator
+    from ..operators.stages.bound_operator import BoundOperator
 
 
 @click.command(
@@ -108,7 +108,7 @@ def named_operator(name: str) -> Operator:
                     f"there is no operator {name!r}; did you mean the file {name}.tdl?"
                 ) from None
             raise
-    from ..operators.surface import load
+    from ..operators.declare import load
 
     return load(name)
 

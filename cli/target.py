@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .. import models
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow import sym
 from ..errors import TofuError
 from ..models import Model

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from ..operators import registry
-from ..operators.stage import Stage
+from ..operators.library import registry
+from ..operators.stages.stage import Stage
 from ..tdl import ast
 from .builder import GraphBuilder
 from .expand import Application, Expansion, Step

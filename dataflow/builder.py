@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import GraphError
-from ..operators.stage import Stage
+from ..operators.stages.stage import Stage
 from .graph import Graph, Operation, Phase, Role, Tensor
 from .order import hoist_updates, prune
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError, OperatorError
-from ..operators import registry
+from ..operators.library import registry
 from ..operators.operator import Operator
 from ..support.wording import alternatives
 from .naming import current_scope

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from ..operators.stage import Stage
+from ..operators.stages.stage import Stage
 from ..tdl import ast
 from ..tdl.traverse import Node, children, walk
 from .graph import Operation

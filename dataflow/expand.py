@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import GraphError
 from ..operators.operator import Gradient, Operator
-from ..operators.stage import Stage
+from ..operators.stages.stage import Stage
 from .builder import GraphBuilder
 from .graph import Phase, Role
 from .node import Entry, Node

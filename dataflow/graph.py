@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from ..operators.bound import BoundOperator
+from ..operators.stages.bound_operator import BoundOperator
 from ..tdl import format as format_description
 from .element_types import itemsize
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import cache
 
 from ..errors import GraphError
-from ..operators import registry
+from ..operators.library import registry
 from ..operators.operator import Gradient, Produced
-from ..operators.stage import Stage
+from ..operators.stages.stage import Stage
 from ..tdl import ast
 from ..tdl.traverse import Node, transform, walk
 from .builder import GraphBuilder

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import GraphError
-from ..operators.attributes import Attributes
 from ..operators.operator import Operator
+from ..operators.stages.attributes import Attributes
 from .place import Place
 
 

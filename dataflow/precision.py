@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..operators import registry
-from ..operators.bound import BoundOperator
+from ..operators.library import registry
+from ..operators.stages.bound_operator import BoundOperator
 from .builder import Names, numbered
 from .exactness import exact_tensors
 from .graph import Graph, Operation, Phase, Role, Tensor

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GraphError, OperatorError, TofuError
-from ..operators import registry
+from ..operators.declare import parse
+from ..operators.library import registry
 from ..operators.operator import Operator
-from ..operators.surface import parse
 from .node import Entry, Node, variable_node, visible_outputs
 from .settings import UNMARKED
 from .symbol import Symbol, auxiliary_variables

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import ShapeError, TofuError
 from ..operators.operator import Operator
-from ..operators.shape_solver import PartialShape
+from ..operators.shapes.shape_solver import PartialShape
 from ..support.wording import alternatives
 from .node import Entry, Node
 from .symbol import Symbol

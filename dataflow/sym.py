@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import OperatorError
-from ..operators import registry
+from ..operators.library import registry
 from .compose import apply
 from .compose import group as Group
 from .compose import variable as Variable

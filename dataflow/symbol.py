@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import GraphError, ShapeError, TofuError
 from ..support.wording import alternatives
 from .arithmetic import Arithmetic

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
-from ..operators.attributes import Attributes
+from ..operators.stages.attributes import Attributes
 from .compose import TIE
 from .node import Node
 

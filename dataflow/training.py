@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import DataError, GraphError
 from ..support.wording import alternatives
 from .autodiff import differentiate

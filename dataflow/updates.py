@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import GraphError
-from ..operators import registry
+from ..operators.library import registry
 from ..operators.operator import Operator
 from .builder import GraphBuilder
 from .graph import Phase, Role

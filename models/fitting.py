@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.symbol import Symbol
 from ..errors import DataError, TofuError
 from . import zoo

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.graph import Graph
 from ..dataflow.optimizer import Optimizer
 from ..dataflow.symbol import Symbol

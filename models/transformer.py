@@ -15,7 +15,7 @@ from math import sqrt
 from ..dataflow import sym
 from ..dataflow.symbol import Symbol
 from ..errors import GraphError
-from ..operators.surface import parse
+from ..operators.declare import parse
 
 CAUSAL_MASK = parse(
     """

@@ -13,7 +13,7 @@ from ..dataflow import symbol as dataflow
 from ..dataflow.compose import group, variable
 from ..dataflow.settings import UNMARKED, marked
 from ..errors import GraphError, OperatorError
-from ..operators import registry
+from ..operators.library import registry
 from ..runtime.context import Context
 from ..support.wording import alternatives
 

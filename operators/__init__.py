@@ -1,5 +1,5 @@
 """Operators: descriptions, attributes, kernels, and the library under MXNet's names."""
 
-from .registry import aliases, get, names
+from .library.registry import aliases, get, names
 
 __all__ = ["aliases", "get", "names"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from ..analyzer.region import Shape
-from .attributes import Attributes
-from .definition import ByRank, ByShape, Definition, Fixed
-from .shape_solver import PartialShape, is_complete, merge, solve
-from .staging import describe, produced_shapes
+from ..analyzer.indices.region import Shape
+from .shapes.shape_solver import PartialShape, is_complete, merge, solve
+from .stages.attributes import Attributes
+from .stages.build_stages import describe, produced_shapes
+from .stages.definition import ByRank, ByShape, Definition, Fixed
 
 if TYPE_CHECKING:
     from .operator import Operator

@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import tdl
-from ..analyzer.region import Shape
-from ..analyzer.shapes import shapes_by_name
+from ..analyzer.bind.shapes import shapes_by_name
+from ..analyzer.indices.region import Shape
 from ..errors import OperatorError
 from ..tdl import ast
-from .attributes import Attributes, AttributeSpec, check_attributes
-from .binding import Binding, bind_variant
-from .bound import BoundOperator
-from .definition import Definition, Variant
 from .inference import infer
-from .shape_solver import PartialShape
-from .stage import Stage, derived, output_names
-from .staging import describe, produced_shapes, stages_of
+from .shapes.shape_solver import PartialShape
+from .stages.attributes import Attributes, AttributeSpec, check_attributes
+from .stages.binding import Binding, bind_variant
+from .stages.bound_operator import BoundOperator
+from .stages.build_stages import describe, produced_shapes, stages_of
+from .stages.definition import Definition, Variant
+from .stages.stage import Stage, derived, output_names
 
 Array = npt.NDArray[Any]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analyzer.region import Region, to_region
+from ..analyzer.indices.region import Region, to_region
 from ..dataflow.graph import Graph, Operation
 from ..errors import ProgramError
 from .plain_regions import check_tiling, inside, size

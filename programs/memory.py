@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..dataflow.graph import Graph
 from ..errors import ProgramError
-from ..operators.bound import BoundOperator
+from ..operators.stages.bound_operator import BoundOperator
 from ..support.notebook_display import NotebookDisplay
 from .clock import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
 from .offsets import ALIGNMENT_BYTES, live_sizes, place

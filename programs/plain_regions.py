@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from ..analyzer.region import Region
+from ..analyzer.indices.region import Region
 from ..errors import ProgramError
 
 

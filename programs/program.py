@@ -14,7 +14,7 @@ from enum import StrEnum
 from math import prod
 from typing import assert_never
 
-from ..analyzer.region import Region
+from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph
 from ..errors import ProgramError
 from ..support.wording import alternatives, counted

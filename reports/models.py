@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import models
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..models.families import FAMILIES
 
 HEAD = """# Models

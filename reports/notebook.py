@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import prod
 
-from ..analyzer.bound import Bound
-from ..analyzer.staged import StagedBound
-from ..analyzer.strategy import Strategy
+from ..analyzer.bind.bound import Bound
+from ..analyzer.bind.staged_bound import StagedBound
+from ..analyzer.strategies.strategy import Strategy
 from ..partitioner.layouts.step_split import SplitLayout
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from .. import tdl
-from ..operators import registry
+from ..operators.library import registry
 from ..operators.operator import Operator
-from ..operators.stage import Stage
-from ..operators.staging import produced_shapes
+from ..operators.stages.build_stages import produced_shapes
+from ..operators.stages.stage import Stage
 
 PAPER: Mapping[str, int] = MappingProxyType(
     {"total": 139, "describable": 134, "elementwise": 77, "opaque": 2, "output_reduction": 11}

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from ..analyzer.touched import ITEM_BYTES
+from ..analyzer.bind.elements_touched import ITEM_BYTES
 from ..errors import ShapeError
-from ..operators.bound import BoundOperator
+from ..operators.stages.bound_operator import BoundOperator
 from .tables import table
 from .units import format_region
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.element_types import checked_type
 from ..dataflow.graph import Graph
 from ..dataflow.loss_scale import checked_scale
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph, micro_shapes, training_graph
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from .choose_engine import engine_on
 from .closeable import Closeable
 from .context import Context, devices_of

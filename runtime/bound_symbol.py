@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.graph import Role
 from ..dataflow.symbol import Symbol
 from ..dataflow.training import gradient_graph, inference_graph
 from ..errors import DataError, ExecutionError, ShapeError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..support.wording import alternatives
 from .arguments import Arrays, GradientRequest, assign, named, requests_of
 from .choose_engine import engine_on

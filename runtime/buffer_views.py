@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ..analyzer.region import Region
-from ..operators.kernel import KernelCall
-from ..operators.workspace import Workspace
+from ..analyzer.indices.region import Region
+from ..operators.kernels.kernel import KernelCall
+from ..operators.kernels.workspace import Workspace
 from ..programs.program import Compute, PartitionedGraph
 
 View = TypeVar("View")

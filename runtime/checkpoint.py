@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..support.atomic_files import Files
 
 FORMAT = 1

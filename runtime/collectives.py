@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..operators.kernel import Array
-from ..operators.strided import bound
-from ..operators.workspace import Workspace
+from ..operators.kernels.kernel import Array
+from ..operators.kernels.strided import bound
+from ..operators.kernels.workspace import Workspace
 from ..tdl import combiner
 from ..tdl.ast import AnyReducer, Reducer
 from ..tdl.reducers import UFUNCS

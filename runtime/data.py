@@ -12,9 +12,9 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import DataError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from .initializer import generator
 
 Arrays = Mapping[str, npt.ArrayLike]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from .timing import StepSeconds

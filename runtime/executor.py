@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Region
+from ..analyzer.indices.region import Region
 from ..dataflow.element_types import host_type
 from ..dataflow.graph import Graph, Tensor
 from ..errors import DataError, ExecutionError, ShapeError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph
 from ..support.wording import alternatives

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..errors import DataError
 
 Floats = npt.NDArray[np.float32]

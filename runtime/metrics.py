@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..support.wording import alternatives
 
 Values = npt.NDArray[np.float64]

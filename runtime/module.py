@@ -9,10 +9,10 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from ..analyzer.region import Shape
+from ..analyzer.indices.region import Shape
 from ..dataflow.optimizer import Optimizer, get_optimizer
 from ..errors import DataError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from .binding import Binding
 from .checkpoint import CheckpointFolder
 from .data import Batches, checked

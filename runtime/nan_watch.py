@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..analyzer.region import Region
-from ..operators.kernel import Array
+from ..analyzer.indices.region import Region
+from ..operators.kernels.kernel import Array
 from ..programs.clock import writes
 from ..programs.program import PartitionedGraph
 from .collectives import Step

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from ..errors import ExecutionError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule

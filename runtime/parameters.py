@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..dataflow.graph import Role, Tensor
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
-from ..operators.kernel import Array
+from ..operators.kernels.kernel import Array
 from ..support.wording import alternatives
 from .executor import Executor
 from .initializer import WeightRule, initial_value

@@ -15,8 +15,8 @@ from typing import assert_never
 import numpy as np
 
 from ..errors import ExecutionError
-from ..operators.kernel import Array
-from ..operators.workspace import Workspace
+from ..operators.kernels.kernel import Array
+from ..operators.kernels.workspace import Workspace
 from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
 from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce

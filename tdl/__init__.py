@@ -5,10 +5,10 @@ from .derivatives import derivative
 from .functions import CONSTANTS, FUNCTIONS, ScalarFunction
 from .interpreter import interpret
 from .markers import Max, Min, Opaque, Prod, Reducer, Sum, pad
-from .parser import parse, parse_expression
 from .printer import format, format_expression, format_lambda
 from .reducers import combiner
 from .source import Diagnostic, Source, SourceError
+from .syntax.parser import parse, parse_expression
 from .traverse import Node, children, custom_reducers, levels, rebuild, transform, walk
 
 __all__ = [

@@ -6,7 +6,7 @@ from functools import cache
 
 from .ast import Call, Expression
 from .functions import FUNCTIONS
-from .parser import parse_expression
+from .syntax.parser import parse_expression
 from .traverse import substitute
 
 

@@ -14,13 +14,13 @@ OTHERS = {"tests", "benchmarks", "examples", "docs", "build"}
 CIRCLES = {
     # `Bound` is made by what it is taken apart into; the analysis hands itself on whole
     frozenset(
-        f"analyzer.{name}" for name in ("analysis", "binding", "bound", "reading", "tightness", "touched")
+        f"analyzer.bind.{name}" for name in ("analysis", "binding", "bound", "elements_touched", "tightness")
     ),
-    # a kernel's call knows the operator that is bound, whose stages know their kernels
-    frozenset(f"operators.{name}" for name in ("bound", "by_parts", "kernel", "stage")),
+    # a stage makes what it is bound to, which knows its stage
+    frozenset(f"operators.stages.{name}" for name in ("bound_operator", "stage")),
     # a program of array steps is made of contractions, which fall back to programs
     frozenset(
-        f"operators.derive.{name}"
+        f"operators.derive.program.{name}"
         for name in ("contraction", "finish", "onehot_steps", "program", "scan_steps")
     ),
     frozenset(f"operators.{name}" for name in ("inference", "operator")),

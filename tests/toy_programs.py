@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tofu.analyzer.region import Interval
+from tofu.analyzer.indices.region import Interval
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.programs.program import (
     Buffer,
     BufferKind,

@@ -23,11 +23,11 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.traverse import Node, substitute, transform, variable_names, walk
+from ..indices.polynomial import Polynomial, Ranges, expression
 from .algebra import ZERO, Product, choose, conjunction, product
 from .derivative import no_adjoint
 from .extents import Extents
 from .inversion import Inversion, in_range, invert
-from .polynomial import Polynomial, Ranges, expression
 from .sites import Site, origin
 
 _SINGULAR_AT_ZERO = frozenset(

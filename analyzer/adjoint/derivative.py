@@ -22,7 +22,7 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.derivatives import derivative
-from ..places import error_at
+from ..source_errors import error_at
 from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
 
 Part = Element | Reduce

@@ -25,7 +25,7 @@ from ...tdl.ast import (
     Star,
     TensorParameter,
 )
-from ...tdl.parser import MAX_DEPTH
+from ...tdl.syntax.parser import MAX_DEPTH
 from ...tdl.traverse import levels, opaques_in, tensors_in, walk
 from .algebra import ZERO, add
 from .contribution import Contribution, contribution, position

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ...errors import OperatorError
+from ...support.connected_groups import linked
 from ...tdl.ast import (
     Binder,
     Call,
@@ -19,8 +20,7 @@ from ...tdl.ast import (
     Variable,
 )
 from ...tdl.traverse import Node, children, walk
-from ..grouping import linked
-from .polynomial import Polynomial, Ranges, expression
+from ..indices.polynomial import Polynomial, Ranges, expression
 
 
 def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:

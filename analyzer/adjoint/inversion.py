@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from ...tdl.ast import Binary, Binder, Element, Expression, Number, Variable
 from ...tdl.traverse import Node, substitute, walk
-from .polynomial import Polynomial, Ranges, at_least_one, expression, is_positive
+from ..indices.polynomial import Polynomial, Ranges, at_least_one, expression, is_positive
 
 
 @dataclass(slots=True)

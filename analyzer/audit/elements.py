@@ -18,10 +18,10 @@ from ...errors import ShapeError
 from ...tdl import ast, children, walk
 from ...tdl.arrays import Evaluation
 from ...tdl.traverse import variable_names
-from ..analysis import Analysis
-from ..bound import Bound
-from ..region import Boxes
-from ..staged import StagedBound
+from ..bind.analysis import Analysis
+from ..bind.bound import Bound
+from ..bind.staged_bound import StagedBound
+from ..indices.region import Boxes
 from .reference import intermediate
 
 Array = npt.NDArray[Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ..region import Region, Shape
+from ..indices.region import Region, Shape
 
 
 class Verdict(StrEnum):

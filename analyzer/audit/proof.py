@@ -15,13 +15,13 @@ from functools import cache
 import islpy as isl
 import sympy
 
-from ..access import Access
-from ..affine import Affine, DataDependent, extent_symbol, variables_of
-from ..analysis import Analysis
-from ..grouping import linked
-from ..inside import expression
-from ..intervals import bounds, lower_symbol, upper_symbol, value_symbol
-from ..strategies import Split
+from ...support.connected_groups import linked
+from ..bind.analysis import Analysis
+from ..indices.affine import Affine, DataDependent, extent_symbol, variables_of
+from ..indices.intervals import bounds, lower_symbol, upper_symbol, value_symbol
+from ..indices.value_range import expression
+from ..input_regions.access import Access
+from ..strategies.discover import Split
 from .finding import Grade, worst
 from .quasi_affine import MAX_OPERATIONS, InexpressibleError, Piecewise, Terms, Values
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ...tdl import interpret
 from ...tdl.arrays import UnsuitedError, evaluate
-from ..bound import Bound
-from ..staged import StagedBound
+from ..bind.bound import Bound
+from ..bind.staged_bound import StagedBound
 
 Array = npt.NDArray[Any]
 

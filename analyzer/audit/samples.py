@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import DataError, OperatorError, ShapeError
 from ...tdl import ast, walk
-from ..region import Shape
+from ..indices.region import Shape
 from .elements import Array, Subject
 from .reference import reference
 

@@ -7,9 +7,9 @@ from itertools import combinations
 from typing import TypeVar
 
 from ...errors import TofuError
-from ..affine import extent_symbol
-from ..grouping import linked
-from ..region import Shape
+from ...support.connected_groups import linked
+from ..indices.affine import extent_symbol
+from ..indices.region import Shape
 from .elements import Subject
 
 MAX_ATTEMPTS = 300

@@ -8,9 +8,9 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ..bound import Bound
-from ..staged import StagedBound
-from ..strategy import Strategy
+from ..bind.bound import Bound
+from ..bind.staged_bound import StagedBound
+from ..strategies.strategy import Strategy
 from . import trial
 from .elements import Subject, indexed_by_data
 from .finding import Check, Counterexample, Finding, Grade, Verdict, worst

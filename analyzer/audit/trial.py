@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import DataError, ShapeError
 from ...tdl.reducers import combiner
-from ..bound import Bound
-from ..region import Boxes, Region, to_region
-from ..strategy import Strategy
+from ..bind.bound import Bound
+from ..indices.region import Boxes, Region, to_region
+from ..strategies.strategy import Strategy
 from .elements import Array, Mask, Subject, elements_read
 from .finding import Counterexample, Grade, worst
 from .reference import intermediate, reference_part

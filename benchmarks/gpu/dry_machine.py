@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tofu.operators.cuda.commands import Command, Convolution, KernelLaunch
+from tofu.operators.cuda.launch.commands import Command, Convolution, KernelLaunch
 from tofu.runtime.cuda.machine import Bytes, Event, Graph
 
 ALIGNMENT_BYTES = 256

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from tofu.operators.cuda.libraries import library
+from tofu.operators.cuda.vendor.libraries import library
 from tofu.runtime.cuda.cards import shared
 from tofu.runtime.cuda.cupy_machine import CupyMachine
 from tofu.runtime.cuda.machine import Machine

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 import tofu
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.dataflow.graph import Graph, Operation, Phase
 from tofu.dataflow.training import gradient_graph
-from tofu.operators.kernel import Array, KernelCall, Run, in_turn, view_of
-from tofu.operators.workspace import Workspace
+from tofu.operators.kernels.kernel import Array, KernelCall, Run, in_turn, view_of
+from tofu.operators.kernels.workspace import Workspace
 
 from .outsider import Outsider, Sizes
 

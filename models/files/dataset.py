@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import DataError
 from ..split import Split
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DataError
-from ...operators.kernel import Array
+from ...operators.kernels.kernel import Array
 from ...runtime.data import Batch
 from ..io import DataBatch, DataDesc
 from ..ndarray.array import as_array

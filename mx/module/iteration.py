@@ -11,7 +11,7 @@ from typing import Any
 
 from ...dataflow.graph import Role
 from ...errors import DataError, ExecutionError
-from ...operators.kernel import Array
+from ...operators.kernels.kernel import Array
 from ...runtime.data import Batch
 from ...runtime.executor import Executor
 from ...runtime.feeding import feed, outputs

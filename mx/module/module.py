@@ -11,7 +11,7 @@ import numpy as np
 from ... import api as tofu
 from ...dataflow.symbol import Symbol
 from ...errors import DataError, ExecutionError
-from ...operators.kernel import Array
+from ...operators.kernels.kernel import Array
 from ...runtime.context import devices_of
 from ...runtime.executor import Executor
 from ...runtime.feeding import valid_rows

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
-from ...operators.kernel import Array
+from ...operators.kernels.kernel import Array
 from ...runtime.executor import Executor
 from ...runtime.parameters import optimizer_state
 from ...support.wording import alternatives

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...operators import registry
+from ...operators.library import registry
 from ...support.wording import alternatives
 from .array import NDArray, as_array
 from .creation import arange, array, empty, full, ones, ones_like, zeros, zeros_like

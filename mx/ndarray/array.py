@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataError, OperatorError
-from ...operators import registry
+from ...operators.library import registry
 from ...runtime.context import Context, cpu
 
 Array = npt.NDArray[Any]

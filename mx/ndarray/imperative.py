@@ -10,9 +10,9 @@ import numpy as np
 
 from ...dataflow.compose import plain, split_positional
 from ...errors import OperatorError
-from ...operators import registry
-from ...operators.attributes import Attributes
+from ...operators.library import registry
 from ...operators.operator import Operator
+from ...operators.stages.attributes import Attributes
 from .array import Array, NDArray, as_array
 
 Result = NDArray | list[NDArray]

@@ -11,14 +11,14 @@ from ...analyzer.audit.finding import Check, Finding, Verdict
 from ...analyzer.audit.samples import Domain
 from ...analyzer.audit.shrink import Bind
 from ...analyzer.audit.strategies import Case, Report, Select, audit_strategies, offered, unheard
-from ...analyzer.region import Shape
-from ...analyzer.shapes import shapes_by_name
+from ...analyzer.bind.shapes import shapes_by_name
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
 from ...tdl import ast
-from ..bound import BoundOperator
-from ..kernel import Array
+from ..declare import operator_of
+from ..kernels.kernel import Array
 from ..operator import Operator
-from ..surface import operator_of
+from ..stages.bound_operator import BoundOperator
 from .kernels import KernelAudit
 from .report import Audit
 from .runner import ContractRunner, FunctionRunner, Runner, takes_call

@@ -23,9 +23,9 @@ from ...analyzer.audit.samples import Sample, poisons
 from ...analyzer.audit.shrink import smallest
 from ...analyzer.audit.strategies import OPAQUE, Case
 from ...analyzer.audit.trial import combine, difference, element
-from ...analyzer.region import Boxes, to_region
-from ...analyzer.strategy import Strategy
-from ..kernel import Array
+from ...analyzer.indices.region import Boxes, to_region
+from ...analyzer.strategies.strategy import Strategy
+from ..kernels.kernel import Array
 from .memory import FRAMED, PART_SETTINGS, SINGLE, WHOLE_SETTINGS, Memory, Poison, Setting
 from .runner import KernelError, Result, Runner, Share
 

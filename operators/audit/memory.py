@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...analyzer.region import Region, Shape
-from ..kernel import Array, view_of
+from ...analyzer.indices.region import Region, Shape
+from ..kernels.kernel import Array, view_of
 
 Poison = Callable[[Any], Any]
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from ...analyzer.audit.elements import Subject
 from ...analyzer.audit.trial import parts
-from ...analyzer.region import Boxes, Region, Shape, to_region
-from ...analyzer.strategy import Strategy
+from ...analyzer.indices.region import Boxes, Region, Shape, to_region
+from ...analyzer.strategies.strategy import Strategy
 from ...errors import TofuError
-from ..bound import BoundOperator
-from ..kernel import Array, Kernel, KernelCall, prepared
+from ..kernels.kernel import Array, Kernel, KernelCall, prepared
+from ..stages.bound_operator import BoundOperator
 from .memory import FRAMED, Memory, Poison, Setting, output, placed, trespass
 
 Poisons = Mapping[str, Poison]

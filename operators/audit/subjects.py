@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
 from ..operator import Operator
-from ..shape_solver import is_complete
-from ..stage import Stage
+from ..shapes.shape_solver import is_complete
+from ..stages.stage import Stage
 
 Shapes = Mapping[str, Shape]
 

@@ -1,11 +1,11 @@
 """Kernels derived from descriptions as CUDA C++ source: for any operator, any box, any worker."""
 
-from .datatypes import DATA_TYPES, DataType, data_type
-from .entries import Entry
-from .kernel import CudaKernel, generate, translation_unit
-from .launch import Launch, launch_of, launches
-from .packing import pack
-from .parameters import Parameters
+from .emit.datatypes import DATA_TYPES, DataType, data_type
+from .emit.entry_functions import Entry
+from .emit.kernel import CudaKernel, generate, translation_unit
+from .emit.parameters import Parameters
+from .launch.launch import Launch, launch_of, launches
+from .launch.packing import pack
 
 __all__ = [
     "DATA_TYPES",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernel import KernelCall
-from . import convolutions, products
-from .commands import Command, KernelLaunch
-from .kernel import generate
-from .launch import launches
-from .packing import pack
-from .workspace import DeviceWorkspace
+from ..kernels.kernel import KernelCall
+from .emit.kernel import generate
+from .launch.commands import Command, KernelLaunch
+from .launch.launch import launches
+from .launch.packing import pack
+from .launch.workspace import DeviceWorkspace
+from .vendor import convolutions, products
 
 
 def compute(

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analyzer.region import Interval, even_cuts
-from ..kernel import Array, KernelCall, Run, in_turn, view_of
-from .affine import Ranges
-from .cutting import Taken, whole
-from .layout import CallLayout, layout_of, template_call
-from .outputs import write_outputs
-from .pieces import Piece, pieces
-from .program import Program
-from .recipe import Recipe, recipe
-
-if TYPE_CHECKING:
-    from ..bound import BoundOperator
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Interval, even_cuts
+from ..kernels.kernel import Array, KernelCall, Run, in_turn, view_of
+from .nodes.affine import Ranges
+from .pieces.cutting import Taken, whole
+from .pieces.pieces import Piece, pieces
+from .program.outputs import write_outputs
+from .program.program import Program
+from .steps.layout import CallLayout, layout_of, template_call
+from .steps.recipe import Recipe, recipe
 
 __all__ = ["derive"]
 
@@ -54,7 +51,7 @@ NO_SCRATCH: Array = np.empty(0, np.uint8)
 
 
 @lru_cache(maxsize=4096)
-def _recipes(bound: BoundOperator, box: tuple[Interval, ...], layout: CallLayout) -> tuple[Recipe, ...]:
+def _recipes(bound: Bound, box: tuple[Interval, ...], layout: CallLayout) -> tuple[Recipe, ...]:
     """Return the recipes of a box's pieces, which run one after the other in the same scratch."""
     templates = layout.templates()
     call = template_call(bound, dict(zip(bound.variables, box, strict=True)), layout, templates)

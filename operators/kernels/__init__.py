@@ -1,9 +1,1 @@
-"""NumPy kernels attached to descriptions where derived ones are slower. They are audited, never required."""
-
-from .convolution_kernel import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
-
-__all__ = [
-    "Convolution",
-    "ConvolutionDataGradient",
-    "ConvolutionWeightGradient",
-]
+"""The contract between operators and kernels, scratch memory, and NumPy kernels that are attached."""

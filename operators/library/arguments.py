@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..attributes import Attributes
+from ..stages.attributes import Attributes
 
 ArgumentNames = Callable[[Attributes], tuple[str, ...]]
 

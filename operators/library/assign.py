@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, count, flag, number, shape
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, count, flag, number, shape
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments, numbered, of_data
 from .shape import ENDS, Cut, cuts_of
 from .texts import element, joined, names, sized_like

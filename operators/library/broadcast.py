@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
-from ..attributes import Attributes, shape
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, shape
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments, of_data
 from .elementwise import BINARY
 from .texts import axis_in, element, joined, names, sized

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
 from ...support.wording import counted
-from .. import kernels
-from ..attributes import Attributes, choice, flag, ignored, integer, shape
-from ..definition import Attachment, ByShape, Constant, Variant, variant
+from ..kernels import convolution as kernels
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, flag, ignored, integer, shape
+from ..stages.definition import Attachment, ByShape, Constant, Variant, variant
 from .arguments import with_bias
 from .texts import check_rank, joined, names
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, choice, flag, ignored, integer, shape
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, flag, ignored, integer, shape
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import of_data, with_bias
 from .convolution import check_space, per_dimension
 from .texts import joined, names, sized

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, choice, number
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, choice, number
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments, of_data
 from .texts import flat_index, joined, names
 

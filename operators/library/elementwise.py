@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
-from ..attributes import Attributes, choice, count, number
-from ..definition import ByRank, Fixed, Variant, text, variant
+from ...analyzer.indices.region import Shape
 from ..operator import Array, Example, Operator
+from ..stages.attributes import Attributes, choice, count, number
+from ..stages.definition import ByRank, Fixed, Variant, text, variant
 from .arguments import arguments, numbered
 
 GELU = "0.5 * data[*i] * (1 + erf(data[*i] * 0.7071067811865476))"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..attributes import Attributes, choice, ignored, integer, number
-from ..definition import ByRank, Fixed, Variant, text, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, ignored, integer, number
+from ..stages.definition import ByRank, Fixed, Variant, text, variant
 from .arguments import arguments
 from .picking import POSITIONS, clipped
 from .texts import axis_in, element, joined, names

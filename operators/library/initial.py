@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, isfinite
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, ignored, integer, number, optional_number, shape
-from ..definition import ByShape, Fixed, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, ignored, integer, number, optional_number, shape
+from ..stages.definition import ByShape, Fixed, Variant, variant
 from .arguments import arguments
 from .texts import names, sized
 

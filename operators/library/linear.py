@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from ...analyzer.region import Shape
-from ..attributes import Attributes, flag, integer, number
-from ..definition import ByRank, ByShape, Variant, described, text, variant
+from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, flag, integer, number
+from ..stages.definition import ByRank, ByShape, Variant, described, text, variant
 from .arguments import arguments, of_data, with_bias
 from .reshape import reshaped
 from .texts import check_rank, joined, names

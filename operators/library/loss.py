@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
-from ..attributes import Attributes, choice, flag, number
-from ..definition import Fixed, Variant, text, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, flag, number
+from ..stages.definition import Fixed, Variant, text, variant
 from .arguments import arguments
 from .texts import flat_index, joined, names, product_of_extents, sized_like
 

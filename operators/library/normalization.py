@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ...analyzer.region import Shape
-from ..attributes import Attributes, choice, flag, ignored, integer, number
-from ..definition import ByRank, Definition, Fixed, Variant, text, variant
+from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, flag, ignored, integer, number
+from ..stages.definition import ByRank, Definition, Fixed, Variant, text, variant
 from .arguments import arguments
 from .texts import axis_in, check_rank, joined, names, product_of_extents
 

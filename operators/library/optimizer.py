@@ -8,9 +8,9 @@ gradients over micro-batches. They are numbered from 0, and at 0 the sum starts 
 
 from __future__ import annotations
 
-from ..attributes import Attributes, AttributeSpec, number
-from ..definition import Constant, Fixed, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, AttributeSpec, number
+from ..stages.definition import Constant, Fixed, Variant, variant
 from .arguments import arguments
 
 SGD = """

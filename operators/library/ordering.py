@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
-from ..attributes import Attributes, choice, flag, integer
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, choice, flag, integer
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments, of_data
 from .reshape import reshaped
 from .texts import axis_in, element, flat_index, joined, names, sized

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ...errors import OperatorError
-from ..attributes import Attributes, AttributeSpec, Kind, choice, flag
-from ..definition import ByRank, Variant, text, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, AttributeSpec, Kind, choice, flag
+from ..stages.definition import ByRank, Variant, text, variant
 from .arguments import arguments
 from .texts import axis_in, element, joined, names
 

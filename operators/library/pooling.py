@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ...analyzer.region import Shape
-from ..attributes import Attributes, choice, flag, ignored, shape
-from ..definition import ByShape, Constant, Variant, variant
+from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, flag, ignored, shape
+from ..stages.definition import ByShape, Constant, Variant, variant
 from .arguments import arguments
 from .convolution import check_space, per_dimension
 from .texts import flat_index, joined, names, product_of_extents

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
-from ..attributes import Attributes, AttributeSpec, ignored, number, shape
-from ..definition import ByShape, Variant, variant
+from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, AttributeSpec, ignored, number, shape
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments
 from .dropout import position
 from .initial import fill_hints, of_output, wanted_shape

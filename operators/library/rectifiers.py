@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
-from ..attributes import Attributes, choice, number
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, number
+from ..stages.definition import ByShape, Variant, variant
 from .dropout import position
 from .elementwise import GELU
 from .texts import check_rank, joined, names

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...errors import OperatorError
-from ..attributes import Attributes, flag, integer, shape
-from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, flag, integer, shape
+from ..stages.definition import ByRank, Variant, variant
 from .arguments import arguments
 from .texts import axis_in, element, joined, names, product_of_extents
 

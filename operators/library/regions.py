@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...errors import OperatorError
-from ..attributes import Attributes, flag, integer, number, shape
-from ..definition import Fixed, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, flag, integer, number, shape
+from ..stages.definition import Fixed, Variant, variant
 from .arguments import arguments
 
 ROI_POOLING = """

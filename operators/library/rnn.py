@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, choice, count, flag, integer, number
-from ..definition import ByShape, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, count, flag, integer, number
+from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments
 from .texts import check_rank
 

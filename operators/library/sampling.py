@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
-from ..attributes import Attributes, choice, ignored, shape
-from ..definition import ByShape, Fixed, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, ignored, shape
+from ..stages.definition import ByShape, Fixed, Variant, variant
 from .arguments import arguments, of_data
 from .texts import check_rank
 

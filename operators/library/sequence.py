@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
-from ..attributes import Attributes, flag, integer, number
-from ..definition import Fixed, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, flag, integer, number
+from ..stages.definition import Fixed, Variant, variant
 from .texts import check_rank
 
 LAST = "lambda n, *i: data[{0}, *i]"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, Bounds, bounds, count, flag, integer, shape
-from ..definition import ByRank, ByShape, Variant, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, Bounds, bounds, count, flag, integer, shape
+from ..stages.definition import ByRank, ByShape, Variant, variant
 from .arguments import arguments, numbered, of_data
 from .texts import axis_in, element, joined, names, sized, sized_like
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError
-from ..attributes import Attributes, choice, integer, optional_number
-from ..definition import ByRank, Constant, Variant, text, variant
 from ..operator import Example, Operator
+from ..stages.attributes import Attributes, choice, integer, optional_number
+from ..stages.definition import ByRank, Constant, Variant, text, variant
 from .arguments import arguments
 from .texts import axis_in, joined, names
 

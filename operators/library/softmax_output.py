@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
-from ..attributes import Attributes, choice, flag, number
-from ..definition import ByRank, Variant, variant
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, choice, flag, number
+from ..stages.definition import ByRank, Variant, variant
 from .arguments import arguments
 from .softmax import SOFTMAX, distribution
 from .texts import check_rank, flat_index, joined, names, product_of_extents

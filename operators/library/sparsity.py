@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...analyzer.region import Shape
-from ..attributes import Attributes, number
-from ..definition import Definition, Variant, described, text
+from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
-from ..shape_solver import PartialShape
+from ..shapes.shape_solver import PartialShape
+from ..stages.attributes import Attributes, number
+from ..stages.definition import Definition, Variant, described, text
 from .arguments import arguments
 
 FORWARD = """

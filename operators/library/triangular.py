@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...analyzer.region import Shape
+from ...analyzer.indices.region import Shape
 from ...errors import ShapeError
-from ..attributes import Attributes, flag, number
-from ..definition import ByRank, Variant, variant
 from ..operator import Array, Example, Operator
+from ..stages.attributes import Attributes, flag, number
+from ..stages.definition import ByRank, Variant, variant
 from .arguments import arguments
 from .texts import joined, names
 

@@ -26,8 +26,8 @@ from math import prod
 
 import numpy as np
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Region, to_region
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
 from ...programs.plain_regions import check_tiling, common, size, split_region

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...analyzer.region import Boxes, volume
+from ...analyzer.indices.region import Boxes, volume
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 

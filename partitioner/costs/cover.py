@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...analyzer.region import Region
+from ...analyzer.indices.region import Region
 
 Part = tuple[int, Region]
 """A worker and the region to read from it."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, Region, to_region
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
 from ...tdl.ast import AnyReducer
 from ..layouts.choices import operator_choices

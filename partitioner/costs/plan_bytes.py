@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, Shape, volume, whole
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...dataflow.graph import Graph
 from ..layouts.choices import Counts, split_further
 from ..layouts.step_split import Dimensions, SplitLayout, Strategies

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Shape
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...support.wording import alternatives

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, Shape, split, whole
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes, Shape, split, whole
 from .step_split import Dimensions, Strategies
 
 Counts = npt.NDArray[np.int64]

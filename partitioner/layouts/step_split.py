@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, Shape, split, whole
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes, Shape, split, whole
 from ...errors import PlanError
 
 Strategies = tuple[str | None, ...]

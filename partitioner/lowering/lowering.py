@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...analyzer.region import Region
+from ...analyzer.indices.region import Region
 from ...dataflow.graph import Graph, Operation
 from ...programs.program import (
     Buffer,

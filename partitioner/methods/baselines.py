@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from ...analyzer.bound import Bound
+from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Phase, Role
 from ..layouts.choices import OperatorChoices, TensorChoices
 from ..layouts.step_split import Dimensions, Strategies

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Shape, split, whole
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape, split, whole
 from ..layouts.choices import (
     OperatorChoices,
     TensorChoices,

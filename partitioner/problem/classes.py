@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Shape
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation
 from .moved_bytes import MovedBytes
 from .problem import Objective, Problem

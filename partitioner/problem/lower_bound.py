@@ -26,9 +26,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ...analyzer.analysis import Analysis
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, volume
+from ...analyzer.bind.analysis import Analysis
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes, volume
 from ...tdl.ast import Element, Index, Variable
 from ...tdl.traverse import walk
 from ..costs.box_counts import overlap

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Shape
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ..costs.plan_bytes import count_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices

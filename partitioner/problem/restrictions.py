@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from ...analyzer.bound import Bound
+    from ...analyzer.bind.bound import Bound
     from ..layouts.step_split import Choice, Dimensions, Strategies
     from ..solvers.elimination import Factor
     from .candidates import KeepDimensions, KeepVariables

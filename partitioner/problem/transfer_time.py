@@ -19,8 +19,8 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, Shape, volume
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes, Shape, volume
 from ...machines.machine import Machine
 from ..costs.box_counts import communication, fetched_elements, overlap
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...analyzer.bound import Bound
-from ...analyzer.region import Boxes, Shape
-from ...analyzer.staged import StagedBound
-from ...analyzer.strategy import Strategy
+from ...analyzer.bind.bound import Bound
+from ...analyzer.bind.staged_bound import StagedBound
+from ...analyzer.indices.region import Boxes, Shape
+from ...analyzer.strategies.strategy import Strategy
 from .marks import Drawing, Label, Mark, Rectangle
 from .palette import ink, palette
 from .tensor import caption, tensor_marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...analyzer.region import Interval
+from ...analyzer.indices.region import Interval
 from .marks import Area, Drawing, Label, Mark, Point, Rectangle
 from .palette import MANY, WHITE, ink, palette
 from .tiles import Panel, Plane, Tile

@@ -13,7 +13,7 @@ from itertools import pairwise, product
 import numpy as np
 import numpy.typing as npt
 
-from ...analyzer.region import Boxes, Interval, Shape
+from ...analyzer.indices.region import Boxes, Interval, Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...analyzer.bound import Bound
+from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Operation
 from ...partitioner.layouts.choices import operator_choices
 from ...partitioner.layouts.step_split import Strategies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...analyzer.region import Boxes, Shape, to_region
+from ...analyzer.indices.region import Boxes, Shape, to_region
 from ..drawing.svg import contents
 from ..drawing.tensor import HEIGHT, WIDTH, caption, tensor_drawing
 from ..drawing.tiles import halo, plane

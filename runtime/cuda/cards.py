@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ExecutionError
-from ...operators.cuda.libraries import library
+from ...operators.cuda.vendor.libraries import library
 from ..context import Context, gpu
 
 

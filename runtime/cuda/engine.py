@@ -14,10 +14,10 @@ from time import perf_counter
 import numpy as np
 
 from ...errors import ExecutionError
-from ...operators.cuda.datatypes import decoded, encoded
-from ...operators.cuda.view import DeviceView
-from ...operators.cuda.workspace import FLAG_BYTES
-from ...operators.kernel import Array
+from ...operators.cuda.emit.datatypes import decoded, encoded
+from ...operators.cuda.launch.view import DeviceView
+from ...operators.cuda.launch.workspace import FLAG_BYTES
+from ...operators.kernels.kernel import Array
 from ...programs.clock import writes
 from ...programs.memory import MemoryPlan
 from ...programs.program import PartitionedGraph

@@ -11,9 +11,9 @@ from importlib import metadata
 from typing import Any
 
 from ...errors import ExecutionError
-from ...operators.cuda import cublas
-from ...operators.cuda.commands import MemoryCopy
-from ...operators.cuda.libraries import EXTRAS, library
+from ...operators.cuda.launch.commands import MemoryCopy
+from ...operators.cuda.vendor import cublas
+from ...operators.cuda.vendor.libraries import EXTRAS, library
 from .cupy_machine import CupyMachine
 from .machine import Machine
 

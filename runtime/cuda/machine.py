@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ...operators.cuda.commands import Command, Convolution
+from ...operators.cuda.launch.commands import Command, Convolution
 
 Bytes = npt.NDArray[np.uint8]
 Event = Any

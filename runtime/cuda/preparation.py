@@ -12,12 +12,12 @@ from itertools import chain
 from typing import assert_never
 
 from ...dataflow.graph import Graph
-from ...operators.cuda import transfers
-from ...operators.cuda.commands import Command, Convolution
 from ...operators.cuda.compute import compute
-from ...operators.cuda.refinement import Pair
-from ...operators.cuda.view import DeviceView
-from ...operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
+from ...operators.cuda.launch.commands import Command, Convolution
+from ...operators.cuda.launch.view import DeviceView
+from ...operators.cuda.launch.workspace import FLAG_BYTES, DeviceWorkspace
+from ...operators.cuda.transfers import transfers
+from ...operators.cuda.transfers.reduction_cells import Pair
 from ...programs.clock import transferred
 from ...programs.memory import MemoryPlan
 from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ...operators.cuda.commands import Command, MemoryCopy
-from ...operators.cuda.view import DeviceView
-from ...operators.cuda.workspace import DeviceWorkspace
+from ...operators.cuda.launch.commands import Command, MemoryCopy
+from ...operators.cuda.launch.view import DeviceView
+from ...operators.cuda.launch.workspace import DeviceWorkspace
 
 MOST_RUNS = 32
 """The largest number of runs of memory that are copied one by one."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from ...operators.cuda import cublas, cudnn
-from ...operators.cuda.commands import Command, Convolution, MatrixProduct
+from ...operators.cuda.launch.commands import Command, Convolution, MatrixProduct
+from ...operators.cuda.vendor import cublas, cudnn
 
 
 class VendorLibraries:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tofu import tdl
-from tofu.analyzer.analysis import analyze
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.specialize import specialize
+from tofu.analyzer.bind.analysis import analyze
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.specialize.specialize import specialize
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from tofu.analyzer.bound import Bound
+from tofu.analyzer.bind.bound import Bound
 from tofu.errors import OperatorError
 from tofu.tdl.ast import (
     Attribute,

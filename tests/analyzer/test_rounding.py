@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from tofu.analyzer.bound import Bound
+from tofu.analyzer.bind.bound import Bound
 from tofu.errors import OperatorError
 from tofu.tdl.functions import FUNCTIONS
 

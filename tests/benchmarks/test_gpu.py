@@ -15,7 +15,7 @@ import pytest
 from benchmarks.gpu import contest, moving, training
 from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.stand import Stand, seconds_of
-from tofu.operators.cuda.datatypes import encoded
+from tofu.operators.cuda.emit.datatypes import encoded
 from tofu.runtime.cuda import inspection
 
 from ..runtime.cuda.guards import intact

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.outside.__main__ import refusal
 from benchmarks.outside.catalogue import OUTSIDERS
 from benchmarks.outside.distance import FINE, distance
-from tofu.operators.registry import aliases
+from tofu.operators.library.registry import aliases
 
 SAYABLE = [name for name, outsider in OUTSIDERS.items() if not outsider.unsayable]
 

@@ -121,7 +121,7 @@ def test_functions_that_make_no_model(tofu: Tofu, tmp_path: Path, body: str, say
         (["plan", "mlp", "--layouts", "missing.yaml"], "No such file"),
         (["plan", "mlp", "--machine", "pcie8"], "did you mean 'pcie-8'"),
         (["plan", "mlp", "--machine", "pcie-8", "--workers", "9"], "9 workers need 9 devices"),
-        (["plan", "mlp", "--objective", "time"], "needs a --machine"),
+        (["plan", "mlp", "--objective", "time"], "needs --machine"),
         (["plan", "mlp", "--memory", "12"], "with its unit"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from tofu import tdl
 from tofu.dataflow.graph import Graph
-from tofu.operators.stage import Stage, derived
+from tofu.operators.stages.stage import Stage, derived
 
 Array = npt.NDArray[np.float64]
 Evaluate = Callable[[Graph, Mapping[str, Array]], dict[str, Array]]

@@ -8,7 +8,7 @@ from tofu import GraphError
 from tofu.dataflow.builder import GraphBuilder, Names
 from tofu.dataflow.graph import Phase, Role
 from tofu.dataflow.validate import validate
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 
 MAKE = Callable[[str], Stage]
 DOUBLE = "def double(x):\n    return lambda i: x[i] * 2"

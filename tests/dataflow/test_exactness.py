@@ -9,7 +9,7 @@ import pytest
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.exactness import exact_tensors
 from tofu.dataflow.graph import Role
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 
 MAKING = {
     "a[i] * 2 + pad(b[i - 1], c[i])": "abc",

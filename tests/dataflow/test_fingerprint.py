@@ -10,7 +10,7 @@ import pytest
 
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.graph import Graph, Phase, Role, fingerprint
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 
 PROGRAM = """
 from tofu.dataflow import sym

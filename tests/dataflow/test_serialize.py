@@ -10,7 +10,7 @@ from tofu import GraphError, OperatorError
 from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.training import gradient_graph
-from tofu.operators.surface import parse
+from tofu.operators.declare import parse
 
 MXNET_FILE: dict[str, Any] = {
     "nodes": [

@@ -9,7 +9,7 @@ from tofu import GraphError
 from tofu.dataflow.builder import GraphBuilder
 from tofu.dataflow.graph import Graph, Phase, Role, Tensor
 from tofu.dataflow.validate import validate
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 
 DOUBLE = "def double(x):\n    return lambda i: x[i] * 2"
 

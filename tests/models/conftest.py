@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tofu.dataflow.graph import Graph, Role
-from tofu.operators.kernel import Array
+from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
 

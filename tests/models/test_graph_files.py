@@ -20,7 +20,7 @@ from tofu.dataflow import sym
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
 from tofu.dataflow.validate import validate
-from tofu.operators.kernel import Array
+from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import partition
 
 OWN = Path(__file__).parent / "graphs"

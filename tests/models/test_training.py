@@ -10,7 +10,7 @@ import pytest
 
 from tofu import models
 from tofu.models.model import Model
-from tofu.operators.kernel import Array
+from tofu.operators.kernels.kernel import Array
 
 BATCH = 8
 CLASSES = 8

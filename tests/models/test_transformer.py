@@ -9,7 +9,7 @@ from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.training import inference_graph
 from tofu.models.transformer import Architecture, attention
-from tofu.operators.kernel import Array
+from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
 

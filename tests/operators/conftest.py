@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from tofu import tdl
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.region import to_region
-from tofu.operators.kernel import Kernel, KernelCall
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.indices.region import to_region
+from tofu.operators.kernels.kernel import Kernel, KernelCall
 
 Array = npt.NDArray[Any]
 Check = Callable[..., None]

@@ -10,7 +10,7 @@ import numpy as np
 from tofu.errors import OperatorError
 from tofu.operators import get
 from tofu.operators.operator import Operator
-from tofu.operators.stage import Stage
+from tofu.operators.stages.stage import Stage
 
 Array = np.ndarray[Any, Any]
 Staged = tuple[Stage, Mapping[str, Array]]

@@ -7,7 +7,7 @@ import pytest
 from tofu import parse
 from tofu.errors import ShapeError
 from tofu.operators import get
-from tofu.operators.shape_solver import PartialShape
+from tofu.operators.shapes.shape_solver import PartialShape
 
 RECURRENT = {"state_size": 2, "num_layers": 1, "mode": "rnn_tanh"}
 

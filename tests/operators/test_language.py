@@ -12,7 +12,7 @@ import pytest
 
 import tofu
 from tofu import tdl
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators.operator import Operator
 
 from .conftest import kernel_call

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tofu import tdl
-from tofu.analyzer.analysis import analyze
+from tofu.analyzer.bind.analysis import analyze
 from tofu.dataflow.graph import Graph, Operation, Role, Tensor
 
 MATMUL = "def matmul(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"

@@ -10,7 +10,7 @@ import pytest
 
 from tofu.dataflow.graph import Role
 from tofu.errors import DataError, ExecutionError, ShapeError
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.programs.program import PartitionedGraph
 from tofu.runtime.executor import Executor
 

@@ -13,7 +13,7 @@ from tofu.dataflow.optimizer import Optimizer, adam, sgd
 from tofu.dataflow.rnn import LSTMCell
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import training_graph
-from tofu.operators.kernel import Array
+from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.programs.memory import plan_memory
 from tofu.programs.program import PartitionedGraph

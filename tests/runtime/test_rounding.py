@@ -12,7 +12,7 @@ from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.training import training_graph
-from tofu.operators.kernel import Array
+from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
 

@@ -52,8 +52,8 @@ def array(shape: tuple[int, ...], seed: int) -> Any:
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_terms_are_reduced_on_copies_where_numpy_gets_them_wrong(trusted: bool, monkeypatch: Any) -> None:
-    from tofu.operators import strided
-    from tofu.operators.workspace import Workspace
+    from tofu.operators.kernels import strided
+    from tofu.operators.kernels.workspace import Workspace
     from tofu.runtime.collectives import Traffic, Transfer, fixed_order_reduce
 
     monkeypatch.setattr(strided, "_trusted", lambda *_: trusted)

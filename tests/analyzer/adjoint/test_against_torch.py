@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tofu.analyzer.adjoint import adjoint, head_names, output_names
-from tofu.analyzer.analysis import analyze
+from tofu.analyzer.bind.analysis import analyze
 from tofu.tdl import parse
 from tofu.tdl.ast import Description
 

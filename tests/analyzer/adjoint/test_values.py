@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tofu.analyzer.adjoint import adjoint, head_names, output_names
-from tofu.analyzer.analysis import analyze
+from tofu.analyzer.bind.analysis import analyze
 from tofu.tdl import format, parse
 from tofu.tdl.ast import Description
 from tofu.tdl.functions import FUNCTIONS

@@ -10,9 +10,9 @@ import pytest
 from tofu import tdl
 from tofu.analyzer.audit.elements import Subject, elements_read, sites
 from tofu.analyzer.audit.reference import intermediate
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.specialize import specialize
-from tofu.analyzer.staged import bind as bind_stages
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.bind.staged_bound import bind as bind_stages
+from tofu.analyzer.specialize.specialize import specialize
 from tofu.errors import ShapeError
 from tofu.tdl.arrays import Evaluation
 from tofu.tdl.ast import Element

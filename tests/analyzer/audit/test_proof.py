@@ -11,8 +11,8 @@ from tofu.analyzer.audit import trial
 from tofu.analyzer.audit.elements import elements_read
 from tofu.analyzer.audit.finding import Grade, worst
 from tofu.analyzer.audit.samples import sample
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.intervals import Interval
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.indices.intervals import Interval
 
 pytest.importorskip("islpy")
 

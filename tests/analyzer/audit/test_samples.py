@@ -9,8 +9,8 @@ import pytest
 
 from tofu import tdl
 from tofu.analyzer.audit.samples import Domain, index_limits, other_indices, poisons, sample
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.staged import bind as bind_stages
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.bind.staged_bound import bind as bind_stages
 from tofu.errors import DataError
 
 Bind = Callable[..., Bound]

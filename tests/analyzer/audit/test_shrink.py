@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tofu.analyzer.audit.shrink import groups, neighbours, smallest
-from tofu.analyzer.bound import Bound
+from tofu.analyzer.bind.bound import Bound
 
 Bind = Callable[..., Bound]
 MATMUL = "def matmul(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"

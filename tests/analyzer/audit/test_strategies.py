@@ -9,7 +9,7 @@ import pytest
 from tofu import tdl
 from tofu.analyzer.audit.finding import Finding
 from tofu.analyzer.audit.strategies import Case, audit_strategies
-from tofu.analyzer.staged import bind
+from tofu.analyzer.bind.staged_bound import bind
 
 pytest.importorskip("islpy")
 

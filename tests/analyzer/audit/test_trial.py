@@ -19,9 +19,9 @@ from tofu.analyzer.audit.trial import (
     wrong_cover,
     wrong_result,
 )
-from tofu.analyzer.bound import Bound
-from tofu.analyzer.staged import bind as bind_stages
-from tofu.analyzer.strategy import Strategy
+from tofu.analyzer.bind.bound import Bound
+from tofu.analyzer.bind.staged_bound import bind as bind_stages
+from tofu.analyzer.strategies.strategy import Strategy
 
 Bind = Callable[..., Bound]
 SUM = "def op(x):\n    return lambda i: Sum(lambda k: x[i, k])"

@@ -10,7 +10,7 @@ import pytest
 
 import tofu
 from tofu.analyzer.audit.finding import Check
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
 
 windows = np.lib.stride_tricks.sliding_window_view
 Run = Callable[[], None]

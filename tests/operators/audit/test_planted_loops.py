@@ -11,8 +11,9 @@ import pytest
 
 import tofu
 from tofu.analyzer.audit.finding import Check
-from tofu.operators.derive import _recipes, functions
-from tofu.operators.kernel import KernelCall
+from tofu.operators.derive import _recipes
+from tofu.operators.derive.nodes import functions
+from tofu.operators.kernels.kernel import KernelCall
 
 TURN = "def turn(x):\n    return lambda t, d={n}: -x[t, (d + {half}) % {n}]"
 Plant = Callable[..., None]

@@ -11,8 +11,8 @@ import pytest
 
 import tofu
 from tofu.analyzer.audit.finding import Check
-from tofu.analyzer.region import Boxes
-from tofu.analyzer.strategy import Strategy
+from tofu.analyzer.indices.region import Boxes
+from tofu.analyzer.strategies.strategy import Strategy
 from tofu.tdl.ast import Reducer
 
 CONV = """

@@ -10,7 +10,7 @@ import pytest
 from tofu import operators, tdl
 from tofu.analyzer.audit import reference as module
 from tofu.analyzer.audit.reference import reference
-from tofu.analyzer.staged import bind
+from tofu.analyzer.bind.staged_bound import bind
 from tofu.tdl.arrays import UnsuitedError
 
 from ..example_stages import training_stages

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tofu.analyzer.region import Shape, to_region
-from tofu.operators.bound import BoundOperator
+from tofu.analyzer.indices.region import Shape, to_region
 from tofu.operators.cuda import data_type
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
+from tofu.operators.stages.bound_operator import BoundOperator
 
 Array = npt.NDArray[Any]
 

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tofu.operators.cuda import data_type
-from tofu.operators.cuda.commands import Command, KernelLaunch, MemoryCopy
-from tofu.operators.cuda.transfer_units import Unit, units_source
-from tofu.operators.cuda.view import DeviceView
+from tofu.operators.cuda.launch.commands import Command, KernelLaunch, MemoryCopy
+from tofu.operators.cuda.launch.view import DeviceView
+from tofu.operators.cuda.transfers.transfer_units import Unit, units_source
 
 from .machine import caller, load, start
 

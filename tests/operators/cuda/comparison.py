@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tofu import tdl
-from tofu.analyzer.affine import reads_elements
-from tofu.analyzer.region import to_region
-from tofu.operators.bound import BoundOperator
+from tofu.analyzer.indices.affine import reads_elements
+from tofu.analyzer.indices.region import to_region
 from tofu.operators.cuda import CudaKernel, Launch, launch_of, launches
-from tofu.operators.cuda.launch import fits_32_bits
-from tofu.operators.kernel import KernelCall
+from tofu.operators.cuda.launch.launch import fits_32_bits
+from tofu.operators.kernels.kernel import KernelCall
+from tofu.operators.stages.bound_operator import BoundOperator
 from tofu.tdl import ast
 
 from .arrays import Array, Guarded, decode, encode, guarded_call, held, random_box

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tofu import tdl
-from tofu.operators.bound import BoundOperator
 from tofu.operators.cuda import CudaKernel, generate
-from tofu.operators.stage import Stage
+from tofu.operators.stages.bound_operator import BoundOperator
+from tofu.operators.stages.stage import Stage
 
 from ..example_stages import Array, derived_adjoints, training_stages
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tofu.operators.cuda import CudaKernel, Launch, pack, translation_unit
-from tofu.operators.cuda.commands import Struct
-from tofu.operators.kernel import KernelCall
+from tofu.operators.cuda.launch.commands import Struct
+from tofu.operators.kernels.kernel import KernelCall
 
 HERE = Path(__file__).parent
 FLAGS = "TOFU_SHIM_FLAGS"

@@ -10,9 +10,9 @@ import numpy as np
 
 from tofu import tdl
 from tofu.operators.cuda import DATA_TYPES, data_type
-from tofu.operators.cuda.commands import Command, KernelLaunch
-from tofu.operators.cuda.transfer_units import Unit, copy_unit, fill_unit, reduce_unit
-from tofu.operators.cuda.transfers import Pair, fetch, fill, reduce
+from tofu.operators.cuda.launch.commands import Command, KernelLaunch
+from tofu.operators.cuda.transfers.transfer_units import Unit, copy_unit, fill_unit, reduce_unit
+from tofu.operators.cuda.transfers.transfers import Pair, fetch, fill, reduce
 from tofu.tdl import ast
 
 from .arrays import decode, encode

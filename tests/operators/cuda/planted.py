@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tofu import tdl
-from tofu.operators.bound import BoundOperator
 from tofu.operators.cuda import CudaKernel, generate
-from tofu.operators.stage import Stage, derived
+from tofu.operators.stages.bound_operator import BoundOperator
+from tofu.operators.stages.stage import Stage, derived
 
 Shape = tuple[int, ...]
 

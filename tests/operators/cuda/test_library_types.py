@@ -6,9 +6,9 @@ import pytest
 
 from tofu import models
 from tofu.dataflow.graph import Graph, Operation
-from tofu.operators.cuda import convolutions, products
-from tofu.operators.cuda.view import DeviceView
-from tofu.operators.kernel import KernelCall
+from tofu.operators.cuda.launch.view import DeviceView
+from tofu.operators.cuda.vendor import convolutions, products
+from tofu.operators.kernels.kernel import KernelCall
 
 from ...runtime.test_zoo_memory import FAMILIES, SMALL
 

@@ -13,7 +13,7 @@ from .machine import FLAGS, host_compiler
 
 HERE = Path(__file__).parent
 SEMANTICS = HERE / "test_semantics.py"
-TRANSFERS, BOUNDS = HERE / "test_transfers.py", HERE / "test_transfer_bounds.py"
+TRANSFERS, BOUNDS = HERE / "transfers" / "test_transfers.py", HERE / "transfers" / "test_transfer_bounds.py"
 RUNS = {
     "address,undefined": (("asan", "ubsan"), {"ASAN_OPTIONS": "detect_leaks=0"}),
     "thread": (("tsan",), {"TSAN_OPTIONS": "exitcode=66"}),

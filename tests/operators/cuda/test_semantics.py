@@ -9,7 +9,7 @@ import pytest
 
 from tofu import tdl
 from tofu.operators.cuda import generate
-from tofu.operators.stage import Stage, derived
+from tofu.operators.stages.stage import Stage, derived
 from tofu.tdl.functions import FUNCTIONS
 
 from .comparison import compare

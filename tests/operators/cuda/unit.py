@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from tofu.operators.cuda.commands import KernelLaunch
+from tofu.operators.cuda.launch.commands import KernelLaunch
 
 from .machine import HERE, host_compiler
 
@@ -28,7 +28,7 @@ class Unit:
     """The functions of several sources, which have the prelude in common."""
 
     def __init__(self, sources: Sequence[str], folder: Path) -> None:
-        prelude = (files("tofu.operators.cuda") / "prelude.h").read_text(encoding="utf-8")
+        prelude = (files("tofu.operators.cuda.emit") / "prelude.h").read_text(encoding="utf-8")
         macros: dict[str, None] = {}
         shared: dict[str, None] = {}
         bodies: dict[str, None] = {}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.operators import strided
 from tofu.operators.derive import _recipes, derive
-from tofu.operators.stage import derived
+from tofu.operators.kernels import strided
+from tofu.operators.stages.stage import derived
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -161,7 +161,8 @@ def test_integer_values_are_exact(case: str, dtype: str, check_kernel: Any) -> N
 @pytest.mark.parametrize("block", [1, 5])
 @pytest.mark.parametrize("case", EXACT)
 def test_any_block_size_gives_the_same(case: str, block: int, check_kernel: Any, monkeypatch: Any) -> None:
-    from tofu.operators.derive import blocks, contraction
+    from tofu.operators.derive.nodes import blocks
+    from tofu.operators.derive.program import contraction
 
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", block)
     monkeypatch.setattr(contraction, "WORKSPACE_ELEMENTS", 16 * block)

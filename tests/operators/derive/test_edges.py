@@ -11,8 +11,8 @@ import tofu
 from tofu import tdl
 from tofu.errors import DataError, OperatorError
 from tofu.operators.derive import _recipes, derive
-from tofu.operators.kernel import KernelCall
-from tofu.operators.stage import derived
+from tofu.operators.kernels.kernel import KernelCall
+from tofu.operators.stages.stage import derived
 
 
 def call(text: str, inputs: dict[str, Any], outputs: tuple[Any, ...], **box: tuple[int, int]) -> KernelCall:
@@ -60,7 +60,7 @@ def test_contractions_in_little_memory(
     monkeypatch: pytest.MonkeyPatch, limit: str, elements: int, text: str, path: str
 ) -> None:
     """Factors that are computed are packed chunk by chunk, and chunks of the sum are added up."""
-    monkeypatch.setattr(f"tofu.operators.derive.contraction.{limit}", elements)
+    monkeypatch.setattr(f"tofu.operators.derive.program.contraction.{limit}", elements)
     _recipes.cache_clear()
     rng = np.random.default_rng(1)
     a, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((24, 40), (40, 30)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tofu.analyzer.adjoint import adjoint
 from tofu.operators.derive import derive
-from tofu.operators.stage import derived
+from tofu.operators.stages.stage import derived
 from tofu.tdl import format, parse
 from tofu.tdl.ast import Binary, Description, Reduce, Variable
 from tofu.tdl.traverse import walk

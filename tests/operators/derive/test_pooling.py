@@ -9,7 +9,7 @@ import pytest
 
 from tofu import tdl
 from tofu.operators.derive import derive
-from tofu.operators.stage import derived
+from tofu.operators.stages.stage import derived
 
 CASES = [
     # rows, kernel, stride, pad

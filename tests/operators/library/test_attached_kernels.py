@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.analyzer.region import Boxes, to_region
+from tofu.analyzer.indices.region import Boxes, to_region
 from tofu.operators import get
-from tofu.operators.bound import BoundOperator
-from tofu.operators.kernel import KernelCall
-from tofu.operators.stage import Stage
+from tofu.operators.kernels.kernel import KernelCall
+from tofu.operators.stages.bound_operator import BoundOperator
+from tofu.operators.stages.stage import Stage
 
 CASES = {
     "convolution": (

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import tofu
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.dataflow.graph import Role
 from tofu.dataflow.training import training_graph
 from tofu.errors import OperatorError, ShapeError
 from tofu.operators import get
-from tofu.operators.kernel import KernelCall
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.library.dropout import position
 from tofu.runtime.executor import Executor
 

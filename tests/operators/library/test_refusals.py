@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import pytest
 
-from tofu.analyzer.region import Shape
+from tofu.analyzer.indices.region import Shape
 from tofu.errors import OperatorError, ShapeError, TofuError
 from tofu.operators import get, names
-from tofu.operators.attributes import Bounds, Kind
 from tofu.operators.operator import Operator
+from tofu.operators.stages.attributes import Bounds, Kind
 
 STRANGE = {
     Kind.INT: (0, -7, 100),

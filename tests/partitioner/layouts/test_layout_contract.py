@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.partitioner import SplitLayout, lower, partition
 from tofu.partitioner.checking.check_plan import verify
 from tofu.partitioner.costs.plan_bytes import count_bytes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.partitioner.layouts.step_split import SplitLayout, prime_factors
 
 

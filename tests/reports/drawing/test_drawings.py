@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.analyzer.region import split, whole
+from tofu.analyzer.indices.region import split, whole
 from tofu.errors import TofuError
-from tofu.operators.surface import parse
+from tofu.operators.declare import parse
 from tofu.reports.drawing.curve import memory_drawing
 from tofu.reports.drawing.file import write_drawing
 from tofu.reports.drawing.marks import Area, Drawing, Label, Lines, Rectangle

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tofu.analyzer.region import split, whole
-from tofu.operators.surface import parse
+from tofu.analyzer.indices.region import split, whole
+from tofu.operators.declare import parse
 from tofu.reports.drawing.tiles import Plane, halo, own_parts, plane
 
 

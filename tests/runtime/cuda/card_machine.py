@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.commands import Command
+from tofu.operators.cuda.launch.commands import Command
 from tofu.runtime.cuda.cards import card_count
 from tofu.runtime.cuda.cupy_machine import CupyMachine
 from tofu.runtime.cuda.machine import Graph

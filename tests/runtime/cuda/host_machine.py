@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+from tofu.operators.cuda.launch.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
 
 from ...operators.cuda.unit import Unit
-from ...operators.cuda.vendor import run_convolution, run_product
+from ...operators.cuda.vendor_stand_ins import run_convolution, run_product
 from .guards import GUARD, GUARD_BYTES, Block
 
 ALIGNMENT_BYTES = 256

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tofu.operators.cuda.commands import Command
-from tofu.operators.cuda.view import DeviceView
-from tofu.operators.cuda.workspace import FLAG_BYTES, DeviceWorkspace
+from tofu.operators.cuda.launch.commands import Command
+from tofu.operators.cuda.launch.view import DeviceView
+from tofu.operators.cuda.launch.workspace import FLAG_BYTES, DeviceWorkspace
 from tofu.runtime.cuda.machine import Machine
 
 Array = npt.NDArray[Any]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tofu.operators.cuda import cublas, cudnn
-from tofu.operators.cuda.commands import Command, KernelLaunch, MemoryCopy
+from tofu.operators.cuda.launch.commands import Command, KernelLaunch, MemoryCopy
+from tofu.operators.cuda.vendor import cublas, cudnn
 from tofu.runtime.cuda import cards, cupy_machine
 
 from .host_machine import Compiled, HostMachine, Queues, Record, Wait

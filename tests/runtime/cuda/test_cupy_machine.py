@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.commands import MemoryCopy
+from tofu.operators.cuda.launch.commands import MemoryCopy
 from tofu.programs.schedule import schedule
 from tofu.runtime.cuda import cupy_machine
 from tofu.runtime.cuda.cupy_machine import CupyMachine

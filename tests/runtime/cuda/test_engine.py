@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tofu.operators.cuda.commands import Command, MemoryCopy
+from tofu.operators.cuda.launch.commands import Command, MemoryCopy
 from tofu.runtime.executor import Executor
 
 from .bench import Arrays, Bench, agree, learned, over, same, start

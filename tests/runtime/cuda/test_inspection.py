@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.commands import MemoryCopy
+from tofu.operators.cuda.launch.commands import MemoryCopy
 from tofu.runtime.cuda import inspection
 from tofu.runtime.cuda.inspection import copy_bandwidth, inspect
 

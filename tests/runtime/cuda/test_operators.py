@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks.gpu.dry_machine import DryMachine
 from tofu import tdl
-from tofu.analyzer.region import to_region
+from tofu.analyzer.indices.region import to_region
 from tofu.operators import names
-from tofu.operators.cuda.commands import Command, KernelLaunch
 from tofu.operators.cuda.compute import compute
-from tofu.operators.cuda.transfers import fetch, reduce
+from tofu.operators.cuda.launch.commands import Command, KernelLaunch
+from tofu.operators.cuda.transfers.transfers import fetch, reduce
 from tofu.tdl import ast
 
 from ...operators.cuda.arrays import Array, Guarded, guarded_call, held, random_box

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tofu.analyzer.region import Region
-from tofu.operators.cuda import workspace
-from tofu.operators.cuda.commands import Command, KernelLaunch
-from tofu.operators.workspace import aligned
+from tofu.analyzer.indices.region import Region
+from tofu.operators.cuda.launch import workspace
+from tofu.operators.cuda.launch.commands import Command, KernelLaunch
+from tofu.operators.kernels.workspace import aligned
 from tofu.programs.clock import reads, writes
 from tofu.programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from tofu.runtime.cuda import engine as cuda_engine

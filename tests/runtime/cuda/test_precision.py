@@ -16,7 +16,7 @@ from tofu.dataflow.optimizer import sgd
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import inference_graph, training_graph
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.commands import Convolution, MatrixProduct
+from tofu.operators.cuda.launch.commands import Convolution, MatrixProduct
 from tofu.runtime import binding
 from tofu.runtime.executor import Executor
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu.dry_machine import WORKER_BYTES, DryMachine
-from tofu.operators.cuda.commands import Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+from tofu.operators.cuda.launch.commands import Convolution, KernelLaunch, MatrixProduct, MemoryCopy
 from tofu.programs.check_memory import check_memory
 from tofu.programs.memory import MemoryPlan, plan_memory
 from tofu.programs.offsets import ALIGNMENT_BYTES

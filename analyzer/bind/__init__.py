@@ -1,0 +1,1 @@
+"""A description's analysis, and what it gives for concrete shapes."""

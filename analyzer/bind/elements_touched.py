@@ -1,0 +1,89 @@
+"""Count the elements that a description touches: those of its input regions and of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import sympy
+
+from ..indices.affine import Absolute, Affine, Minimum, Remainder, extent_symbol, inside
+from ..indices.intervals import Interval, bounds
+from ..input_regions.access import Access
+
+if TYPE_CHECKING:
+    from .analysis import Analysis
+
+DEEPEST = 2
+"""The most remainders, minima and absolute values inside each other."""
+
+ITEM_BYTES = 4
+"""Bytes of an element in the type that training computes in, float32."""
+
+
+def variable_extent(variable: str) -> sympy.Symbol:
+    """Return the extent of an index variable."""
+    return sympy.Symbol(variable, integer=True, nonnegative=True)
+
+
+def elements_formula(analysis: Analysis) -> sympy.Expr:
+    """Return elements of all input regions and outputs, in the extents of variables and tensors.
+
+    The iteration space must not be empty. If a padded index moves in steps across the edge of its tensor, the
+    region is slightly smaller than this count (see `edges`). An index nested deeper than `DEEPEST` counts as
+    its whole dimension, because its bounds would fill pages.
+    """
+    extents = {
+        extent: variable_extent(name) for name, extent in analysis.extents.of.items() if extent.is_Symbol
+    }
+    groups = groupby(analysis.accesses, key=lambda access: access.tensor)
+    inputs = (_hull([_region(access, extents) for access in accesses]) for _, accesses in groups)
+    outputs = (
+        sympy.Mul(*(variable_extent(binder.name) for binder in output.variables))
+        for output in analysis.description.outputs
+    )
+    total: sympy.Expr = sympy.Add(*inputs, *outputs)
+    return total
+
+
+def _region(access: Access, extents: Mapping[sympy.Expr, sympy.Symbol]) -> list[Interval]:
+    """Return the half-open interval read in each dimension, clipped if the access is padded.
+
+    `extents` names tensors' extents by variables that have them.
+    """
+    region = []
+    for axis, index in enumerate(access.indices):
+        extent = extent_symbol(access.tensor, axis)
+        extent = extents.get(extent, extent)
+        if not isinstance(index, Affine) or _depth(index) > DEEPEST:
+            region.append(Interval(sympy.S.Zero, extent))
+            continue
+        first, last = bounds(index, lambda name: Interval(sympy.S.Zero, variable_extent(name) - 1))
+        if access.padded:
+            region.append(Interval(sympy.Max(first, 0), sympy.Min(last + 1, extent)))
+        else:
+            region.append(Interval(first, last + 1))
+    return region
+
+
+def _depth(form: Affine) -> int:
+    """Return how many remainders, minima and absolute values stand inside each other at most."""
+    return max(
+        (
+            isinstance(atom, Remainder | Minimum | Absolute) + max(map(_depth, inside(atom)), default=0)
+            for _, atom in form.terms
+        ),
+        default=0,
+    )
+
+
+def _hull(regions: Sequence[Sequence[Interval]]) -> sympy.Expr:
+    """Return elements of the smallest box around several."""
+    lengths = []
+    for column in zip(*regions, strict=True):
+        lower = sympy.Min(*(interval.first for interval in column))
+        upper = sympy.Max(*(interval.last for interval in column))
+        lengths.append(upper - lower)
+    volume: sympy.Expr = sympy.Mul(*lengths)
+    return volume

@@ -1,0 +1,1 @@
+"""Index expressions: normal forms, intervals, values and boxes."""

@@ -1,0 +1,290 @@
+"""Index expressions in affine normal form.
+
+An index is a constant plus a sum of coefficients times *atoms*: index variables, floor quotients and
+remainders of affine expressions by constants, minima of two affine expressions, and absolute values of one.
+Constants are integers and extents of whole tensors. They are sympy expressions over symbols made here: no
+text ever reaches sympy's parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import assert_never
+
+import sympy
+
+from ...tdl import ast
+from ...tdl.traverse import reads_elements
+from ..source_errors import error_at
+
+
+@dataclass(frozen=True, slots=True)
+class IndexVariable:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """`floor(value / divisor)` with a positive divisor."""
+
+    value: Affine
+    divisor: sympy.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """`value - divisor * floor(value / divisor)` with a positive divisor."""
+
+    value: Affine
+    divisor: sympy.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """The lesser one; the greater one of two is `-min(-left, -right)`."""
+
+    left: Affine
+    right: Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """`max(value, -value)`, kept as one atom so that nested ones do not double the expression."""
+
+    value: Affine
+
+
+Atom = IndexVariable | Quotient | Remainder | Minimum | Absolute
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """`constant + sum(coefficient * atom)`; atoms are distinct, coefficients are not zero."""
+
+    constant: sympy.Expr
+    terms: tuple[tuple[sympy.Expr, Atom], ...] = ()
+
+    @classmethod
+    def variable(cls, name: str) -> Affine:
+        return cls(sympy.S.Zero, ((sympy.S.One, IndexVariable(name)),))
+
+    @property
+    def bare(self) -> str | None:
+        """The index variable, if the index is just that; else None."""
+        match self.terms:
+            case ((coefficient, IndexVariable(name)),) if coefficient == 1 and self.constant == 0:
+                return name
+            case _:
+                return None
+
+    def __add__(self, other: Affine) -> Affine:
+        coefficients = {atom: coefficient for coefficient, atom in self.terms}
+        for coefficient, atom in other.terms:
+            coefficients[atom] = coefficients.get(atom, sympy.S.Zero) + coefficient
+        terms = tuple((c, atom) for atom, c in coefficients.items() if c != 0)
+        return Affine(self.constant + other.constant, terms)
+
+    def __neg__(self) -> Affine:
+        return self.scale(sympy.S.NegativeOne)
+
+    def scale(self, factor: sympy.Expr) -> Affine:
+        if factor == 0:
+            return Affine(sympy.S.Zero)
+        terms = tuple((factor * c, atom) for c, atom in self.terms)
+        return Affine(factor * self.constant, terms)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDimension:
+    """An index that may take any value of its dimension: `:` of an opaque function's argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataDependent:
+    """An index computed from elements of tensors: any value of its dimension."""
+
+    span: ast.Span
+
+
+Index = Affine | WholeDimension | DataDependent
+
+
+@cache
+def extent_symbol(tensor: str, axis: int) -> sympy.Symbol:
+    """Return the extent of a whole tensor's dimension."""
+    return sympy.Symbol(f"{tensor}.shape[{axis}]", integer=True, nonnegative=True)
+
+
+def normal_form(description: ast.Description, index: ast.Index) -> Index:
+    """Return an index's normal form.
+
+    Raises DescriptionError if the index neither is affine nor depends on data.
+    """
+    if isinstance(index, ast.FullSlice):
+        return WholeDimension()
+    if reads_elements(index):
+        return DataDependent(index.span)
+    return _affine(description, index)
+
+
+def constant(
+    description: ast.Description,
+    expression: ast.Expression,
+    otherwise: str = "an extent consists of integers and extents of tensors",
+) -> sympy.Expr:
+    """Return an expression of integers and extents of tensors.
+
+    Raises DescriptionError, saying `otherwise`.
+    """
+    form = _affine(description, expression)
+    if form.terms:
+        raise error_at(description, expression.span, otherwise)
+    return form.constant
+
+
+def variables_of(form: Affine) -> Iterator[str]:
+    """Yield the index variables of a normal form. A variable may appear more than once."""
+    for _, atom in form.terms:
+        if isinstance(atom, IndexVariable):
+            yield atom.name
+        for inner in inside(atom):
+            yield from variables_of(inner)
+
+
+def inside(atom: Atom) -> tuple[Affine, ...]:
+    """Return what an atom is made of."""
+    match atom:
+        case IndexVariable():
+            return ()
+        case Quotient(value, _) | Remainder(value, _) | Absolute(value):
+            return (value,)
+        case Minimum(left, right):
+            return left, right
+        case _:
+            assert_never(atom)
+
+
+def _affine(description: ast.Description, node: ast.Index) -> Affine:
+    def form(part: ast.Index) -> Affine:
+        return _affine(description, part)
+
+    def number(part: ast.Expression) -> sympy.Expr:
+        reason = "an index is affine: use a constant here, not an index variable"
+        return constant(description, part, reason)
+
+    match node:
+        case ast.Number(int(value)):
+            return Affine(sympy.Integer(value))
+        case ast.Variable(name):
+            return Affine.variable(name)
+        case ast.Extent(tensor, axis):
+            return Affine(extent_symbol(tensor, axis))
+        case ast.Unary("-", operand):
+            return -form(operand)
+        case ast.Binary("+", left, right):
+            return form(left) + form(right)
+        case ast.Binary("-", left, right):
+            return form(left) + -form(right)
+        case ast.Binary("*", left, right):
+            return _product(description, node, form(left), form(right))
+        case ast.Binary("//", left, right):
+            return _quotient(form(left), _divisor(description, right, number(right)))
+        case ast.Binary("%", left, right):
+            return _remainder(form(left), _divisor(description, right, number(right)))
+        case ast.Binary("**", left, ast.Number(int(power))) if power >= 0:
+            return Affine(number(left) ** power)
+        case ast.Call("minimum", (left, right)):
+            return _minimum(form(left), form(right))
+        case ast.Call("maximum", (left, right)):
+            return -_minimum(-form(left), -form(right))
+        case ast.Call("abs", (operand,)):
+            return _absolute(form(operand))
+        case _:
+            raise error_at(description, node.span, _why_not_affine(node))
+
+
+def _why_not_affine(node: ast.Index) -> str:
+    match node:
+        case ast.Number(value):
+            return f"an index is an integer, found {value!r}"
+        case ast.Binary("/", _, _):
+            return "an index is an integer: use // for the floor of a quotient"
+        case _:
+            return "an index is affine in parts: + and -, minimum, maximum, abs, and *, // and % by constants"
+
+
+def _product(description: ast.Description, node: ast.Binary, left: Affine, right: Affine) -> Affine:
+    if left.terms and right.terms:
+        reason = "an index is affine: a product of index variables is not; multiply by a constant"
+        raise error_at(description, node.span, reason)
+    return right.scale(left.constant) if not left.terms else left.scale(right.constant)
+
+
+def _divisor(description: ast.Description, node: ast.Expression, divisor: sympy.Expr) -> sympy.Expr:
+    """Return the divisor, if its sign is certain."""
+    if divisor == 0:
+        raise error_at(description, node.span, "division by zero")
+    if not divisor.is_nonnegative and not divisor.is_nonpositive:
+        reason = "the sign of this divisor depends on shapes: use a number or a product of extents"
+        raise error_at(description, node.span, reason)
+    return divisor
+
+
+def _quotient(value: Affine, divisor: sympy.Expr) -> Affine:
+    if divisor.is_nonpositive:
+        return _quotient(-value, -divisor)
+    if divisor == 1:
+        return value
+    if not value.terms:
+        return Affine(floor_quotient(value.constant, divisor))
+    return Affine(sympy.S.Zero, ((sympy.S.One, Quotient(value, divisor)),))
+
+
+def _remainder(value: Affine, divisor: sympy.Expr) -> Affine:
+    if divisor.is_nonpositive:
+        return -_remainder(-value, -divisor)
+    if divisor == 1:
+        return Affine(sympy.S.Zero)
+    if not value.terms:
+        return Affine(value.constant - divisor * floor_quotient(value.constant, divisor))
+    return Affine(sympy.S.Zero, ((sympy.S.One, Remainder(value, divisor)),))
+
+
+def _minimum(left: Affine, right: Affine) -> Affine:
+    if left.terms or right.terms:
+        return Affine(sympy.S.Zero, ((sympy.S.One, Minimum(left, right)),))
+    return Affine(least(left.constant, right.constant))
+
+
+def _absolute(value: Affine) -> Affine:
+    if value.terms:
+        return Affine(sympy.S.Zero, ((sympy.S.One, Absolute(value)),))
+    return Affine(greatest(value.constant, -value.constant))
+
+
+def floor_quotient(value: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
+    """Return `floor(value / divisor)` unsimplified: sympy's simplification takes milliseconds."""
+    if value.is_Integer and divisor.is_Integer:
+        return sympy.Integer(int(value) // int(divisor))
+    result: sympy.Expr = sympy.floor(value / divisor, evaluate=False)
+    return result
+
+
+def least(*values: sympy.Expr) -> sympy.Expr:
+    """Return the least value, as it stands: sympy would order the values, in a time exponential in their
+    depth.
+    """
+    if all(value.is_Integer for value in values):
+        return sympy.Integer(min(map(int, values)))
+    result: sympy.Expr = sympy.Basic.__new__(sympy.Min, *values)
+    return result
+
+
+def greatest(*values: sympy.Expr) -> sympy.Expr:
+    """Return the greatest value, unsimplified as in `least`."""
+    if all(value.is_Integer for value in values):
+        return sympy.Integer(max(map(int, values)))
+    result: sympy.Expr = sympy.Basic.__new__(sympy.Max, *values)
+    return result

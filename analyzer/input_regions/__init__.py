@@ -1,0 +1,1 @@
+"""Which elements a box of the iteration space reads, exactly."""

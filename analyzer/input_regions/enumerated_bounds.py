@@ -1,0 +1,60 @@
+"""Make regions exact by trying every value of an access's index variables, if bounds alone are not exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from ..indices.evaluate import Bulk, Integers
+from ..indices.region import FAR, Boxes
+
+MAX_TRIALS = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Indices of one access that share variables with each other and with no other index of it.
+
+    `columns` are their places among all dimensions of all accesses, `positions` those of their variables,
+    and `values` computes them. `always` says that their bounds are not exact even inside the tensor.
+    """
+
+    columns: tuple[int, ...]
+    positions: tuple[int, ...]
+    values: Bulk
+    always: bool
+
+    def settle(self, bounds: Boxes, boxes: Boxes, limits: Integers) -> None:
+        """Replace the bounds `bounds[:, columns]` by those of the values inside `[0, limits)`.
+
+        Bounds that are already exact, or that need too many trials, are left unchanged. The caller
+        (`Reader.__call__`) handles empty boxes.
+        """
+        mine = bounds[:, self.columns]
+        extents = limits[list(self.columns)]
+        outside = (mine[..., 0] < 0) | (mine[..., 1] > extents)
+        intervals = boxes[:, self.positions]
+        careful = (intervals[..., 0] < intervals[..., 1]).all(axis=1) & (self.always | outside.any(axis=1))
+        if careful.any():
+            different, back = np.unique(intervals[careful], axis=0, return_inverse=True)
+            found = self._tried(different, extents)
+            if found is not None:
+                bounds[np.flatnonzero(careful)[:, None], self.columns] = found[back]
+
+    def _tried(self, intervals: Boxes, extents: Integers) -> Boxes | None:
+        """Return bounds of the values inside the tensor, `[n, column, 2]`; empty if there are none."""
+        lengths = intervals[..., 1] - intervals[..., 0]
+        longest = lengths.max(axis=0).tolist()
+        trials = prod(longest)
+        if len(intervals) * trials > MAX_TRIALS:
+            return None
+        steps = np.indices(tuple(longest)).reshape(len(longest), trials).T
+        at = intervals[:, None, :, 0] + steps
+        values = self.values(at.reshape(-1, len(longest))).reshape(len(intervals), trials, len(extents))
+        possible = (steps < lengths[:, None]).all(axis=-1, keepdims=True)
+        inside = possible & ((values >= 0) & (values < extents)).all(axis=-1, keepdims=True)
+        first = np.where(inside, values, FAR).min(axis=1)
+        last = np.where(inside, values, -1).max(axis=1)
+        return np.stack((first, last + 1), axis=-1)

@@ -1,0 +1,1 @@
+"""From a description as written to one for given attributes and ranks, without stages."""

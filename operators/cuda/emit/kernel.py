@@ -1,0 +1,110 @@
+"""A description's kernel as CUDA C++ source.
+
+Only ranks, element types and the description itself are baked in. Shapes, boxes, regions and strides are
+the launch's argument, so a kernel is compiled once for all shapes and workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import chain
+
+from ....analyzer.specialize.literal_types import number_types
+from ....tdl import ast
+from ....tdl.printer import format
+from ....tdl.traverse import custom_reducers
+from .datatypes import DataType
+from .entry_functions import BLOCK_THREADS, Entry, entries, entry_text
+from .parameters import Parameters, make_parameters
+from .statements import reducer_text
+
+OPTIONS = ("-std=c++17",)
+"""What sources ask of a compiler; CuPy adds the architecture and the folder of CUDA's headers for NVRTC."""
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """`text` defines the parameters and the entries; compile it behind the prelude, see `source`.
+
+    `groups` holds, for each group of outputs, the entries to choose from. Equal descriptions with equal
+    types give the same kernel and the same `name`, which no other kernel has.
+    """
+
+    name: str
+    parameters: Parameters
+    groups: tuple[tuple[Entry, ...], ...]
+    text: str
+
+    @cached_property
+    def source(self) -> str:
+        """A translation unit with this kernel alone."""
+        return translation_unit((self,))
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of all functions that can be launched."""
+        return tuple(
+            entry.function(narrow) for entry in chain.from_iterable(self.groups) for narrow in (True, False)
+        )
+
+
+def generate(
+    description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], *, finite: bool = False
+) -> CudaKernel:
+    """Return the kernel of a specialised description without stages.
+
+    With `finite` it flags results that are not.
+
+    `inputs` names the element type of every tensor that is read, `outputs` that of every output, as in
+    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError
+    for an opaque function, a scalar function without a spelling, and a missing or unknown type.
+    """
+    parameters = make_parameters(description, inputs, outputs)
+    key = tuple((name, entry.name) for name, entry in parameters.inputs)
+    return _generate(description, number_types(description), key, tuple(outputs), finite)
+
+
+def translation_unit(kernels: Iterable[CudaKernel]) -> str:
+    """CUDA C++ source that defines several kernels; for nvcc, and for NVRTC with CUDA's include folder."""
+    chosen = tuple(kernels)
+    typed = chain.from_iterable(
+        chain((entry for _, entry in kernel.parameters.inputs), kernel.parameters.outputs)
+        for kernel in chosen
+    )
+    return behind_prelude(typed, (kernel.text for kernel in chosen))
+
+
+def behind_prelude(
+    types: Iterable[DataType], texts: Iterable[str], headers: Sequence[str] = (), macros: Sequence[str] = ()
+) -> str:
+    """CUDA C++ source: the prelude with what these element types need, further headers, then the texts."""
+    defined = sorted({entry.macro for entry in types if entry.macro})
+    defined += [f"TOFU_BLOCK_THREADS {BLOCK_THREADS}", *macros]
+    parts = ((files(__package__) / name).read_text(encoding="utf-8") for name in ("prelude.h", *headers))
+    return "\n".join([*(f"#define {macro}" for macro in defined), *parts, *texts])
+
+
+@cache
+def _generate(
+    description: ast.Description,
+    _numbers: tuple[type, ...],
+    inputs: tuple[tuple[str, str], ...],
+    outputs: tuple[str, ...],
+    finite: bool,
+) -> CudaKernel:
+    parameters = make_parameters(description, dict(inputs), outputs, finite)
+    text = format(description)
+    digest = hashlib.sha256(repr((text, inputs, outputs, *("finite",) * finite)).encode()).hexdigest()[:12]
+    name = f"tofu_{description.name}_{digest}"
+    groups = entries(parameters, name)
+    lines = [f"// {line}".rstrip() for line in text.splitlines()]
+    lines += [f"namespace tofu {{ namespace {name} {{", "", f"using real = {parameters.real};", ""]
+    lines += [parameters.struct_text(), ""]
+    lines += [f"{reducer_text(parameters, reducer)}\n" for reducer in custom_reducers(description)]
+    lines += [f"{entry_text(parameters, entry)}\n" for entry in chain.from_iterable(groups)]
+    lines += [f"}} }}  // namespace tofu::{name}", ""]
+    return CudaKernel(name, parameters, groups, "\n".join(lines))

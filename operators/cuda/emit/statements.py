@@ -1,0 +1,311 @@
+"""Write statements for an expression: elements and reductions become variables, the rest one expression.
+
+A reduction is computed in the outermost place where everything it depends on is known, so an inner one
+that does not vary with the outer is computed once. The loops that it leaves may be empty: then nothing
+may be read, so it is put under the condition that they are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import assert_never
+
+from ....errors import OperatorError
+from ....tdl import ast
+from ....tdl.printer import format_expression
+from ....tdl.traverse import reads_elements, walk
+from .functions import spelling
+from .indices import index_text
+from .parameters import INSTANCE, Gather, Parameters
+from .reducers import neutral, reduced_kind, reducer_name
+from .values import Kind, Value, bare, common, literal
+
+_ARITHMETIC = {"+": "{} + {}", "-": "{} - {}", "*": "{} * {}"}
+_FLOORED = {"//": "tofu::floor_quotient({}, {})", "%": "tofu::floor_remainder({}, {})"}
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+_LOGICAL = {"and": "&&", "or": "||"}
+_LARGEST_POWER = 64
+
+Key = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Scope:
+    """A block of C++: the index variables that it introduces, its lines, the values known in it.
+
+    `loop`: it is run for every value of its index variables, perhaps for none.
+    """
+
+    names: frozenset[str]
+    loop: bool = False
+    lines: list[str] = field(default_factory=list)
+    known: dict[Key, Value] = field(default_factory=dict)
+
+
+Looper = Callable[["Body", ast.Reduce], "Loop"]
+
+
+class Body:
+    """The statements of one kernel, being written.
+
+    `names` are the index variables of the outermost scope. `cooperate`, if given, writes the reductions
+    that are computed there. `given` are variables that stand for values. `outside` holds the loops that
+    the reduction being written has left.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        names: tuple[str, ...],
+        cooperate: Looper | None = None,
+        given: Mapping[str, Value] = MappingProxyType({}),
+    ) -> None:
+        self.parameters = parameters
+        self.given = given
+        self.cooperate = cooperate
+        self.scopes = [Scope(frozenset(names))]
+        self.outside: tuple[str, ...] = ()
+        self.count = 0
+
+    def fresh(self, letter: str) -> str:
+        """Return a new variable's name."""
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    def add(self, line: str) -> None:
+        """Add a statement at the end of the innermost scope."""
+        self.scopes[-1].lines.append(line)
+
+    def value(self, node: ast.Index) -> Value:
+        """Return the node's value; adds the statements that it takes.
+
+        Raises OperatorError if there is none.
+        """
+        parameters = self.parameters
+        match node:
+            case ast.Number(value=number):
+                return literal(parameters.operator, number, parameters.real)
+            case ast.Variable(name=name) if name in self.given:
+                return self.given[name]
+            case ast.Variable(name=name):
+                return Value(f"static_cast<long long>({parameters.variable(name)})", Kind.INTEGER)
+            case ast.Extent(tensor=tensor, axis=axis):
+                return Value(parameters.extent(tensor, axis), Kind.INTEGER)
+            case ast.Element():
+                return self._known(node, lambda: self._element(node, None))
+            case ast.Pad(element=element, value=padding):
+                return self._known(node, lambda: self._element(element, padding))
+            case ast.Unary(operator="-", operand=operand):
+                inner = self.value(operand)
+                kind = common((inner,))
+                return Value(f"(-{inner.number(kind)})", kind)
+            case ast.Unary(operand=operand):
+                return Value(f"(!{self.value(operand).truth})", Kind.TRUTH)
+            case ast.Binary():
+                return self._binary(node)
+            case ast.Call(function="where", arguments=arguments):
+                condition, x, y = map(self.value, arguments)
+                kind = common((x, y))
+                return Value(f"({condition.truth} ? {x.number(kind)} : {y.number(kind)})", kind)
+            case ast.Call(function=function, arguments=arguments):
+                return self._call(function, tuple(map(self.value, arguments)))
+            case ast.Reduce():
+                return self._reduce(node)
+            case ast.OpaqueElement(function=function):
+                raise OperatorError(
+                    f"{parameters.operator}: no kernel can be derived because {function!r} is an opaque "
+                    "function; attach a kernel to the operator"
+                )
+            case ast.Star() | ast.Attribute() | ast.FullSlice():
+                raise OperatorError(
+                    f"{parameters.operator}: {type(node).__name__} found in a description that should be "
+                    "specialised; specialise it before deriving a kernel"
+                )
+            case _:
+                assert_never(node)
+
+    def _call(self, function: str, arguments: tuple[Value, ...]) -> Value:
+        entry = spelling(self.parameters.operator, function)
+        kind = common(arguments) if entry.integer else Kind.REAL
+        text = entry.integer if kind is Kind.INTEGER else entry.real
+        return Value(text.format(*(_argument(text, argument.number(kind)) for argument in arguments)), kind)
+
+    def _binary(self, node: ast.Binary) -> Value:
+        if node.operator == "**":
+            return self._power(node)
+        left, right = self.value(node.left), self.value(node.right)
+        kind = common((left, right))
+        a, b = left.number(kind), right.number(kind)
+        match node.operator:
+            case "/":
+                return Value(f"({left.real} / {right.real})", Kind.REAL)
+            case operator if operator in _ARITHMETIC:
+                return Value(f"({_ARITHMETIC[operator].format(a, b)})", kind)
+            case operator if operator in _FLOORED:
+                return Value(_FLOORED[operator].format(bare(a), bare(b)), kind)
+            case operator if operator in _COMPARISONS:
+                return Value(f"({a} {operator} {b})", Kind.TRUTH)
+            case operator if operator in _LOGICAL:
+                return Value(f"({left.truth} {_LOGICAL[operator]} {right.truth})", Kind.TRUTH)
+            case operator:
+                raise OperatorError(
+                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA"
+                )
+
+    def _power(self, node: ast.Binary) -> Value:
+        base = self.value(node.left)
+        match node.right:
+            case ast.Number(value=int(exponent)) if 0 <= exponent < _LARGEST_POWER:
+                kind = common((base,))
+                text = f"tofu::raise({bare(base.number(kind))}, {int(exponent)})"
+                return Value(text, kind)
+            case _:
+                return Value(f"pow({bare(base.real)}, {bare(self.value(node.right).real)})", Kind.REAL)
+
+    def _element(self, node: ast.Element, padding: ast.Expression | None) -> Value:
+        """Return a variable that holds the element; guarded if its indices may leave the given region."""
+        kind = Kind.INTEGER if dict(self.parameters.inputs)[node.tensor].integer else Kind.REAL
+        gathered = [axis for axis, index in enumerate(node.indices) if reads_elements(index)]
+        guarded = padding is not None or bool(gathered)
+        indices = [self._index(node, axis, name_it=guarded) for axis in range(len(node.indices))]
+        name, listed = f"{INSTANCE}.in_{node.tensor}", ", ".join(indices)
+        read = Value(f"{name}.at<Index>({listed})", kind)
+        if not guarded:
+            return self._named("e", read)
+        held = self.fresh("held")
+        self.add(f"const bool {held} = {name}.holds<Index>({listed});")
+        if padding is None:
+            for axis in gathered:
+                fault = self.parameters.fault(Gather(node.tensor, axis, node.indices[axis].span))
+                self.add(f"if (!{name}.holds_axis<Index>({axis}, {indices[axis]})) {fault} = 1;")
+            other = Value("real(tofu::not_a_number())" if kind is Kind.REAL else "0LL", kind)
+        else:
+            other = self.value(padding)
+        result = common((read, other))
+        return self._named("e", Value(f"{held} ? {read.number(result)} : {other.number(result)}", result))
+
+    def _index(self, node: ast.Element, axis: int, name_it: bool) -> str:
+        index = node.indices[axis]
+        if isinstance(index, ast.Variable):
+            return self.parameters.variable(index.name)
+        if reads_elements(index):
+            fault = self.parameters.fault(Gather(node.tensor, axis, index.span))
+            text = f"tofu::to_index<Index>({bare(self.value(index).text)}, {fault})"
+        else:
+            text = index_text(self.parameters, index)
+            if not name_it:
+                return text
+        name = self.fresh("x")
+        self.add(f"const Index {name} = {text};")
+        return name
+
+    def _named(self, letter: str, value: Value) -> Value:
+        name = self.fresh(letter)
+        self.add(f"const {value.kind.value} {name} = {value.text};")
+        return Value(name, value.kind)
+
+    def _reduce(self, node: ast.Reduce) -> Value:
+        level = self._home(free_variables(node))
+        home, inner, outside = self.scopes[level], self.scopes[level + 1 :], self.outside
+        left = outside + tuple(name for scope in inner if scope.loop for name in sorted(scope.names))
+        key = (format_expression(node), left)
+        if (known := home.known.get(key)) is not None:
+            return known
+        self.scopes, self.outside = self.scopes[: level + 1], left
+        write = self.cooperate if level == 0 and self.cooperate is not None else serial
+        loop = write(self, node)
+        self.scopes, self.outside = self.scopes + inner, outside
+        home.lines.append(loop.declaration)
+        home.lines += self._under(left, loop.lines)
+        home.known[key] = loop.total
+        return loop.total
+
+    def _under(self, left: tuple[str, ...], lines: list[str]) -> list[str]:
+        """Return the lines, run if none of these index variables has an empty interval."""
+        if not left:
+            return lines
+        conditions = (f"{self.parameters.lower(name)} < {self.parameters.upper(name)}" for name in left)
+        return [f"if ({' && '.join(conditions)}) {{", *indented(lines), "}"]
+
+    def _home(self, names: frozenset[str]) -> int:
+        """Return the outermost scope that knows these index variables."""
+        levels = range(len(self.scopes) - 1, 0, -1)
+        return next((level for level in levels if names & self.scopes[level].names), 0)
+
+    def _known(self, node: ast.Element | ast.Pad, make: Callable[[], Value]) -> Value:
+        """Return the value if an enclosing scope has it, else a new one."""
+        key = (format_expression(node),)
+        for scope in self.scopes:
+            if key in scope.known:
+                return scope.known[key]
+        value = make()
+        self.scopes[-1].known[key] = value
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A reduction: the declaration of `total`, then the lines that compute it."""
+
+    declaration: str
+    lines: list[str]
+    total: Value
+
+
+def serial(body: Body, node: ast.Reduce) -> Loop:
+    """Return a reduction as nested loops of one thread, the last index variable fastest."""
+    depth = len(body.scopes)
+    body.scopes += [Scope(frozenset((binder.name,)), loop=True) for binder in node.variables]
+    value = body.value(node.body)
+    scopes, body.scopes = body.scopes[depth:], body.scopes[:depth]
+    total = Value(body.fresh("r"), reduced_kind(node.reducer, value))
+    lines = [accumulation(node, total, value)]
+    for binder, scope in zip(reversed(node.variables), reversed(scopes), strict=True):
+        name = body.parameters.variable(binder.name)
+        lower, upper = body.parameters.lower(binder.name), body.parameters.upper(binder.name)
+        head = f"for (Index {name} = {lower}; {name} < {upper}; ++{name}) {{"
+        lines = [head, *indented(scope.lines + lines), "}"]
+    return Loop(declaration(body, node, total), lines, total)
+
+
+def declaration(body: Body, node: ast.Reduce, total: Value) -> str:
+    """Return the declaration of a reduction's result, which starts as the reducer's neutral element."""
+    start = neutral(body.parameters.operator, node.reducer, total.kind, body.parameters.real)
+    return f"{total.kind.value} {total.text} = {start};"
+
+
+def accumulation(node: ast.Reduce, total: Value, element: Value) -> str:
+    """Return the statement that adds one element to a reduction's result."""
+    number = bare(element.number(total.kind))
+    return f"{total.text} = {reducer_name(node.reducer)}::combine({total.text}, {number});"
+
+
+def reducer_text(parameters: Parameters, reducer: ast.CustomReducer) -> str:
+    """Return the struct of a description's own reducer."""
+    sides = {name: Value(parameters.variable(name), Kind.REAL) for name in (reducer.left, reducer.right)}
+    result = Body(parameters, (), given=sides).value(reducer.body)
+    head = ", ".join(f"real {value.text}" for value in sides.values())
+    lines = [
+        f"struct {reducer_name(reducer)} {{",
+        f"    static TOFU_DEVICE real combine({head}) {{ return {bare(result.real)}; }}",
+        "};",
+    ]
+    return "\n".join(lines)
+
+
+def indented(lines: list[str]) -> list[str]:
+    """Return the lines, one level deeper."""
+    return [f"    {line}" for line in lines]
+
+
+def free_variables(node: ast.Expression) -> frozenset[str]:
+    """Index variables that a value depends on; no variable is bound twice on one path."""
+    used = {part.name for part in walk(node) if isinstance(part, ast.Variable)}
+    return frozenset(used - {part.name for part in walk(node) if isinstance(part, ast.Binder)})
+
+
+def _argument(spelled: str, text: str) -> str:
+    """Return an argument, without parentheses where the spelling is a function's call."""
+    return bare(text) if spelled[0].isalpha() else text

@@ -1,0 +1,1 @@
+"""What a stream is given: commands, and the arguments and geometry of launches."""

@@ -1,0 +1,155 @@
+"""Describe new operators: `@tofu.op`, `tofu.parse`, `tofu.load`, and the words of the language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+from .. import tdl
+from ..errors import DescriptionError, OperatorError
+from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
+from ..tdl.syntax.layout import MAX_BYTES
+from .kernels.kernel import Kernel, check_kernel
+from .operator import Operator
+from .stages.attributes import Attributes, AttributeSpec, Kind
+from .stages.definition import NO_FUNCTIONS, Attachment, Fixed, Variant, constants_of
+
+T = TypeVar("T")
+
+__all__ = ["Max", "Min", "Opaque", "Prod", "Reducer", "Sum", "load", "op", "parse"]
+
+
+@overload
+def op(function: Callable[..., Any]) -> Operator: ...
+
+
+@overload
+def op(
+    *, opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS, kernel: Kernel | None = None
+) -> Callable[[Callable[..., Any]], Operator]: ...
+
+
+def op(
+    function: Callable[..., Any] | None = None,
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
+) -> Operator | Callable[[Callable[..., Any]], Operator]:
+    """Return the operator that a decorated function describes. The function is read, never called.
+
+        @tofu.op
+        def conv1d(data, filters):
+            return lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, co, dx])
+
+    `@tofu.op(opaque=..., kernel=...)` takes what `parse` takes. Raises as `parse` does, with file, line and
+    a caret for everything that is wrong.
+    """
+
+    def described(function: Callable[..., Any]) -> Operator:
+        text, origin, first_line = tdl.op_location(function)
+        return operator_of(tdl.parse(text, origin, first_line), opaque, kernel)
+
+    return described if function is None else described(function)
+
+
+def parse(
+    text: str,
+    origin: str = "<string>",
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
+) -> Operator:
+    """Return the operator that a text describes, with the functions behind its `Opaque()` names.
+
+    `kernel` computes the last stage on the processor in place of the derived kernel; `tofu.audit` holds it
+    against the text. Raises DescriptionError, and OperatorError for a function that the text does not
+    declare or a kernel that cannot be one.
+    """
+    if not isinstance(text, str):
+        raise DescriptionError(
+            f"a description must be text, found {text!r}; use tofu.op for a function, tofu.load for a file"
+        )
+    return operator_of(tdl.parse(text, origin), opaque, kernel)
+
+
+def load(
+    path: str | Path,
+    *,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
+) -> Operator:
+    """Return the operator that a `.tdl` file describes; a file holds one description, in UTF-8.
+
+    Takes what `parse` takes. Raises as `parse` does, and DescriptionError for a file that cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DescriptionError(f"the description file {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DescriptionError(f"the description file {path!r} cannot be read: {error}") from None
+    if len(data) > MAX_BYTES:
+        raise DescriptionError(f"{path} is not a description: it is larger than {MAX_BYTES // 1024} KiB")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DescriptionError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
+    return parse(text, str(path), opaque=opaque, kernel=kernel)
+
+
+def operator_of(
+    description: ast.Description,
+    opaque: Mapping[str, Callable[..., Any]] = NO_FUNCTIONS,
+    kernel: Kernel | None = None,
+) -> Operator:
+    """Return a description as an operator: its keyword-only parameters are the attributes."""
+    unknown = [name for name in opaque if name not in description.opaques]
+    if unknown:
+        declared = ", ".join(description.opaques) or "none"
+        raise OperatorError(
+            f"{description.name} has no opaque function {unknown[0]!r}; it declares {declared}"
+        )
+    if kernel is not None:
+        check_kernel(description.name, kernel)
+    names = description.tensor_names
+    count = len(description.outputs)
+    return Operator(
+        name=description.name,
+        definition=Fixed(_Described(description, tuple(opaque.items()), kernel)),
+        argument_names=_Always(names),
+        specs=tuple(_spec(parameter) for parameter in description.attributes),
+        output_count=_Always(count),
+        written=description,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Always(Generic[T]):
+    """A function of the attributes that returns one value for all. Two are equal if their values are."""
+
+    value: T
+
+    def __call__(self, attributes: Attributes) -> T:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The one description of a user's operator, for any attributes."""
+
+    description: ast.Description
+    opaque: tuple[tuple[str, Callable[..., Any]], ...]
+    kernel: Kernel | None
+
+    def __call__(self, attributes: Attributes) -> Variant:
+        constants = constants_of(self.description, attributes)
+        kernels = {} if self.kernel is None else {"output_0": Attachment(self.kernel)}
+        return Variant(self.description, constants, kernels, opaques=dict(self.opaque))
+
+
+def _spec(parameter: ast.AttributeParameter) -> AttributeSpec:
+    return AttributeSpec(parameter.name, Kind.NUMBERS, parameter.default, parameter.default is None)

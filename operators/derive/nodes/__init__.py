@@ -1,0 +1,1 @@
+"""Expressions with equal subexpressions shared, from which kernels are derived, and what computes them."""

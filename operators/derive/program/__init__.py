@@ -1,0 +1,1 @@
+"""From nodes to steps."""

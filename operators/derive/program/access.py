@@ -1,0 +1,129 @@
+"""Read a tensor in a kernel: through a view, a padded copy, or by gathering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from ....analyzer.indices.region import Region
+from ....errors import DataError
+from ...kernels.complement import borders
+from ...kernels.kernel import Array, KernelCall, view_of
+from ..nodes.affine import Affine, Ranges
+from ..nodes.blocks import volume
+from ..nodes.build import Builder
+from ..nodes.ir import Constant, Load, Scalar
+from ..steps.steps import Steps, fixed
+from ..steps.views import check_inside, strided
+from .selection import selected
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """`view` has an axis per variable and covers the whole box; None if elements are gathered."""
+
+    tensor: str
+    array: Array
+    region: Region
+    view: Array | None
+
+
+def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Array, out: Array) -> None:
+    """`arguments` are `index_0, ..., index_n-1, [padding]`, indices in the whole tensor's coordinates.
+
+    Raises `DataError` if an index from data leaves the tensor and the access is not padded.
+    """
+    indices = [np.asarray(index).astype(np.intp, copy=False) for index in arguments[:count]]
+    outside: Mask | None = None
+    for dimension, (index, (lower, upper)) in enumerate(zip(indices, region, strict=True)):
+        wrong: Mask = (index < lower) | (index >= upper)
+        if wrong.any():
+            if len(arguments) == count:
+                raise outside_error(tensor, dimension, int(index[wrong][0]), (lower, upper))
+            outside = wrong if outside is None else outside | wrong
+        indices[dimension] = np.clip(index, lower, max(upper - 1, lower)) - lower
+    if outside is None:
+        np.copyto(out, array[tuple(indices)])
+    elif array.size == 0:
+        np.copyto(out, arguments[count], casting="same_kind")
+    else:
+        np.copyto(out, array[tuple(indices)])
+        np.copyto(out, arguments[count], where=outside, casting="same_kind")
+
+
+def outside_error(tensor: str, dimension: int, index: int, held: tuple[int, int]) -> DataError:
+    """Describe the error for an index from data that leaves its tensor."""
+    return DataError(
+        f"tensor {tensor!r}, dimension {dimension}: index {index} is outside [{held[0]}, {held[1]}); "
+        "correct the data it is from or write pad(...)"
+    )
+
+
+def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:
+    """Decide how the elements of one access are read; a copy adds steps that refresh it."""
+    array, region = call.inputs[load.tensor], call.regions[load.tensor]
+    indices = tuple(index for index in load.indices if isinstance(index, Affine))
+    view: Array | None = None
+    if not load.affine and (accessed := volume(load.free, box)):
+        rows = selected(load, array, region, Builder(call.bound.shapes, box), accessed, steps)
+        if rows is not None:
+            array, region, indices = rows
+    if len(indices) == len(load.indices) and volume(load.free, box) > 0:
+        wanted = tuple(index.interval(box) for index in indices)
+        if array.size == 0 and any(first >= stop for first, stop in box.values()):
+            # another variable has no values, so nothing is read, wherever the indices alone would lead
+            array, region = np.zeros([high - low for low, high in wanted], array.dtype), wanted
+        lower = tuple(interval[0] for interval in region)
+        pairs = list(zip(wanted, region, strict=True))
+        if load.padding is None or all(low >= first and high <= last for (low, high), (first, last) in pairs):
+            for dimension, (interval, held) in enumerate(pairs):
+                check_inside(load.tensor, dimension, interval, held)
+            view = strided(array, lower, indices, axes, box)
+        elif isinstance(load.padding, Constant) and _worth_padding(wanted, region, volume(load.free, box)):
+            padded = _padded(load, array, wanted, region, steps)
+            view = strided(padded, tuple(interval[0] for interval in wanted), indices, axes, box)
+    elif len(indices) == len(load.indices):
+        view = strided(array, (0,) * len(indices), indices, axes, box)
+    return Access(load.tensor, array, region, view)
+
+
+def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:
+    """Return whether a padded copy is of the size of what is read, not of a far larger gap around it."""
+    copied = prod(high - low for low, high in wanted)
+    held = prod(max(upper - lower, 0) for lower, upper in region)
+    return copied <= 4 * (held + accessed)
+
+
+def _padded(load: Load, array: Array, wanted: Region, region: Region, steps: Steps) -> Array:
+    """Return a copy of the wanted region; steps fill its borders and copy the elements that the
+    input holds.
+    """
+    assert isinstance(load.padding, Constant)
+    value = load.padding.value
+    copy = steps.whole(tuple(high - low for low, high in wanted), array.dtype)
+    source, target = [], []
+    for (low, high), held in zip(wanted, region, strict=True):
+        first, last = max(low, held[0]), min(high, held[1])
+        if first >= last:
+            steps.add(_fill, (value,), fixed(copy), inplace=False)
+            return copy
+        source.append(slice(first - held[0], last - held[0]))
+        target.append(slice(first - low, last - low))
+    for border in borders(copy, target):
+        steps.add(_fill, (value,), fixed(border), inplace=False)
+    steps.add(_refresh, (fixed(view_of(array, source)),), fixed(view_of(copy, target)), inplace=False)
+    return copy
+
+
+def _fill(value: Scalar, out: Array) -> None:
+    out.fill(value)
+
+
+def _refresh(source: Array, out: Array) -> None:
+    np.copyto(out, source)

@@ -1,0 +1,72 @@
+"""Write results: a step writes into the kernel's output if it can, else its register is copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...kernels.kernel import Array
+from ..nodes.affine import Ranges
+from ..nodes.blocks import blocks
+from ..steps.steps import Operand, Register, Step, Value, convert, fixed
+from ..steps.views import narrow
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+def write_outputs(program: Program) -> None:
+    """Write steps for all outputs over the whole box. Outputs with the same variables share blocks."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, output in enumerate(program.lowered.outputs):
+        if program.given.get(output.value) is program.views[number]:
+            continue
+        groups.setdefault(tuple(sorted(output.variables)), []).append(number)
+    outer = [program.lowered.variables[axis] for axis in program.order]
+    for names, numbers in groups.items():
+        ordered = [name for name in outer if name in names]
+        for ranges in blocks(ordered, program.box, program.lengths):
+            program.memo.clear()
+            program.masks.clear()
+            _write_block(program, numbers, ranges)
+
+
+def _write_block(program: Program, numbers: list[int], ranges: Ranges) -> None:
+    start = len(program.steps.items)
+    results = []
+    for number in numbers:
+        value = program.value(program.lowered.outputs[number].value, ranges)
+        results.append((number, value, len(program.steps.items) - 1))
+    for number, result, step in results:
+        target = narrow(program.views[number], program.axes, ranges, program.box)
+        if step < start or not _redirect(program, number, target, result, step):
+            program.steps.add(convert, (result,), fixed(target), inplace=False)
+
+
+def _redirect(program: Program, number: int, target: Array, result: Operand, step: int) -> bool:
+    """Let the step that computes a result write it to the output; False if a copy is needed."""
+    if not isinstance(result, Value) or not isinstance(result.home, Register):
+        return False
+    home, writer = result.home, program.steps.items[step]
+    if writer.out.home is not home or home.target is not None:
+        return False
+    if result.shape != target.shape or result.dtype != target.dtype:
+        return False
+    if program.aliased[number]:
+        later = program.steps.items[step + 1 if writer.inplace else step :]
+        if home.writes > 1 or any(_reads(other, target) for other in later):
+            return False
+    home.target = target
+    home.exclusive = not program.aliased[number]
+    return True
+
+
+def _reads(step: Step, target: Array) -> bool:
+    return any(
+        isinstance(argument, Value)
+        and isinstance(argument.home, np.ndarray)
+        and argument.home.flags.writeable
+        and np.may_share_memory(argument.home, target)
+        for argument in step.arguments
+    )

@@ -1,0 +1,53 @@
+"""Find reductions with special algorithms, which are computed first. The rest reads their results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..nodes.ir import Apply, Lowered, Node, Output, Reduction
+from . import onehot, scan
+from .guarded import reduction
+from .onehot import OneHot
+from .scan import Scan
+
+Plan = Scan | OneHot
+
+
+def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
+    """Return how a reduction is computed in linear time; None if its form allows or repays none."""
+    for plan in (onehot.onehot(node), scan.scan(node)):
+        if plan is not None and plan.pays(extents):
+            return plan
+    return None
+
+
+def isolate(lowered: Lowered, extents: Mapping[str, int]) -> Lowered:
+    """Return all outputs, with reductions regrouped so that a part of them has a plan, if that is
+    possible.
+    """
+    done: dict[Node, Node] = {}
+    return Lowered(
+        tuple(Output(output.variables, _isolated(output.value, extents, done)) for output in lowered.outputs),
+        lowered.variables,
+    )
+
+
+def _isolated(node: Node, extents: Mapping[str, int], done: dict[Node, Node]) -> Node:
+    if (known := done.get(node)) is not None:
+        return known
+    result = node
+    match node:
+        case Apply(function=function, arguments=arguments, free=free, loads=loads):
+            parts = tuple(_isolated(argument, extents, done) for argument in arguments)
+            if any(new is not old for new, old in zip(parts, arguments, strict=True)):
+                result = Apply(function, parts, free, loads)
+        case Reduction(reducer=reducer, variables=variables, body=body):
+            new = _isolated(body, extents, done)
+            result = node if new is body else reduction(reducer, variables, new)
+            regrouped: Node | None = result
+            while isinstance(regrouped, Reduction) and planned(regrouped, extents) is None:
+                result = regrouped
+                regrouped = onehot.isolate(result, extents) or scan.isolate(result, extents)
+            result = regrouped or result
+    done[node] = result
+    return result

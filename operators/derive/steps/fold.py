@@ -1,0 +1,27 @@
+"""The step that reduces an array along some of its axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....analyzer.indices.region import Shape
+from ...kernels.kernel import Array
+from ..nodes.ir import Scalar
+from .steps import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Reduces along `axes`, which stay with length 1. `shape` is that of an array which repeats to it."""
+
+    ufunc: np.ufunc
+    axes: tuple[int, ...]
+    dtype: DType
+    shape: Shape | None = None
+
+    def __call__(self, body: Array | Scalar, out: Array) -> None:
+        """Write the reduction of `body` to `out`."""
+        whole = body if self.shape is None else np.broadcast_to(body, self.shape)
+        self.ufunc.reduce(whole, axis=self.axes, keepdims=True, dtype=self.dtype, out=out)

@@ -1,0 +1,1 @@
+"""Unknown shapes from known ones."""

@@ -1,0 +1,1 @@
+"""Operators as stages: described, specialised, bound to shapes, with kernels attached."""

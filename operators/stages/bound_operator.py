@@ -1,0 +1,102 @@
+"""A bound operator: the analysis of a stage for given shapes, and the kernels that compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...analyzer.bind.bound import Bound
+from ...analyzer.bind.shapes import checked_shapes
+from ...analyzer.indices.region import Shape, to_region
+from ...errors import ShapeError
+from ...tdl.numbers import real_array
+from ..derive import derive
+from ..kernels.kernel import Array, KernelCall, Run, prepared, view_of
+from .opaque_kernels import Functions, compute_by_parts, has_parts
+
+if TYPE_CHECKING:
+    from .stage import Stage
+
+
+class BoundOperator(Bound):
+    """A `Bound` that can be computed: by the kernel attached to its stage, else by a derived one."""
+
+    def __init__(self, stage: Stage, shapes: Mapping[str, Shape]) -> None:
+        """`shapes` has exactly the tensors of the stage. Raises ShapeError if they do not fit."""
+        analysis = stage.analysis
+        super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
+        self.stage = stage
+
+    def prepare(self, call: KernelCall) -> Run:
+        """Return the function that computes one box of this operator, called once per iteration."""
+        return self._prepare(call, {})
+
+    def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
+        if not any(output.size for output in call.outputs):
+            return _nothing
+        if self.stage.kernel is not None:
+            return prepared(self.stage.kernel, call)
+        functions = {**self.stage.opaques, **opaque}
+        return compute_by_parts(call, functions) if self._has_parts else derive(call)
+
+    @cached_property
+    def _has_parts(self) -> bool:
+        return has_parts(self.description)
+
+    def interpret(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
+        """Return the outputs from the description alone.
+
+        `opaque` adds to the functions that the stage brings.
+        """
+        return super().interpret(tensors, {**self.stage.opaques, **(opaque or {})})
+
+    def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
+        """Return the outputs for whole input tensors, from the attached kernel or else the derived one.
+
+        Outputs have the inputs' floating-point type. Integers are computed in float64. `opaque` gives the
+        functions behind `Opaque()`, as for `interpret`. An attached kernel does not need them. Raises
+        ShapeError if a tensor is missing or its shape is not the one the operator is bound to, OperatorError
+        if an opaque function is missing.
+        """
+        arrays = checked_arrays(self.description.name, self.shapes, tensors)
+        dtype = np.result_type(np.float32, *arrays.values())
+        outputs = tuple(np.empty(shape, dtype) for shape in self.output_shapes)
+        regions = {
+            name: to_region(boxes[0])
+            for name, boxes in self.input_regions(self.full_box[None]).items()
+            if name in self.reads
+        }
+        inputs = {
+            name: view_of(arrays[name], (slice(*interval) for interval in region)).astype(dtype, copy=False)
+            for name, region in regions.items()
+        }
+        box = {name: (0, extent) for name, extent in self.extents.items()}
+        self._prepare(KernelCall(self, box, inputs, regions, outputs), opaque or {})()
+        return outputs
+
+
+def _nothing() -> None:
+    """Do nothing: the kernel of an empty output. No other kernel has to expect an empty box."""
+
+
+def checked_arrays(
+    operator: str, shapes: Mapping[str, Shape], tensors: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Return one array for each of `shapes`.
+
+    Raises ShapeError for a missing one or one of another shape, DataError for one without numbers.
+    """
+    missing = [name for name in shapes if name not in tensors]
+    if missing:
+        raise ShapeError(f"{operator}: tensor {', '.join(missing)} is missing; pass an array for it")
+    arrays = {name: real_array(f"{operator}: tensor '{name}'", tensors[name]) for name in shapes}
+    for name, shape in shapes.items():
+        if arrays[name].shape != shape:
+            raise ShapeError(
+                f"{operator} is bound to {name} of shape {shape}, "
+                f"but the array has shape {arrays[name].shape}"
+            )
+    return arrays

@@ -1,0 +1,104 @@
+"""A stage: one specialised description of one output group, and the kernels attached to it.
+
+The dataflow graph holds one operation per stage, so every stage chooses its own strategy. A stage is an
+identity: the same description gives the same stage, the same shapes give the same bound operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
+
+from ...analyzer.adjoint import adjoint
+from ...analyzer.bind.analysis import Analysis, analyze
+from ...analyzer.indices.region import Shape
+from ...errors import ShapeError
+from ...tdl import ast
+from ..kernels.kernel import Kernel
+from .bound_operator import BoundOperator
+from .contraction import Factors, contraction
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One operator of the graph."""
+
+    description: ast.Description
+    """Has neither attributes nor stars nor stages."""
+    produces: tuple[str, ...]
+    """Names of the outputs as later stages and gradients read them: the stage's own name, or `output_0`,
+    `output_1`, ... of the last stage."""
+    kernel: Kernel | None = None
+    """The attached kernel; None if it is derived."""
+    adjoint_kernels: Mapping[str, Kernel] = field(default_factory=dict)
+    """Kernels attached to the gradients, by the tensor they differentiate with respect to."""
+    opaques: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The functions behind `Opaque()` names."""
+    _bounds: dict[tuple[Shape, ...], BoundOperator] = field(default_factory=dict, init=False, repr=False)
+    _adjoints: dict[str, tuple[Stage, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the tensors that it takes: arguments, auxiliary states, outputs of earlier stages."""
+        return self.description.tensor_names
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """What follows from the description for all shapes."""
+        return analyze(self.description)
+
+    @cached_property
+    def factors(self) -> Factors | None:
+        """The two tensors whose products it sums; see `contraction`."""
+        return contraction(self.description)
+
+    def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
+        """Return the stage for concrete input shapes; equal shapes give the same object.
+
+        Shapes of tensors that the stage does not take are ignored. Raises ShapeError.
+        """
+        missing = [name for name in self.inputs if name not in shapes]
+        if missing:
+            raise ShapeError(f"{self.name} needs the shape of {', '.join(missing)}")
+        key = tuple(tuple(shapes[name]) for name in self.inputs)
+        bound = self._bounds.get(key)
+        if bound is None:
+            bound = BoundOperator(self, dict(zip(self.inputs, key, strict=True)))
+            self._bounds[key] = bound
+        return bound
+
+    def adjoint(self, tensor: str) -> tuple[Stage, ...]:
+        """Return stages whose sum is the gradient with respect to `tensor`; none if that is zero.
+
+        They take this stage's inputs and, for its k-th output, `grad_k` and `output_k`. Raises OperatorError
+        if the description has no adjoint.
+        """
+        stages = self._adjoints.get(tensor)
+        if stages is None:
+            descriptions = adjoint(self.description, tensor)
+            kernel = self.adjoint_kernels.get(tensor) if len(descriptions) == 1 else None
+            stages = tuple(self._with_functions(derived(found, kernel)) for found in descriptions)
+            self._adjoints[tensor] = stages
+        return stages
+
+    def _with_functions(self, adjoint_stage: Stage) -> Stage:
+        """Return an adjoint that calls this stage's opaque functions, with what is behind them."""
+        called = adjoint_stage.description.opaques
+        functions = {name: self.opaques[name] for name in called if name in self.opaques}
+        return replace(adjoint_stage, opaques=functions) if functions else adjoint_stage
+
+
+@cache
+def derived(description: ast.Description, kernel: Kernel | None = None) -> Stage:
+    """Return the stage of a single-stage description with the outputs `output_0`, `output_1`, ..."""
+    return Stage(description, output_names(len(description.outputs)), kernel)
+
+
+def output_names(count: int) -> tuple[str, ...]:
+    return tuple(f"output_{index}" for index in range(count))

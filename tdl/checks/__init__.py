@@ -1,0 +1,1 @@
+"""What a syntax tree must keep to: names, ranks, indices, extents."""

@@ -1,0 +1,66 @@
+"""What is said, whole, where a description and the shapes given for it do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tofu.analyzer.bind.bound import Bound
+from tofu.errors import ShapeError
+
+MESSAGES = {
+    "two extents of one variable": (
+        "lambda i: a[i] + b[i]",
+        {"a": (3,), "b": (4,)},
+        "f: index variable 'i' has extent 3 by axis 0 of a, but 4 by axis 0 of b; they must agree",
+        ["3 here", "4 here"],
+    ),
+    "an extent that is stated": (
+        "(lambda i=2: a[i], lambda i=b.shape[0]: b[i])",
+        {"a": (2,), "b": (4,)},
+        "f: index variable 'i' has extent 2 by its binder, but 4 by its binder; they must agree",
+        ["2 here", "4 here"],
+    ),
+    "nothing left": (
+        "lambda i: Sum(lambda d=5: a[i + d] + b[0])",
+        {"a": (3,), "b": (1,)},
+        "f: index variable 'i' would have extent -1 for a (3,), b (1,); a tensor is smaller "
+        "than the indices that read it span",
+        [],
+    ),
+    "nothing to reduce": (
+        "lambda i: b[i] + Max(lambda k: a[k])",
+        {"a": (0,), "b": (1,)},
+        "f: Max over 'k' has no values to reduce for a (0,), b (1,)",
+        ["reduced here"],
+    ),
+    "an index outside": (
+        "lambda i=3: a[2 * i - 1] + b[i]",
+        {"a": (4,), "b": (3,)},
+        "f: axis 0 of a has extent 4, but its index runs from -1 to 3; wrap it in pad(a[...], value) or "
+        "state smaller extents",
+        ["read here"],
+    ),
+    "an index too large to compute": (
+        "lambda i: pad(a[i * 2 ** 60], 0) + b[i]",
+        {"a": (8,), "b": (8,)},
+        "f: indices exceed 2**62 for a (8,), b (8,); use smaller factors or shapes",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "shapes", "said", "marks"), MESSAGES.values(), ids=MESSAGES)
+def test_messages(
+    bind: Callable[..., Bound], body: str, shapes: Mapping[str, tuple[int, ...]], said: str, marks: list[str]
+) -> None:
+    with pytest.raises(ShapeError) as caught:
+        bind(f"def f(a, b):\n    return {body}", shapes)
+    first, *places = str(caught.value).splitlines()
+    assert first == said
+    assert [line.partition(": ")[2] for line in places[::3]] == marks
+
+
+def test_nothing_to_sum_is_zero(bind: Callable[..., Bound]) -> None:
+    assert bind("def f(a):\n    return lambda i=2: Sum(lambda k: a[k])", {"a": (0,)}).output_shapes == ((2,),)
