@@ -23,7 +23,7 @@ def _name(document: Path) -> str:
 
 
 def _scripts(document: Path) -> list[str]:
-    """Blocks of Python that are no sessions."""
+    """Return the blocks of Python that are not sessions."""
     blocks = PYTHON.findall(document.read_text(encoding="utf-8"))
     return [block for block in blocks if not block.startswith(">>>")]
 
@@ -109,4 +109,4 @@ def test_pictures_are_those_of_present_plans() -> None:
     specification.loader.exec_module(draw)
     for name, picture in draw.PICTURES.items():
         stored = (place.parent / f"{name}.svg").read_text(encoding="utf-8")
-        assert stored == picture(), "draw it anew with: python docs/pictures/draw.py"
+        assert stored == picture(), "draw it again with: python docs/pictures/draw.py"

@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages on search and runtime, from real plans: `python docs/pictures/draw.py`."""
+"""Draw the pictures of README and the pages, from real descriptions and plans: `python docs/pictures/draw.py`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tofu.programs.clock import TICKS_PER_OPERATION
 from tofu.programs.memory import buffer_lifetimes, plan_memory
 from tofu.programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from tofu.programs.schedule import schedule
+from tofu.reports.drawing.operator import operator_drawing
+from tofu.reports.drawing.svg import standalone
 
 FOLDER = Path(__file__).parent
 COLOURS = ("#88ccee", "#ddcc77", "#cc6677", "#44aa99", "#aa99dd", "#999933", "#ee99aa", "#bbbbbb")
@@ -40,6 +42,38 @@ def words(x: float, y: float, text: str, middle: bool = False) -> str:
 def line(x1: float, y1: float, x2: float, y2: float, colour: str = "#c33") -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
     return f'<line {ends} stroke="{colour}" stroke-width="1.2"/>'
+
+
+def split() -> str:
+    """Draw the matrix product of README, split along a row index and along the index that is summed."""
+    product = tofu.parse("def product(a, b): return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])")
+    ways = product.bind({"a": (8, 6), "b": (6, 8)}).strategies
+    return standalone(operator_drawing("product", [way for way in ways if way.variable in "ik"], 2))
+
+
+def pipeline() -> str:
+    """Draw the stages from a description to a trained step, with the room of each and what it hands on."""
+    stages = (
+        ("read", "tdl/", "text", COLOURS[0]),
+        ("analyse", "analyzer/", "description", COLOURS[0]),
+        ("equip", "operators/", "strategies", COLOURS[0]),
+        ("connect", "dataflow/", "operators", COLOURS[1]),
+        ("search", "partitioner/", "graph", COLOURS[3]),
+        ("lower", "partitioner/", "plan", COLOURS[3]),
+        ("place", "programs/", "programs", COLOURS[3]),
+        ("run", "runtime/", "memory plan", COLOURS[2]),
+    )
+    marks = []
+    for number, (stage, room, takes, colour) in enumerate(stages):
+        x, y = 90 + number % 4 * 165, 25 + number // 4 * 75
+        marks += [
+            box(x, y, 90, 40, colour),
+            words(x + 45, y + 17, stage, True),
+            words(x + 45, y + 33, room, True),
+        ]
+        marks += [line(x - 70, y + 20, x - 4, y + 20, "#555"), words(x - 38, y + 14, takes, True)]
+        marks.append(f'<path d="M{x - 9} {y + 16}L{x - 1} {y + 20}L{x - 9} {y + 24}Z" fill="#555"/>')
+    return svg(690, 150, marks)
 
 
 def steps() -> str:
@@ -163,7 +197,14 @@ def program() -> str:
     return svg(680, 50 + 22 * len(moments), marks)
 
 
-PICTURES = {"steps": steps, "elimination": elimination, "memory-plan": memory, "program": program}
+PICTURES = {
+    "split": split,
+    "pipeline": pipeline,
+    "steps": steps,
+    "elimination": elimination,
+    "memory-plan": memory,
+    "program": program,
+}
 
 
 def main() -> None:
