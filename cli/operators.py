@@ -14,7 +14,7 @@ from .options import examples, json_option
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the page docs/operators.md.")
 def command(as_json: bool, as_markdown: bool) -> None:
-    """List the operators of the library with their attributes, and count them beside the paper's."""
+    """List the operators of the library with their attributes, and their number next to the paper's."""
     from ..reports import operators as report
 
     facts = report.operator_facts()

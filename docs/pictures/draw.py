@@ -1,4 +1,4 @@
-"""Draw the pictures of README and the pages, from real descriptions and plans: `python docs/pictures/draw.py`."""
+"""Draw the pictures of the pages from real descriptions and plans: `python docs/pictures/draw.py`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def pipeline() -> str:
         ("connect", "dataflow/", "operators", COLOURS[1]),
         ("search", "partitioner/", "graph", COLOURS[3]),
         ("lower", "partitioner/", "plan", COLOURS[3]),
-        ("place", "programs/", "programs", COLOURS[3]),
+        ("arrange", "programs/", "programs", COLOURS[3]),
         ("run", "runtime/", "memory plan", COLOURS[2]),
     )
     marks = []
