@@ -91,5 +91,5 @@ class Arithmetic:
                 scalar, (self,), {"scalar": other}, hint=scalar_hint or "_" + scalar.replace("_", "")
             )
         raise OperatorError(
-            f"a symbol is combined with symbols and numbers by + - * / **, not with {other!r}"
+            f"a symbol can be combined with a symbol or a number by + - * / **, not with {other!r}"
         )

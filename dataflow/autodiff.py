@@ -1,6 +1,6 @@
-"""Reverse-mode differentiation over the stages of a forward graph (Tofu, section 2).
+"""Differentiate the stages of a forward graph in reverse mode (Tofu, section 2).
 
-An operation's gradient is derived from its description: one adjoint stage or more for each tensor that it
+An operation's gradient is derived from its description: one or more adjoint stages for each tensor that it
 reads. Operators with a custom gradient, among them the losses that start the backward pass, are
 differentiated as a whole. Gradients that are zero everywhere are never made.
 """
@@ -29,8 +29,8 @@ def differentiate(
     """Add the backward operations; return the gradient of each tensor in `targets` that has one.
 
     `heads` maps outputs to the tensors that hold their gradients; losses need none. All gradients are those
-    of the losses times `loss_scale`, as `heads` have to be. Raises OperatorError where an operator on the
-    way has no gradient.
+    of the losses times `loss_scale`, and so must `heads` be. Raises OperatorError if an operator on the way
+    has no gradient.
     """
     targets = tuple(targets)
     gradients = _Backward(builder, expansion, targets, heads, loss_scale).run()
@@ -64,7 +64,7 @@ class _Backward:
         return self.gradients
 
     def _wanted(self) -> set[int]:
-        """Tensors through which a gradient reaches a target; only their gradients are made."""
+        """Find the tensors through which a gradient reaches a target; only their gradients are made."""
         wanted = set(self.targets)
         for application in self.expansion.applications:
             gradient = application.gradient
@@ -96,7 +96,7 @@ class _Backward:
                     self.contribute(application, role, stage, tensor, self.adjoint_inputs(step, stage))
 
     def adjoint_inputs(self, step: Step, stage: Stage) -> tuple[int, ...]:
-        """What an adjoint reads: gradients of the outputs, outputs, and the stage's own inputs."""
+        """List what an adjoint reads: gradients of the outputs, outputs, and the stage's inputs."""
         own = dict(zip(step.stage.inputs, step.inputs, strict=True))
         outputs = {f"output_{k}": output for k, output in enumerate(step.outputs)}
         heads = {f"grad_{k}": k for k in range(len(step.outputs))}
@@ -145,7 +145,7 @@ class _Backward:
         stage: Stage,
         produced: Mapping[tuple[int, int], Sequence[str]],
     ) -> list[str]:
-        """Names for what a stage of a custom gradient produces."""
+        """Name the products of a stage of a custom gradient."""
         names = []
         for output, product in enumerate(stage.produces):
             arguments = produced.get((position, output))
@@ -181,7 +181,7 @@ class _Backward:
         )
 
     def gradient_name(self, target: int) -> str:
-        """`grad(x)` for the first term; a later one makes room by numbering those before."""
+        """Return `grad(x)` for the first term and a number for later ones; `add` renumbers the first."""
         name = self.builder.tensors[target].name
         if target not in self.gradients:
             return self.builder.unique_tensor_name(f"grad({name})")
@@ -214,7 +214,7 @@ class _Backward:
         self.terms[target] = count + 1
 
     def head(self, output: int) -> int:
-        """The gradient of a stage's output; zeros where only its siblings have one."""
+        """Return the gradient of a stage's output; zeros if only its siblings have one."""
         gradient = self.gradients.get(output)
         if gradient is None:
             tensor = self.builder.tensors[output]
@@ -229,7 +229,7 @@ class _Backward:
 
 
 def _ties(expansion: Expansion) -> dict[int, str]:
-    """For tensors that tied operators make, what those that correspond to them share."""
+    """Return the tie that corresponding tensors of tied operators share."""
     return {
         index: f"{application.tie}.{step.stage.produces[0]}"
         for application in expansion.applications
@@ -241,7 +241,7 @@ def _ties(expansion: Expansion) -> dict[int, str]:
 
 @cache
 def _is_identity(stage: Stage) -> bool:
-    """Whether an adjoint hands the gradient of its one output on as it is, as that of an addition does."""
+    """Tell whether an adjoint passes the gradient of its one output unchanged, like that of an addition."""
     (output,) = stage.description.outputs
     indices = tuple(ast.Variable(binder.name) for binder in output.variables)
     return output.body == ast.Element("grad_0", indices)

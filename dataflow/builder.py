@@ -1,4 +1,4 @@
-"""Building graphs by hand: tensors and operations in execution order, names kept unique."""
+"""Build graphs by hand: tensors and operations in execution order, with unique names."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .order import hoist_updates, prune
 
 
 class Names:
-    """Names of one kind, of which no two may be the same."""
+    """A set of names of one kind, which must be unique."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
         self._numbers: dict[str, int] = {}
 
     def unused(self, name: str) -> str:
-        """`name`, or `name:2`, `name:3`, ... where it is taken."""
+        """Return `name`, or `name:2`, `name:3`, ... if it is taken."""
         if name not in self.taken:
             return name
         number = self._numbers.get(name, 2)
@@ -31,7 +31,7 @@ class Names:
 
 
 class GraphBuilder:
-    """Collects a graph; `build` drops what nothing needs and numbers the rest.
+    """Collects a graph; `build` drops unneeded operations and tensors and numbers the rest.
 
     Tensors are referred to by the number that `tensor` and `apply` return. An operation's
     inputs must exist before it does, so a builder cannot make a cycle.
@@ -55,14 +55,14 @@ class GraphBuilder:
         return index
 
     def rename_tensor(self, index: int, name: str) -> None:
-        """Give a tensor another name, which no other has; its old one is free again."""
+        """Give a tensor a new, unused name; its old name becomes free."""
         tensor = self.tensors[index]
         self._tensor_names.taken.remove(tensor.name)
         self._tensor_names.taken.add(name)
         self.tensors[index] = replace(tensor, name=name)
 
     def unique_tensor_name(self, name: str) -> str:
-        """`name`, or `name:2`, `name:3`, ... where it is taken."""
+        """Return `name`, or `name:2`, `name:3`, ... if it is taken."""
         return self._tensor_names.unused(name)
 
     def apply(
@@ -80,7 +80,7 @@ class GraphBuilder:
         """Add an operation and the tensors it produces; `inputs` follow the description's tensors.
 
         `aliases[k]` is the persistent tensor that output `k` overwrites. An operation's name that is taken
-        gets a number; a tensor's name must be free. Raises ShapeError where the shapes do not fit.
+        gets a number; a tensor's name must be free. Raises ShapeError if the shapes do not fit.
         """
         description = stage.description
         names = description.tensor_names
@@ -102,7 +102,7 @@ class GraphBuilder:
         return tuple(made)
 
     def build(self, outputs: Sequence[int]) -> Graph:
-        """The graph of everything that `outputs` and the updated tensors need, updates moved forward."""
+        """Make the graph of everything that `outputs` and the updated tensors need, updates moved forward."""
         operations = prune(self.tensors, self.operations, outputs)
         operations = hoist_updates(self.tensors, operations)
         return numbered(self.name, self.tensors, operations, outputs)

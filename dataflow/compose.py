@@ -1,4 +1,4 @@
-"""Composing symbols: variables, groups, and operators applied to symbols."""
+"""Compose symbols: variables, groups, and operators applied to symbols."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def variable(
     wd_mult: float | None = None,
     **settings: str,
 ) -> Symbol:
-    """An input of the network: data, a label or a parameter. 0 or None in `shape` is an unknown extent.
+    """Make an input of the network: data, a label or a parameter. 0 or None in `shape` is unknown.
 
     `init` is an initializer's JSON text or an object with `dumps()`; the multipliers scale the learning
     rate and the weight decay of this parameter. Further keywords, `__layout__`, are settings as text.
@@ -60,10 +60,10 @@ def variable(
 
 
 def group(symbols: Sequence[Symbol]) -> Symbol:
-    """One symbol with the outputs of several."""
+    """Make one symbol with the outputs of several."""
     for symbol in symbols:
         if not isinstance(symbol, Symbol):
-            raise GraphError(f"a group is made of symbols; {symbol!r} is none")
+            raise GraphError(f"a group is made of symbols; {symbol!r} is not a symbol")
     grouped = Symbol([head for symbol in symbols for head in symbol.heads])
     grouped.list_arguments()
     return grouped
@@ -96,7 +96,7 @@ def compose(
     hint: str | None = None,
     settings: Mapping[str, str] = NOTHING,
 ) -> Symbol:
-    """`apply` with everything apart; `hint` begins an automatic name."""
+    """Apply an operator, with separate arguments for everything; `hint` begins an automatic name."""
     place = caller()
     try:
         return _compose(operator, positional, values, named, name, hint, settings, place)
@@ -115,7 +115,9 @@ def _compose(
     place: Place | None,
 ) -> Symbol:
     if not isinstance(operator, Operator | str):
-        raise OperatorError(f"an operator is applied, found {operator!r}; a function is one under @tofu.op")
+        raise OperatorError(
+            f"expected an operator, found {operator!r}; decorate a function with @tofu.op to make it one"
+        )
     called = operator if isinstance(operator, str) else operator.name
     operator = registry.get(operator) if isinstance(operator, str) else operator
     values = {key: plain(value, key) for key, value in values.items() if value is not None}
@@ -161,7 +163,7 @@ def split_positional(
     tensor: type[Any] | tuple[type[Any], ...],
     values: Mapping[str, Any],
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What is given by position, as inputs and, after all of those, attributes in MXNet's order, by name.
+    """Split positional arguments into inputs and, after them, attributes by name, in MXNet's order.
 
     `values` are the attributes given by name; they decide how many inputs there are.
     """
@@ -178,7 +180,7 @@ def split_positional(
 
 
 def plain(value: Any, key: str) -> Any:
-    """An attribute's value as Python writes it: NumPy's numbers become numbers, types their names."""
+    """Return an attribute's value as Python writes it: NumPy's numbers become numbers, types their names."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, tuple | list):
@@ -195,7 +197,7 @@ def _assign(
     positional: Sequence[Symbol],
     named: Mapping[str, Symbol],
 ) -> dict[str, Entry]:
-    """The given inputs by the name of their slot."""
+    """Assign the given inputs to slots by name."""
     if len(positional) > len(slots):
         raise OperatorError(
             f"{operator.name} {name!r} takes {len(slots)} inputs ({', '.join(slots)}), "
@@ -224,7 +226,7 @@ def _assign(
 
 
 def _refuse_duplicates(node: Node, repeated: Sequence[Node]) -> None:
-    """Raise GraphError where a new node has the name of another one below it."""
+    """Raise GraphError if a new node has the name of another one below it."""
     names = {new.name: new for new in repeated}
     for other in topological((Entry(node, 0),)):
         new = names.get(other.name)
@@ -233,5 +235,5 @@ def _refuse_duplicates(node: Node, repeated: Sequence[Node]) -> None:
 
 
 def initializer_text(kind: str, **settings: object) -> str:
-    """An initializer as MXNet stores it with a variable: `["zero", {}]`."""
+    """Write an initializer as MXNet stores it with a variable: `["zero", {}]`."""
     return json.dumps([kind, settings])

@@ -18,18 +18,18 @@ MIXED = ("float16", "bfloat16")
 
 @cache
 def itemsize(dtype: str) -> int:
-    """Bytes of one element."""
+    """Return the bytes of one element."""
     return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
 
 
 @cache
 def host_type(dtype: str) -> np.dtype[Any]:
-    """What whole tensors are read as: float32 for 16-bit types, of which NumPy has one and adds in it."""
+    """Return the type as which whole tensors are read: float32 for 16-bit types."""
     return np.dtype(np.float32) if dtype in MIXED else np.dtype(dtype)
 
 
 def checked_type(dtype: str) -> str:
-    """The type, if a graph may be computed in it. Raises GraphError."""
+    """Return the type, if a graph may be computed in it. Raises GraphError."""
     known = (*UNIFORM, *MIXED)
     if dtype not in known:
         raise GraphError(f"a graph cannot be computed in {dtype!r}; use one of {', '.join(known)}")

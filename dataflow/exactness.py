@@ -57,7 +57,7 @@ def _sources(stage: Stage, output: int) -> frozenset[str]:
 
 
 def _counts(expression: Node) -> bool:
-    """Whether an index variable is used as a value."""
+    """Tell whether an index variable is used as a value."""
     pending: list[Node] = [expression]
     while pending:
         node = pending.pop()
@@ -69,7 +69,7 @@ def _counts(expression: Node) -> bool:
 
 
 def _values(expression: Node) -> Iterator[str]:
-    """Tensors that an expression's value is made of; conditions and indices choose, but are no part of it."""
+    """Tensors that an expression's value is made of; conditions and indices only choose."""
     pending: list[Node] = [expression]
     while pending:
         match pending.pop():

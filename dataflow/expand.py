@@ -1,4 +1,4 @@
-"""From a symbol to forward operations: every operator becomes its stages."""
+"""Expand a symbol to forward operations: every operator becomes its stages."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _Expander:
         return Application(node.name, operator, recipe.gradient, is_loss, tuple(steps), tensors, outputs, tie)
 
     def seeds(self, node: Node, recipe: _Recipe) -> dict[str, int]:
-        """A state of one element for each seed that the stages read."""
+        """Make a state of one element for each seed that the stages read."""
         assert node.operator is not None
         read = {name for stage in recipe.stages for name in stage.inputs}
         return {

@@ -14,7 +14,7 @@ from .element_types import itemsize
 
 
 class Role(StrEnum):
-    """What a tensor is for; the first six live across iterations.
+    """The purpose of a tensor; the first six live across iterations.
 
     An accumulator sums a parameter's gradients over the micro-batches of one update.
     """
@@ -90,21 +90,21 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `fingerprint.fingerprint`; computed once."""
+        """Return the graph's fingerprint, computed once; see the function `fingerprint`."""
 
         return fingerprint(self)
 
     def learns(self, operation: Operation) -> bool:
-        """Whether an operation overwrites a parameter or the optimizer's state."""
+        """Tell whether an operation overwrites a parameter or the optimizer's state."""
         aliases = [self.tensors[output].alias for output in operation.outputs]
         roles = {self.tensors[alias].role for alias in aliases if alias is not None}
         return not roles.isdisjoint((Role.PARAMETER, Role.STATE))
 
 
 def fingerprint(graph: Graph) -> str:
-    """Hexadecimal sha256 of everything a plan depends on: tensors, operations and descriptions.
+    """Compute the sha256 of everything a plan depends on: tensors, operations and descriptions.
 
-    The graph's own name and the kernels take no part.
+    The graph's name and the kernels are left out.
     """
     digests: dict[int, str] = {}
     lines: list[list[object]] = [["tofu-graph-1", list(graph.outputs)]]

@@ -1,8 +1,8 @@
 """Loss scaling: gradients in float16 times a number, so that small ones do not become zero.
 
-A gradient stage that multiplies the incoming gradient hands the scale on. What starts the backward pass, a
-loss, or adds to it, a penalty, does not: its description is rewritten, to the true incoming gradient and
-a scaled result, all in the registers of one kernel.
+A gradient stage that multiplies the incoming gradient passes the scale on. A loss, which starts the backward
+pass, and a penalty, which adds to it, do not. Their descriptions are rewritten to take the true incoming
+gradient and make a scaled result, all in the registers of one kernel.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .builder import GraphBuilder
 from .graph import Phase, Role
 
 DEFAULTS = {"float16": 128.0}
-"""Loss scales where none is given. Gradients are sums over the batch here, so this is 128 times the batch for
-those who average: 2**-24, the smallest float16, stands for 5e-10."""
+"""The default loss scales. Gradients are sums over the batch here. For those who average, this is
+128 times the batch: 2**-24, the smallest float16, stands for 5e-10."""
 
 
 def checked_scale(loss_scale: float | None, dtype: str) -> float:
-    """The loss scale that is given, or the type's. Raises GraphError where it is no positive number."""
+    """Return the given loss scale, or the type's. Raises GraphError if it is not a positive number."""
     scale = DEFAULTS.get(dtype, 1.0) if loss_scale is None else float(loss_scale)
     if not 0 < scale < float("inf"):
         raise GraphError(f"the loss scale is {loss_scale!r}, expected a positive number such as 128")
@@ -34,9 +34,9 @@ def checked_scale(loss_scale: float | None, dtype: str) -> float:
 
 
 def scaled_gradient(gradient: Gradient, scale: float) -> Gradient:
-    """The gradient whose results are `scale` times as large where its incoming gradients are.
+    """Return a gradient whose results are `scale` times as large if its incoming gradients are.
 
-    Raises GraphError where one of several stages makes a result that another reads too.
+    Raises GraphError if one of several stages makes a result that another stage reads too.
     """
     results = tuple(dict.fromkeys(gradient.targets.values()))
     if scale == 1 or _proportional(gradient.stages, results):
@@ -47,15 +47,15 @@ def scaled_gradient(gradient: Gradient, scale: float) -> Gradient:
         read = {name for later in gradient.stages[position + 1 :] for name in later.inputs}
         if any(stage.produces[output] in read for output in wanted):
             raise GraphError(
-                f"{stage.name} makes a gradient that another stage reads, and adds to it what a loss scale "
-                "has to multiply; train without a loss scale"
+                f"{stage.name} makes a gradient that another stage reads, and adds a term to it that a loss "
+                "scale would have to multiply; train without a loss scale"
             )
         stages.append(_rewritten(stage, scale, wanted))
     return replace(gradient, stages=tuple(stages))
 
 
 def scaled_heads(builder: GraphBuilder, heads: Mapping[int, int], scale: float) -> dict[int, int]:
-    """Gradients that are fed, times the loss scale."""
+    """Multiply gradients that are fed by the loss scale."""
     if scale == 1:
         return dict(heads)
     return {
@@ -65,7 +65,7 @@ def scaled_heads(builder: GraphBuilder, heads: Mapping[int, int], scale: float) 
 
 
 def divided(builder: GraphBuilder, gradient: int, scale: float) -> int:
-    """A gradient without the loss scale, which takes over its name."""
+    """Divide a gradient by the loss scale; the result takes over its name."""
     if scale == 1:
         return gradient
     name = builder.tensors[gradient].name
@@ -81,7 +81,7 @@ def _times(builder: GraphBuilder, tensor: int, factor: float, name: str) -> int:
 
 @cache
 def _rewritten(stage: Stage, scale: float, outputs: tuple[int, ...]) -> Stage:
-    """The stage on incoming gradients divided by the scale, these outputs multiplied by it."""
+    """Rewrite a stage to divide incoming gradients by the scale and multiply these outputs by it."""
     description = stage.description
 
     def true(node: Node) -> Node:
@@ -108,7 +108,7 @@ def _incoming(name: str) -> bool:
 
 @cache
 def _proportional(stages: tuple[Stage, ...], results: tuple[Produced, ...]) -> bool:
-    """Whether every result is a multiple of the incoming gradients, as far as its form tells."""
+    """Tell whether every result is, by its form, a multiple of the incoming gradients."""
     names: set[str] = set()
     for position, stage in enumerate(stages):
         names.update(filter(_incoming, stage.inputs))
@@ -120,7 +120,7 @@ def _proportional(stages: tuple[Stage, ...], results: tuple[Produced, ...]) -> b
 
 
 def _linear(expression: ast.Expression, names: Collection[str]) -> bool:
-    """Whether an expression is zero, or of first degree in the elements of these tensors, without a rest."""
+    """Tell whether an expression is zero or homogeneous of first degree in these tensors' elements."""
 
     def free(part: ast.Expression) -> bool:
         return not any(isinstance(node, ast.Element) and node.tensor in names for node in walk(part))

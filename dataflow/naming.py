@@ -10,7 +10,7 @@ from .scope import Scope
 
 
 class NameScope(Scope):
-    """Counts names by hint and remembers which were given. As a context manager, the scope in force.
+    """Counts names by hint and remembers all given names. Use it as a context manager to put it in force.
 
     A fresh scope starts its numbers at 0, so that building the same network twice gives the same names.
     """
@@ -24,7 +24,7 @@ class NameScope(Scope):
         self._given: set[str] = set()
 
     def name(self, name: str | None, hint: str) -> str:
-        """`prefix + name`, or a new name from the hint where there is none."""
+        """Return `prefix + name`, or a new name from the hint if there is no name."""
         if name is not None:
             return self.prefix + name
         while True:
@@ -35,7 +35,7 @@ class NameScope(Scope):
                 return made
 
     def claim(self, name: str) -> bool:
-        """Remember a name; False where it had been given before."""
+        """Remember a name; return False if it was given before."""
         if name in self._given:
             return False
         self._given.add(name)
@@ -46,5 +46,5 @@ _outermost = NameScope()
 
 
 def current_scope() -> NameScope:
-    """The innermost `with NameScope():`, else the one of the process."""
+    """Return the innermost `with NameScope():`, or else the one of the process."""
     return NameScope.innermost.get(_outermost)

@@ -41,7 +41,7 @@ class Node:
         return self.operator is None
 
     def output_name(self, index: int) -> str:
-        """`fc1_output`, `split0_output2`; a variable's is its own name."""
+        """Name an output: `fc1_output`, `split0_output2`; a variable's output has the variable's name."""
         return self.name if self.operator is None else f"{self.name}_{self.outputs[index]}"
 
     def __repr__(self) -> str:
@@ -53,12 +53,12 @@ _NO_ATTRIBUTES = Attributes({})
 
 
 def variable_node(name: str, text: Mapping[str, str], place: Place | None = None) -> Node:
-    """A variable of this name and these settings."""
+    """Make a variable with this name and these settings."""
     return Node(name, None, (), _NO_ATTRIBUTES, text, ("output",), place)
 
 
 def visible_outputs(operator: Operator, attributes: Attributes) -> tuple[str, ...]:
-    """What an operator's outputs are called after its node's name: `output`, or `output0`, `output1`, ..."""
+    """Return the suffixes of an operator's outputs: `output`, or `output0`, `output1`, ..."""
     count = len(operator.outputs(attributes))
     if count == 1:
         return ("output",)
@@ -66,7 +66,7 @@ def visible_outputs(operator: Operator, attributes: Attributes) -> tuple[str, ..
 
 
 def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:
-    """Every node that the heads depend on, inputs before users: depth first, left to right."""
+    """List every node that the heads depend on, inputs before users: depth first, left to right."""
     seen: set[Node] = set()
     order: list[Node] = []
     for head in heads:
@@ -87,7 +87,7 @@ def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:
 
 
 def check_unique_names(nodes: Iterable[Node]) -> None:
-    """Raise GraphError where two of the nodes have one name."""
+    """Raise GraphError if two of the nodes have the same name."""
     first: dict[str, Node] = {}
     for node in nodes:
         other = first.setdefault(node.name, node)
@@ -96,7 +96,7 @@ def check_unique_names(nodes: Iterable[Node]) -> None:
 
 
 def duplicate_name(first: Node, second: Node) -> GraphError:
-    """The error for two nodes of one graph that share a name."""
+    """Make the error for two nodes of one graph that share a name."""
     advice = (
         "create the variable once and use it in both places"
         if first.is_variable and second.is_variable

@@ -1,4 +1,4 @@
-"""Optimizers: which update operator overwrites the weights, and with what settings."""
+"""Optimizers: the update operator that overwrites the weights, and its settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Optimizer:
 
 
 def sgd(momentum: float = 0.9, weight_decay: float = 0.0, rescale: float | None = None) -> Optimizer:
-    """Stochastic gradient descent, with momentum unless that is 0."""
+    """Make stochastic gradient descent, with momentum unless that is 0."""
     if momentum == 0:
         return Optimizer("sgd_update", {}, weight_decay, rescale)
     return Optimizer("sgd_mom_update", {"momentum": momentum}, weight_decay, rescale)
@@ -41,7 +41,7 @@ def adam(
     weight_decay: float = 0.0,
     rescale: float | None = None,
 ) -> Optimizer:
-    """Adam; the bias correction is part of the learning rate that is fed, as in MXNet."""
+    """Make Adam; the bias correction is part of the learning rate that is fed, as in MXNet."""
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
     return Optimizer("adam_update", settings, weight_decay, rescale)
 
@@ -53,7 +53,7 @@ def adamw(
     weight_decay: float = 0.01,
     rescale: float | None = None,
 ) -> Optimizer:
-    """Adam whose weight decay is no part of the gradient; weights decay by it times the learning rate."""
+    """Make Adam with decoupled weight decay: weights decay by it times the learning rate."""
     settings = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
     return Optimizer("adamw_update", settings, weight_decay, rescale)
 
@@ -61,7 +61,7 @@ def adamw(
 def rmsprop(
     gamma1: float = 0.95, epsilon: float = 1e-8, weight_decay: float = 0.0, rescale: float | None = None
 ) -> Optimizer:
-    """RMSProp: steps divided by the root of a moving mean of squared gradients."""
+    """Make RMSProp: steps are divided by the root of a moving mean of squared gradients."""
     return Optimizer("rmsprop_update", {"gamma1": gamma1, "epsilon": epsilon}, weight_decay, rescale)
 
 
@@ -71,7 +71,7 @@ OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = MappingProxyType(
 
 
 def get_optimizer(optimizer: Optimizer | str) -> Optimizer:
-    """The optimizer, or the one of this name with its defaults. Raises OperatorError for an unknown name."""
+    """Return the optimizer, or look it up by name. Raises OperatorError for an unknown name."""
     if isinstance(optimizer, Optimizer):
         return optimizer
     if optimizer not in OPTIMIZERS:

@@ -1,4 +1,4 @@
-"""Where in a user's script a node was made, for messages about it."""
+"""The place in a user's script that made a node, for messages about it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Place:
     line: int
 
     def __str__(self) -> str:
-        """`net.py, line 12: fc1 = mx.sym.FullyConnected(data)`; the line itself where the file is there."""
+        """Write `net.py, line 12: fc1 = mx.sym.FullyConnected(data)`; the line's text if the file exists."""
         text = shorten(linecache.getline(self.path, self.line), 80, placeholder=" ...")
         return f"{Path(self.path).name}, line {self.line}{f': {text}' if text else ''}"
 
 
 def caller() -> Place | None:
-    """The innermost line outside the folders that compose symbols; None where there is none."""
+    """Find the innermost line outside the folders that compose symbols; None if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not _composes(frame.f_code.co_filename):

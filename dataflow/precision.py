@@ -1,6 +1,6 @@
-"""Mixed precision: large intermediate tensors in 16 bits, all that lasts in float32.
+"""Mixed precision: large intermediate tensors in 16 bits, all tensors that persist in float32.
 
-What is decided here is where numbers are rounded. Arithmetic is in float32 whatever the types are: kernels
+This file decides where numbers are rounded. Arithmetic is in float32 whatever the types are: kernels
 read each tensor in its own type and round once, when they store. Products and convolutions want one type for
 all three tensors, so what they read in float32 is copied in 16 bits, once for all of them.
 """
@@ -19,7 +19,7 @@ from .order import hoist_updates
 
 
 def mixed_precision(graph: Graph, dtype: str) -> Graph:
-    """The graph, its large intermediate tensors in `dtype`.
+    """Rewrite the graph to store its large intermediate tensors in `dtype`.
 
     float32 stay parameters, states and data; tensors of at most one dimension, such as statistics and the
     gradients of biases; what positions, labels and counts are read from; and the graph's outputs, unless a
@@ -44,7 +44,7 @@ class _Rewrite:
         return numbered(self.graph.name, self.tensors, ordered, self.graph.outputs)
 
     def inputs(self, operation: Operation) -> tuple[int, ...]:
-        """What an operation reads now; a contraction whose result is in 16 bits reads nothing else."""
+        """Return the inputs of an operation; a contraction with a 16-bit result reads only 16-bit inputs."""
         factors = operation.bound.stage.factors
         if factors is None or self.tensors[operation.outputs[0]].dtype != self.dtype:
             return operation.inputs
@@ -57,7 +57,7 @@ class _Rewrite:
         )
 
     def cast(self, index: int, reader: Operation, argument: str) -> int:
-        """The copy in 16 bits of a tensor, made before its first reader."""
+        """Return the 16-bit copy of a tensor, made before its first reader."""
         if index not in self.casts:
             tensor = self.tensors[index]
             name = self.names.unused(f"{self.dtype}({tensor.name})")
@@ -80,7 +80,7 @@ class _Rewrite:
 
 
 def _typed(graph: Graph, dtype: str) -> list[Tensor]:
-    """The tensors with the types they are stored in."""
+    """Return the tensors with the types in which they are stored."""
     contracted = {o.outputs[0] for o in graph.operations if o.bound.stage.factors is not None}
     kept = exact_tensors(graph.operations) | (set(graph.outputs) - contracted)
     return [

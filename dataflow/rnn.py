@@ -21,20 +21,20 @@ class Cell(Protocol):
 
     @property
     def prefix(self) -> str:
-        """What the names of its parameters and nodes begin with."""
+        """Return the prefix of the names of its parameters and nodes."""
         ...
 
     @property
     def state_count(self) -> int:
-        """How many states it hands on."""
+        """Return the number of its states."""
         ...
 
     def begin_state(self) -> list[Symbol]:
-        """The states before the first step."""
+        """Return the states before the first step."""
         ...
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """Output and next states of one step on inputs [batch, features]."""
+        """Compute the output and next states of one step on inputs [batch, features]."""
         ...
 
 
@@ -176,7 +176,7 @@ class SequentialRNNCell:
     cells: list[Cell] = field(default_factory=list)
 
     def add(self, cell: Cell) -> None:
-        """Put a cell on top. Raises GraphError where another one has its prefix."""
+        """Put a cell on top. Raises GraphError if another one has its prefix."""
         if any(other.prefix == cell.prefix for other in self.cells):
             raise GraphError(
                 f"two cells of the stack have the prefix {cell.prefix!r}; give each its own prefix="
@@ -185,11 +185,11 @@ class SequentialRNNCell:
 
     @property
     def state_count(self) -> int:
-        """How many states all cells together hand on."""
+        """Return the number of states of all cells together."""
         return sum(cell.state_count for cell in self.cells)
 
     def begin_state(self) -> list[Symbol]:
-        """The states of all cells, in order."""
+        """Return the states of all cells, in order."""
         return [state for cell in self.cells for state in cell.begin_state()]
 
     def unroll(
@@ -228,7 +228,7 @@ def unroll(
 
     `inputs` is one symbol in `layout`, "NTC" or "TNC", or one symbol [batch, features] per time step.
     Outputs are a list of such symbols, or one symbol in `layout` with `merge_outputs`. Raises GraphError
-    where the inputs are not `length` steps or `begin_state` is not what the cell has.
+    if the inputs are not `length` steps or `begin_state` does not have as many states as the cell.
     """
     if layout not in ("NTC", "TNC"):
         raise GraphError(f"layout is {layout!r}, expected 'NTC' or 'TNC'")
@@ -246,14 +246,14 @@ def _begun(cell: Cell | SequentialRNNCell, given: Sequence[Symbol] | None) -> li
     if given is None:
         return cell.begin_state()
     if len(given) != cell.state_count:
-        raise GraphError(f"{len(given)} states are given to begin with, the cell has {cell.state_count}")
+        raise GraphError(f"begin_state has {len(given)} states, but the cell has {cell.state_count}")
     return list(given)
 
 
 def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: int) -> list[Symbol]:
-    """One symbol [batch, features] for each step; `axis` is where time lies in one symbol of all steps."""
+    """Return one symbol [batch, features] per step; `axis` is the time axis of one symbol of all steps."""
     if length < 1:
-        raise GraphError(f"a cell is unrolled over one time step or more, not {length}")
+        raise GraphError(f"a cell cannot be unrolled over {length} time steps; use at least one")
     if isinstance(inputs, Symbol) and len(inputs) == 1:
         if length == 1:
             name = f"{prefix}inputs"
@@ -264,7 +264,7 @@ def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: 
         return list(sliced)
     steps = list(inputs)
     if len(steps) != length:
-        raise GraphError(f"{len(steps)} inputs were given to unroll {length} time steps")
+        raise GraphError(f"{len(steps)} inputs were given to unroll {length} time steps; give one for each")
     return steps
 
 

@@ -1,4 +1,4 @@
-"""What a `with` puts in force for all that is made inside: the innermost of its kind."""
+"""Scopes, which a `with` puts in force for everything that is made inside it."""
 
 from __future__ import annotations
 

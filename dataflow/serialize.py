@@ -87,13 +87,13 @@ def to_json(symbol: Symbol, dialect: str = "0.11") -> str:
 
 
 def load(path: str | Path) -> Symbol:
-    """The symbol in a file. Raises GraphError for one that is missing or malformed."""
+    """Load the symbol in a file. Raises GraphError for one that is missing or malformed."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise GraphError(f"the graph file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise GraphError(f"{path} is no graph file: {error}") from None
+        raise GraphError(f"{path} is not a graph file: {error}") from None
     try:
         return load_json(text)
     except TofuError as error:
@@ -101,13 +101,13 @@ def load(path: str | Path) -> Symbol:
 
 
 def load_json(text: str) -> Symbol:
-    """The symbol that `tojson` wrote, here or in MXNet. Raises GraphError, OperatorError."""
+    """Read a symbol that `tojson` wrote, here or in MXNet. Raises GraphError, OperatorError."""
     try:
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise GraphError(f"this is no graph file: {error or 'nested too deeply'}") from None
+        raise GraphError(f"this is not a graph file: {error or 'nested too deeply'}") from None
     if not isinstance(graph, dict) or not isinstance(graph.get("nodes"), list):
-        raise GraphError('this is no graph file: an object with a list "nodes" is expected')
+        raise GraphError('this is not a graph file: an object with a list "nodes" is expected')
     nodes: list[Node] = []
     for fields in graph["nodes"]:
         nodes.append(_read_node(fields, nodes, len(graph["nodes"])))
@@ -134,7 +134,7 @@ def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:
     inputs = [_read_entry(item, nodes, count, place) for item in listed]
     if kind == "null":
         if inputs:
-            raise GraphError(f"{place} is a variable and can have no inputs")
+            raise GraphError(f"{place} is a variable and cannot have inputs")
         return variable_node(name, text)
     operator, text = _read_operator(kind, text, place)
     try:
@@ -160,7 +160,7 @@ def _read_operator(kind: str, text: dict[str, str], place: str) -> tuple[Operato
 
 
 def _read_text(fields: Mapping[str, Any], place: str) -> dict[str, str]:
-    """The node's attributes under the key of its version: "attrs", "attr" and, oldest, "param"."""
+    """Return the node's attributes under the key of its version: "attrs", "attr" and, oldest, "param"."""
     text: dict[str, str] = {}
     for key in ("param", "attr", "attrs"):
         found = fields.get(key, {})
@@ -174,7 +174,7 @@ def _read_entry(item: Any, nodes: list[Node], count: int, place: str) -> Entry:
     valid = isinstance(item, list) and len(item) in (2, 3) and all(type(part) is int for part in item)
     if not valid:
         raise GraphError(
-            f"{place}: {item!r:.80} is no reference; expected [node, output] or [node, output, version]"
+            f"{place}: {item!r:.80} is not a reference; expected [node, output] or [node, output, version]"
         )
     number, index = item[:2]
     if not 0 <= number < count:

@@ -1,4 +1,4 @@
-"""Settings of nodes that change no result, such as `__lr_mult__`, and the scopes that give them."""
+"""Settings of nodes that do not change results, such as `__lr_mult__`, and scopes that supply them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SettingsScope(Scope):
         self._outside: list[Mapping[str, str]] = []
 
     def get(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The scope's settings and, going before them, those given."""
+        """Return the scope's settings, overridden by those given."""
         return {**self.settings, **(given or {})}
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ _none = SettingsScope()
 
 
 def current_settings() -> SettingsScope:
-    """The innermost scope in force, else one without settings."""
+    """Return the innermost scope in force, or else one without settings."""
     return SettingsScope.innermost.get(_none)
 
 
@@ -66,6 +66,6 @@ def mark(key: str) -> str:
 
 
 def for_slot(settings: Mapping[str, str], slot: str) -> dict[str, str]:
-    """What a variable made for an operator's input inherits: `__weight_lr_mult__` is for the weight alone."""
+    """Return the settings that an input's variable inherits, such as `__weight_lr_mult__` for a weight."""
     own = {f"__{slot}_{key}__": f"__{key}__" for key in UNMARKED}
     return {**settings, **{own[key]: value for key, value in settings.items() if key in own}}

@@ -23,9 +23,9 @@ Table = dict[Node, list[PartialShape]]
 
 
 def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None]) -> Table:
-    """Everything that follows from the shapes given by argument name and from those set on variables.
+    """Infer everything that follows from shapes given by argument name and from those set on variables.
 
-    Raises ShapeError for an unknown argument name and where two shapes disagree.
+    Raises ShapeError for an unknown argument name, and if two shapes disagree.
     """
     nodes = symbol.nodes
     table: Table = {node: [None] * len(node.outputs) for node in nodes}
@@ -35,7 +35,7 @@ def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None
     for name, shape in given.items():
         if name not in variables:
             raise ShapeError(
-                f"a shape is given for {name!r}, which is no argument{alternatives(name, variables)}"
+                f"a shape is given for {name!r}, which is not an argument{alternatives(name, variables)}"
             )
         if shape is not None:
             table[variables[name]][0] = _partial(name, shape)
@@ -44,7 +44,7 @@ def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None
 
 
 def complete(symbol: Symbol, table: Table) -> None:
-    """Raise ShapeError naming what is unknown, where anything is."""
+    """Raise ShapeError naming the unknown shapes, if there are any."""
     unknown = [
         (node.output_name(index), shape)
         for node in symbol.nodes
@@ -62,7 +62,7 @@ def complete(symbol: Symbol, table: Table) -> None:
 
 
 def show(shape: PartialShape) -> str:
-    """A shape for a message: `(32, ?)`, `unknown`."""
+    """Return a shape for a message: `(32, ?)`, `unknown`."""
     if shape is None:
         return "unknown"
     inside = ", ".join("?" if extent is None else str(extent) for extent in shape)
@@ -70,7 +70,7 @@ def show(shape: PartialShape) -> str:
 
 
 def _declared(node: Node) -> PartialShape:
-    """The shape set on a variable, `__shape__`."""
+    """Return the shape set on a variable, `__shape__`."""
     text = node.text.get("__shape__")
     if text is None:
         return None
@@ -148,7 +148,7 @@ class _Inference:
         return inferred
 
     def surroundings(self, node: Node, operator: Operator) -> str:
-        """The node, and for each input who produces it and with what shape."""
+        """Return the node, and for each input who produces it and with what shape."""
         made = f", made at {node.place}\n  whose" if node.place else ", whose"
         lines = [f"in {operator.name} {node.name!r}{made} inputs are"]
         for slot, entry in _places(node, operator)[: len(node.inputs)]:
@@ -160,7 +160,7 @@ class _Inference:
 
 
 def _places(node: Node, operator: Operator) -> list[tuple[str, Entry]]:
-    """Each slot of the operator, inputs and outputs, with the entry that is there."""
+    """Return each slot of the operator, inputs and outputs, with the entry that is there."""
     slots = (*operator.arguments(node.attributes), *operator.auxiliary)
     outputs = operator.outputs(node.attributes)
     return [

@@ -1,4 +1,4 @@
-"""Composition: a network with other symbols in the place of its arguments."""
+"""Substitute other symbols for a network's arguments."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def substitute(
     """See `Symbol.__call__`. Nodes that no replaced argument reaches are shared with `symbol`."""
     arguments = symbol.list_arguments()
     if positional and named:
-        raise GraphError("symbols are composed by position or by name, not both")
+        raise GraphError("give the symbols either by position or by name, not both")
     if len(positional) > len(arguments):
-        raise GraphError(f"{len(positional)} symbols are given for {len(arguments)} arguments")
+        raise GraphError(f"{len(positional)} symbols are given, but there are {len(arguments)} arguments")
     given = {**dict(zip(arguments, positional, strict=False)), **named}
     for argument, value in given.items():
         if argument not in arguments:

@@ -26,12 +26,12 @@ __all__ = ["Group", "NameScope", "Symbol", "Variable", "apply", "load", "load_js
 
 
 def zeros(shape: Sequence[int], *, name: str | None = None) -> Symbol:
-    """A tensor of zeros; an extent of 0 is inferred."""
+    """Return a tensor of zeros; an extent of 0 is inferred."""
     return apply("_zeros", shape=tuple(shape), name=name)
 
 
 def ones(shape: Sequence[int], *, name: str | None = None) -> Symbol:
-    """A tensor of ones; an extent of 0 is inferred."""
+    """Return a tensor of ones; an extent of 0 is inferred."""
     return apply("_ones", shape=tuple(shape), name=name)
 
 
@@ -50,7 +50,7 @@ def __dir__() -> list[str]:
 
 @cache
 def function(called: str) -> Callable[..., Symbol]:
-    """The operator of this name as a function on symbols. Raises OperatorError for an unknown one."""
+    """Return the operator of this name as a function on symbols. Raises OperatorError for an unknown one."""
     operator = registry.get(called)
 
     def composed(

@@ -47,7 +47,7 @@ class Symbol(Arithmetic):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes, inputs before users. Raises GraphError where two share a name."""
+        """List all nodes, inputs before users. Raises GraphError if two share a name."""
         if self._nodes is None:
             nodes = topological(self.heads)
             check_unique_names(nodes)
@@ -56,7 +56,7 @@ class Symbol(Arithmetic):
 
     @property
     def name(self) -> str | None:
-        """The node's name; None for a group of several nodes."""
+        """Return the node's name; None for a group of several nodes."""
         nodes = {head.node for head in self.heads}
         return self.heads[0].node.name if len(nodes) == 1 else None
 
@@ -116,21 +116,21 @@ class Symbol(Arithmetic):
         return substitute(self, args, kwargs, name)
 
     def get_internals(self) -> Symbol:
-        """Every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
+        """Return every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
         return Symbol([Entry(node, index) for node in self.nodes for index in range(len(node.outputs))])
 
     def get_children(self) -> Symbol | None:
-        """The inputs of the output nodes; None for a variable."""
+        """Return the inputs of the output nodes; None for a variable."""
         inputs = [entry for head in self.heads for entry in head.node.inputs]
         return Symbol(inputs) if inputs else None
 
     def attr(self, key: str) -> str | None:
-        """An attribute of the node as text, as the user gave it; None where it was not given."""
+        """Return an attribute of the node as text, as the user gave it; None if it was not given."""
         text = self._only_node().text
         return text.get(key, text.get(mark(key)))
 
     def list_attr(self) -> dict[str, str]:
-        """All attributes of the node that the user gave, as text."""
+        """Return all attributes of the node that the user gave, as text."""
         return dict(self._only_node().text)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
@@ -142,8 +142,8 @@ class Symbol(Arithmetic):
     ) -> tuple[list[Shape], list[Shape], list[Shape]]:
         """Shapes of the arguments, the outputs and the auxiliary states, from those of some arguments.
 
-        0 and None stand for an unknown extent. Raises ShapeError where shapes disagree, and where some
-        stay unknown, naming those.
+        0 and None stand for an unknown extent. Raises ShapeError if shapes disagree, or if some stay unknown;
+        the message names them.
         """
         from .shapes import complete, infer_symbol
 
@@ -162,7 +162,7 @@ class Symbol(Arithmetic):
     def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:
         """NumPy types of the arguments, the outputs and the auxiliary states, from those of some arguments.
 
-        What nothing decides is float32. Raises GraphError for an unknown argument and where types disagree.
+        Undetermined types are float32. Raises GraphError for an unknown argument, and if types disagree.
         """
         from .types import DEFAULT, infer_types
 
@@ -170,7 +170,7 @@ class Symbol(Arithmetic):
         return self._listed(lambda entry: found.get(entry, DEFAULT).type)
 
     def tojson(self, *, dialect: str = "0.11") -> str:
-        """The symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
+        """Return the symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
         from .serialize import to_json
 
         return to_json(self, dialect)
@@ -186,7 +186,7 @@ class Symbol(Arithmetic):
     def simple_bind(
         self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Sequence[int]
     ) -> Any:
-        """An executor of this symbol with arrays of zeros: shapes by argument name, as in MXNet.
+        """Return an executor of this symbol with arrays of zeros: shapes by argument name, as in MXNet.
 
         Several devices as `ctx` partition every operator and tensor over them. `grad_req` is "write", "add"
         or "null", for all arguments, for each, or by name. Numbers are float32 whatever `type_dict` says.
@@ -200,7 +200,7 @@ class Symbol(Arithmetic):
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}
         if len(nodes) != 1:
-            raise GraphError("a group has no attributes of its own; select one of its outputs first")
+            raise GraphError("a group has no attributes; select one of its outputs first")
         return self.heads[0].node
 
     def _auxiliary(self) -> set[Node]:
@@ -209,10 +209,10 @@ class Symbol(Arithmetic):
     def _keywords(
         self, what: str, positional: Sequence[Given], known: Mapping[str, Given], error: type[TofuError]
     ) -> dict[str, Given]:
-        """What is said of arguments, by name."""
+        """Return the values given for arguments, by name."""
         arguments = self.list_arguments()
         if len(positional) > len(arguments):
-            raise error(f"{len(positional)} {what} were given for {len(arguments)} arguments")
+            raise error(f"{len(positional)} {what} were given, but there are {len(arguments)} arguments")
         return {**dict(zip(arguments, positional, strict=False)), **known}
 
     def _shapes(self, table: Table) -> tuple[list[Shape], list[Shape], list[Shape]]:
@@ -221,7 +221,7 @@ class Symbol(Arithmetic):
         )
 
     def _listed(self, found: Callable[[Entry], Found]) -> tuple[list[Found], list[Found], list[Found]]:
-        """What was found of the arguments, the outputs and the auxiliary states."""
+        """List the values found for the arguments, the outputs and the auxiliary states."""
         auxiliary = self._auxiliary()
         variables = [node for node in self.nodes if node.is_variable]
         return (

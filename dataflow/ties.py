@@ -1,4 +1,4 @@
-"""Which nodes are copies of one another, as the time steps of an unrolled network are.
+"""Find nodes that are copies of one another, like the time steps of an unrolled network.
 
 Copies take one strategy (Tofu, section 5.1, coarsening of unrolled time steps): the search then decides about
 one cell however many steps there are, and without it an unrolled network is too densely connected to be

@@ -1,4 +1,4 @@
-"""From a symbol and shapes to the graph that is planned and run."""
+"""Make the graph that is planned and run from a symbol and shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .updates import Updates
 def inference_graph(
     symbol: Symbol, shapes: Mapping[str, Sequence[int]], *, name: str | None = None, dtype: str = "float32"
 ) -> Graph:
-    """The forward pass as used after training. Variables in `shapes` are data, the others parameters.
+    """Return the forward pass as used after training. Variables in `shapes` are data, the others parameters.
 
     `dtype` is that of `training_graph`.
     """
@@ -45,11 +45,11 @@ def training_graph(
 ) -> Graph:
     """One training iteration: forward, backward and the update of every parameter (Tofu, section 2).
 
-    `shapes` holds the data and the labels, which are fed; other variables are parameters, updated unless
-    they are `fixed`, have a learning rate multiplier of 0, or a gradient of zero. Outputs are the symbol's.
-    The learning rate is a tensor `learning_rate` of shape (1,), times each `__lr_mult__`. Raises ShapeError,
-    OperatorError, and GraphError for an unknown name in `fixed` and where no output is a loss; with `heads`
-    gradients are then fed, as for `gradient_graph`.
+    `shapes` holds the data and the labels, which are fed; other variables are parameters, updated unless they
+    are `fixed`, have a learning rate multiplier of 0, or a gradient of zero. Outputs are the symbol's. The
+    learning rate is a tensor `learning_rate` of shape (1,), times each `__lr_mult__`. Raises ShapeError,
+    OperatorError, and GraphError for an unknown name in `fixed` or if no output is a loss. With `heads`,
+    gradients are fed instead, as for `gradient_graph`.
 
     With several `micro_batches` the graph is that of one of them, and `shapes` are its: gradients are summed
     in tensors that persist, which the updates read. The tensor `micro_batch` of shape (1,) is fed the number
@@ -60,7 +60,7 @@ def training_graph(
     `loss_scale` times as large until the updates divide by it; None is 128 for float16 and 1 for others.
     """
     if micro_batches < 1:
-        raise GraphError(f"a batch cannot be worked off in {micro_batches} micro-batches; use 1 or more")
+        raise GraphError(f"a batch cannot be processed in {micro_batches} micro-batches; use 1 or more")
     scale = checked_scale(loss_scale, dtype)
     builder, expansion = _forward(symbol, shapes, name, dtype, training=True)
     _check_known(fixed, expansion, "parameters are to be fixed:")
@@ -83,14 +83,14 @@ def training_graph(
 
 
 def micro_shapes(shapes: Mapping[str, Shape], count: int) -> dict[str, Shape]:
-    """The shapes of one of `count` equal parts of a batch. Raises DataError where it has no such parts."""
+    """Return the shapes of one of `count` equal parts of a batch. Raises DataError if it cannot be split."""
     if count < 1:
         raise DataError(f"a batch cannot be trained on in {count} micro-batches; use 1 or more")
     for name, shape in shapes.items():
         if count > 1 and (not shape or shape[0] % count):
             raise DataError(
-                f"a batch whose '{name}' has shape {shape} has no {count} equal micro-batches; use a batch "
-                f"size that is a multiple of {count}"
+                f"a batch whose '{name}' has shape {shape} does not split into {count} micro-batches; use "
+                f"a batch size that is a multiple of {count}"
             )
     return {name: (shape[0] // count, *shape[1:]) if count > 1 else shape for name, shape in shapes.items()}
 
@@ -106,8 +106,8 @@ def gradient_graph(
 ) -> Graph:
     """Forward and backward without updates. Outputs are the symbol's, then `grad(x)` for each x in `wrt`.
 
-    `wrt` defaults to all parameters. An output that is no loss gets its gradient from a data tensor that
-    is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out. `dtype` and
+    `wrt` defaults to all parameters. An output that is not a loss gets its gradient from a data tensor
+    that is fed, `head(fc1_output)`. A gradient that is zero everywhere is left out. `dtype` and
     `loss_scale` are those of `training_graph`; the outputs are divided by it.
     """
     scale = checked_scale(loss_scale, dtype)
@@ -162,7 +162,7 @@ def _losses(expansion: Expansion) -> set[int]:
 
 
 def _heads(builder: GraphBuilder, expansion: Expansion, losses: Collection[int]) -> dict[int, int]:
-    """A data tensor for the gradient of each output that is no loss."""
+    """Add a data tensor for the gradient of each output that is not a loss."""
     return {
         output: builder.tensor(
             f"head({builder.tensors[output].name})", builder.tensors[output].shape, Role.DATA
@@ -180,7 +180,7 @@ def _no_loss(symbol: Symbol) -> GraphError:
 
 
 def _batch(shapes: Mapping[str, Shape | Sequence[int]]) -> int:
-    """The extent of the first dimension of the first data tensor."""
+    """Return the extent of the first dimension of the first data tensor."""
     for shape in shapes.values():
         if len(shape):
             return int(shape[0])

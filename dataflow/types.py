@@ -1,4 +1,4 @@
-"""Types of elements over a whole symbol, in both directions.
+"""Infer types of elements over a whole symbol, in both directions.
 
 The inputs and outputs of an operator have one type, except that one with a `dtype` attribute makes that
 type of whatever it is given. They do not say what a graph is computed in, which it is asked for by itself.
@@ -20,16 +20,16 @@ MXNET_CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64
 """How graph files number types, `__dtype__`."""
 
 DEFAULT: np.dtype[Any] = np.dtype(np.float32)
-"""The type of what nothing is said of."""
+"""The default type."""
 
 Types = dict[Entry, np.dtype[Any]]
 """The types that are known."""
 
 
 def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
-    """Everything that follows from the types given by argument name and from those set on variables.
+    """Infer everything that follows from types given by argument name and from those set on variables.
 
-    Raises GraphError for an unknown argument name and where two types disagree.
+    Raises GraphError for an unknown argument name, and if two types disagree.
     """
     variables = {node.name: node for node in symbol.nodes if node.is_variable}
     found: Types = {}
@@ -39,7 +39,7 @@ def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
     for name, value in given.items():
         if name not in variables:
             raise GraphError(
-                f"a type is given for {name!r}, which is no argument{alternatives(name, variables)}"
+                f"a type is given for {name!r}, which is not an argument{alternatives(name, variables)}"
             )
         if value is not None:
             found[Entry(variables[name], 0)] = _type(name, value)
@@ -53,7 +53,7 @@ def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
 
 
 def _spread(node: Node, found: Types) -> None:
-    """What one node's types say of each other."""
+    """Spread the types that are known around one node."""
     assert node.operator is not None
     outputs = [Entry(node, index) for index in range(len(node.outputs))]
     stated = node.attributes.get("dtype")
@@ -74,7 +74,7 @@ def _spread(node: Node, found: Types) -> None:
 
 
 def _type(name: str, value: Any) -> np.dtype[Any]:
-    """A type from NumPy's, from its name, or from the number that graph files write."""
+    """Return a type from NumPy's, from its name, or from the number that graph files write."""
     if isinstance(value, str) and value.isdigit() and int(value) < len(MXNET_CODES):
         value = MXNET_CODES[int(value)]
     try:

@@ -19,7 +19,7 @@ MICRO_BATCH = "micro_batch"
 class Updates:
     """Adds updates to a graph in the making. `batch` counts the samples of one update.
 
-    Gradients are `loss_scale` times as large as they should be. Where it `accumulates`, a parameter learns
+    Gradients are `loss_scale` times as large as they should be. If it `accumulates`, a parameter learns
     from the sum of its gradients over several iterations.
     """
 
@@ -43,7 +43,7 @@ class Updates:
             self.update(node, weight, total)
 
     def accumulate(self, node: Node, gradient: int) -> int:
-        """The sum of a parameter's gradients over the micro-batches so far."""
+        """Return the sum of a parameter's gradients over the micro-batches so far."""
         builder = self.builder
         shape = builder.tensors[gradient].shape
         total = builder.tensor(f"total(grad({node.name}))", shape, Role.ACCUMULATOR)
@@ -100,7 +100,7 @@ class Updates:
         return _multiplier(node, "__wd_mult__", _decays(node.name)) if own is None else own
 
     def rate(self, multiplier: float) -> int:
-        """The learning rate for parameters of one multiplier."""
+        """Return the learning rate for parameters of one multiplier."""
         base = self.scalar(LEARNING_RATE)
         if multiplier == 1:
             return base

@@ -1,4 +1,4 @@
-"""Checks that a graph can be planned and run."""
+"""Check that a graph can be planned and run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .graph import Graph, Operation, Tensor
 
 
 def validate(graph: Graph) -> None:
-    """Raise GraphError for the first thing wrong: names, numbering, order, cycles, shapes, aliases."""
+    """Raise GraphError for the first fault: names, numbering, order, cycles, shapes, aliases."""
     if not graph.operations:
         raise GraphError(f"graph {graph.name!r} has no operations; there is nothing to run")
     _check_names("tensor", (tensor.name for tensor in graph.tensors))
@@ -96,7 +96,7 @@ def _check_fed(graph: Graph, index: int, reader: str) -> None:
 
 
 def _cycle(graph: Graph, producers: Mapping[int, Operation]) -> list[str]:
-    """Names along a cycle, its first repeated at the end; empty where there is none."""
+    """List the names along a cycle, with the first repeated at the end; empty if there is none."""
     done: set[int] = set()
     for start in graph.operations:
         path: dict[int, None] = {}
@@ -167,7 +167,7 @@ def _check_aliases(graph: Graph, producers: Mapping[int, Operation]) -> None:
             )
         if not target.role.persistent:
             raise GraphError(
-                f"tensor {tensor.name!r} overwrites {target.name!r}, which is no persistent tensor; "
+                f"tensor {tensor.name!r} overwrites {target.name!r}, which is not persistent; "
                 "only parameters, state, auxiliary tensors and data are updated in place"
             )
         writer = producers.get(tensor.index)

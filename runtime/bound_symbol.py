@@ -130,7 +130,7 @@ class BoundSymbol(Closeable):
 
     @property
     def aux_arrays(self) -> list[Floats]:
-        """The auxiliary states in the order of `list_auxiliary_states`."""
+        """Return the auxiliary states in the order of `list_auxiliary_states`."""
         return [self.aux_dict[name] for name in self.symbol.list_auxiliary_states()]
 
     def reshape(self, **shapes: Shape) -> BoundSymbol:
@@ -170,7 +170,7 @@ class BoundSymbol(Closeable):
 
     @property
     def output_dict(self) -> dict[str, Array]:
-        """The outputs of the last forward pass by name; empty before it."""
+        """Return the outputs of the last forward pass by name; empty before it."""
         return dict(zip(self.symbol.list_outputs(), self.outputs, strict=False))
 
     def forward(self, is_train: bool = False, **data: npt.ArrayLike) -> list[Array]:
@@ -238,7 +238,7 @@ class BoundSymbol(Closeable):
         return executor
 
     def _seed_names(self, executor: Executor) -> list[str]:
-        """The states of random operators, which no user sees."""
+        """Return the states of random operators, which no user sees."""
         states = tensors_of(executor, Role.AUXILIARY)
         return [state.name for state in states if state.name not in self.aux_dict]
 

@@ -22,7 +22,7 @@ class Placed(Generic[View]):
     views: Sequence[Sequence[View]]
 
     def part(self, worker: int, buffer: int, region: Region) -> View:
-        """The part of a buffer that holds `region` of its tensor."""
+        """Return the part of a buffer that holds `region` of its tensor."""
         held = self.partitioned.programs[worker].buffers[buffer].region
         whole: Any = self.views[worker][buffer]
         if region == held:

@@ -77,7 +77,7 @@ class CheckpointFolder:
             os.close(handle)
 
     def paths(self) -> list[Path]:
-        """The checkpoints in the folder, oldest first, good or not."""
+        """Return the checkpoints in the folder, oldest first, good or not."""
         if not self.folder.is_dir():
             return []
         found = [(int(match[1]), path) for path, match in self._matches()]

@@ -70,7 +70,7 @@ class Batches(ABC):
 
     @abstractmethod
     def epoch(self, number: int = 0) -> Iterator[Batch]:
-        """The batches of one epoch, the same each time for the same number."""
+        """Return the batches of one epoch, the same each time for the same number."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class ArrayIterator(Batches):
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """The shape of every array of a batch."""
+        """Return the shape of every array of a batch."""
         arrays = {**self.data, **self.label}
         return {name: (self.batch_size, *array.shape[1:]) for name, array in arrays.items()}
 
@@ -161,7 +161,7 @@ class ArrayIterator(Batches):
         )
 
     def epoch(self, number: int = 0) -> Iterator[Batch]:
-        """The batches of one epoch."""
+        """Return the batches of one epoch."""
         order = np.arange(self.samples)
         if self._shuffle:
             order = generator(f"epoch {number}", self._seed).permutation(self.samples)

@@ -80,7 +80,7 @@ class Executor(Closeable):
 
     @property
     def peak_bytes_per_worker(self) -> int:
-        """The most memory that any worker holds: its arena and the workspace of its kernels."""
+        """Return the most memory that any worker holds: its arena and the workspace of its kernels."""
         return max(self.held_bytes, default=0)
 
     @property

@@ -35,7 +35,7 @@ class Keeper:
             )
 
     def resume(self, standing: Standing) -> None:
-        """Bring executor and standing to where the newest good checkpoint was made.
+        """Restore executor and standing from the newest good checkpoint.
 
         Raises DataError if there is none, or if it belongs to another run.
         """

@@ -70,7 +70,7 @@ def parse_json(data: bytes) -> object:
 def parse_yaml(data: bytes) -> object:
     """Parse a YAML text: mappings, lists, strings, finite numbers, booleans and null.
 
-    Raises PlanError saying what is wrong and where.
+    Raises PlanError saying what is wrong and in which line.
     """
     import yaml
 

@@ -41,12 +41,12 @@ def test_a_plan_for_another_batch_is_refused():
 
 
 def test_a_plan_for_other_workers_is_refused():
-    with pytest.raises(tofu.PlanError, match="the plan is for 4 workers, the context lists 2"):
+    with pytest.raises(tofu.PlanError, match="the plan is for 4 workers, but the context lists 2"):
         tofu.Module(_net(), [tofu.cpu(i) for i in range(2)], plan=_plan(4))
 
 
 def test_the_name_of_a_plan_file_is_no_plan():
-    with pytest.raises(tofu.PlanError, match=r"plan is a str, .* read by tofu\.Plan\.load"):
+    with pytest.raises(tofu.PlanError, match=r"plan is a str, .* use tofu\.Plan\.load"):
         tofu.Module(_net(), tofu.cpu(0), plan="plan.json")
 
 
@@ -79,7 +79,7 @@ def test_a_context_is_a_list_of_devices(context):
     ("arguments", "message"),
     [
         ({"constraints": "pin fc1_weight=1"}, r"write \['pin fc1_weight=1'\]"),
-        ({"machine": "pcie-8"}, "give objective='time' as well"),
+        ({"machine": "pcie-8"}, "add objective='time'"),
     ],
 )
 def test_mistakes_in_the_search_are_named(arguments, message):
@@ -89,7 +89,7 @@ def test_mistakes_in_the_search_are_named(arguments, message):
 
 
 def test_a_symbol_is_no_graph():
-    with pytest.raises(tofu.GraphError, match=r"not a Symbol; a model's is model.training_graph\(\)"):
+    with pytest.raises(tofu.GraphError, match=r"not a Symbol; call model.training_graph\(\)"):
         tofu.partition(_net(), 2)
 
 

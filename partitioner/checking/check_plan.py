@@ -63,7 +63,7 @@ def _check_subject(graph: Graph, plan: Plan) -> None:
         if differing:
             where = "plan" if differing[0] in planned else "graph"
             raise PlanError(
-                f"the plan is for another graph: {what} {differing[0]!r} is only in the {where} "
+                f"the plan is for another graph: {what} {differing[0]!r} exists only in the {where} "
                 f"({len(differing)} names differ in all); partition {graph.name!r} again"
             )
     for tensor in graph.tensors:

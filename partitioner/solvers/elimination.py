@@ -2,7 +2,7 @@
 
     variables    x[v] in 0 .. domains[v] - 1
     objective    the least, over all x, of the sum of factor.table[x[v] for v in factor.scope]
-    constraints  x[v] = evidence[v] where evidence is given
+    constraints  x[v] = evidence[v] if evidence is given
 
 `sum` and `least` may be those of another semiring (`semiring`). Eliminating a variable combines every table
 that it occurs in and projects the variable out, which leaves one table over its neighbours (`_message`); the

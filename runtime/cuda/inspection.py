@@ -76,7 +76,7 @@ class Inspection:
 
     @property
     def ready(self) -> bool:
-        """Whether the CUDA engine can run here."""
+        """Tell whether the CUDA engine can run here."""
         return bool(self.cards) and all(part.version is not None for part in self.parts)
 
 

@@ -46,7 +46,7 @@ class Machine(Protocol):
         ...
 
     def reaches(self, worker: int, other: int) -> bool:
-        """Whether a worker's kernels can read another worker's memory."""
+        """Tell whether a worker's kernels can read another worker's memory."""
         ...
 
     def load(self, worker: int, commands: Iterable[Command]) -> None:

@@ -36,7 +36,7 @@ def test_a_plan_in_16_bits_and_parts_of_a_batch_is_found_again(tofu: Tofu, tmp_p
     assert "the plan is for other shapes" in refused.output
     no_parts = tofu("plan", "mlp", "--batch", "10", "--accumulate", "4")
     assert no_parts.exit_code == 2
-    assert "has no 4 equal micro-batches" in no_parts.output
+    assert "does not split into 4 micro-batches" in no_parts.output
 
 
 def test_a_saved_plan_is_valid(tofu: Tofu, plan: str) -> None:

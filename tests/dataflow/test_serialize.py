@@ -103,33 +103,33 @@ def test_a_file_on_disk(tmp_path: Path) -> None:
         net.save(tmp_path / "none" / "net.json")
     assert sym.load(path).tojson() == net.tojson()
     path.write_text(path.read_text()[:-40])
-    with pytest.raises(GraphError, match="this is no graph file"):
+    with pytest.raises(GraphError, match="this is not a graph file"):
         sym.load(path)
     with pytest.raises(GraphError, match=r"other\.json cannot be read: No such file"):
         sym.load(tmp_path / "other.json")
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(GraphError, match="no graph file"):
+    with pytest.raises(GraphError, match="not a graph file"):
         sym.load(path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no graph file"),
-        ("[" * 100_000, "no graph file"),
+        ("", "not a graph file"),
+        ("[" * 100_000, "not a graph file"),
         ("[]", 'an object with a list "nodes" is expected'),
         ('{"nodes": 3}', 'an object with a list "nodes" is expected'),
         ('{"nodes": []}', 'no "heads"'),
         (changed(["heads"], []), 'no "heads"'),
         (changed(["heads"], [[10, 0, 0]]), "list of heads refers to node 10, but there are 10 nodes"),
         (changed(["heads"], [[9, 1, 0]]), "refers to output 1 of '_plus0', which has 1"),
-        (changed(["heads"], ["9"]), "'9' is no reference"),
+        (changed(["heads"], ["9"]), "'9' is not a reference"),
         (changed(["nodes", 0], 7), "node 0 is 7, expected an object"),
         (changed(["nodes", 0, "name"], None), 'node 0 lacks "op" or "name"'),
         (changed(["nodes", 0, "inputs"], [[0, 0, 0]]), "does not come before it: a cycle"),
-        (changed(["nodes", 1, "inputs"], [[0, 0, 0]]), "is a variable and can have no inputs"),
+        (changed(["nodes", 1, "inputs"], [[0, 0, 0]]), "is a variable and cannot have inputs"),
         (changed(["nodes", 7, "inputs"], "x"), "inputs are 'x', expected a list"),
-        (changed(["nodes", 7, "inputs"], [[True, 0, 0]]), "is no reference"),
+        (changed(["nodes", 7, "inputs"], [[True, 0, 0]]), "is not a reference"),
         (changed(["nodes", 9, "inputs"], [[7, 0, 0]] * 3), "has 3 inputs; elemwise_add takes lhs, rhs"),
         (changed(["nodes", 7, "attr"], {"kernel": 3}), "attr must be an object whose values are text"),
         (changed(["nodes", 6, "name"], "data"), "two nodes of the graph are named 'data'"),

@@ -89,7 +89,7 @@ def test_partial_inference_gives_zeros() -> None:
 def test_positional_shapes_go_by_argument_order() -> None:
     net = sym.Variable("a") + sym.Variable("b")
     assert net.infer_shape((2, 3))[0] == [(2, 3), (2, 3)]
-    with pytest.raises(ShapeError, match="3 shapes were given for 2 arguments"):
+    with pytest.raises(ShapeError, match="3 shapes were given, but there are 2 arguments"):
         net.infer_shape((2,), (2,), (2,))
 
 
@@ -118,7 +118,7 @@ def test_attributes_that_do_not_fit_shapes_show_the_operator() -> None:
 
 def test_unknown_and_bad_arguments() -> None:
     net = sym.Activation(sym.Variable("data"), act_type="relu")
-    with pytest.raises(ShapeError, match="'dta', which is no argument; did you mean 'data'"):
+    with pytest.raises(ShapeError, match="'dta', which is not an argument; did you mean 'data'"):
         net.infer_shape(dta=(4, 5))
     for shape in ((-1, 2), (1.5,), (True,)):
         with pytest.raises(ShapeError, match="extents are integers"):

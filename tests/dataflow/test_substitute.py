@@ -43,7 +43,7 @@ def test_what_cannot_be_composed() -> None:
         block()(dat=x)
     with pytest.raises(GraphError, match="by position or by name"):
         block()(x, first_bias=x)
-    with pytest.raises(GraphError, match="4 symbols are given for 3 arguments"):
+    with pytest.raises(GraphError, match="4 symbols are given, but there are 3 arguments"):
         block()(x, x, x, x)
     with pytest.raises(GraphError, match="expected a symbol of one output"):
         block()(data=sym.Group([x, x]))

@@ -23,7 +23,7 @@ def test_a_function_without_its_decorator_is_no_operator() -> None:
     def double(data):
         return lambda i: data[i] * 2
 
-    with pytest.raises(OperatorError, match=r"found <function .*double.*; a function is one under @tofu.op"):
+    with pytest.raises(OperatorError, match=r"found <function .*double.*; decorate a function with @tofu.op"):
         sym.apply(double, sym.Variable("data"))
 
 
@@ -118,7 +118,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 def test_arithmetic_with_something_else_is_refused() -> None:
-    with pytest.raises(OperatorError, match=r"combined with symbols and numbers .* not with 'b'"):
+    with pytest.raises(OperatorError, match=r"combined with a symbol or a number .* not with 'b'"):
         sym.Variable("a") + "b"
 
 

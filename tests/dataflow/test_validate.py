@@ -131,7 +131,7 @@ def test_an_alias_that_nothing_produces(chain: Graph) -> None:
 
 
 def test_overwriting_what_is_no_persistent_tensor(chain: Graph) -> None:
-    with pytest.raises(GraphError, match="overwrites 'a', which is no persistent tensor"):
+    with pytest.raises(GraphError, match="overwrites 'a', which is not persistent"):
         validate(with_tensor(chain, "new w", alias=index(chain, "a")))
 
 

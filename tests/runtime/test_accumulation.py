@@ -127,7 +127,9 @@ def test_memory_is_that_of_a_micro_batch() -> None:
 
 def test_what_cannot_be_cut_is_refused() -> None:
     with Module(network(), cpu(), lower=lowered) as module:
-        with pytest.raises(DataError, match=r"'data' has shape \(16, 6\) has no 3 equal micro-batches"):
+        with pytest.raises(
+            DataError, match=r"'data' has shape \(16, 6\) does not split into 3 micro-batches"
+        ):
             module.fit(whole_numbers(BATCH), accumulate=3)
         with pytest.raises(DataError, match="in 0 micro-batches; use 1 or more"):
             module.fit(whole_numbers(BATCH), accumulate=0)

@@ -76,7 +76,7 @@ def test_requests_that_mean_nothing() -> None:
 def test_bind_names_what_is_missing_or_does_not_fit() -> None:
     with pytest.raises(DataError, match="args lacks fc_weight"):
         linear().bind(None, {"data": whole(4, 5)})
-    with pytest.raises(DataError, match="args has 1 arrays for 2 names"):
+    with pytest.raises(DataError, match="args has 1 arrays, but needs 2"):
         linear().bind(None, [whole(4, 5)])
     with pytest.raises(
         DataError, match="args has an array for 'dat', which the symbol does not have; did you mean 'data'"
@@ -150,6 +150,6 @@ def test_auxiliary_states_in_their_order() -> None:
 def test_processor_and_cards_do_not_run_one_graph_together() -> None:
     with (
         linear().simple_bind([cpu(0), gpu(0)], data=(4, 5)) as bound,
-        pytest.raises(ExecutionError, match=r"workers on cpu\(0\), gpu\(0\): the processor and GPUs do not"),
+        pytest.raises(ExecutionError, match=r"workers on cpu\(0\), gpu\(0\): the processor and GPUs cannot"),
     ):
         bound.forward()

@@ -188,10 +188,10 @@ def test_refusals_are_by_name(toy, texts):
         return builder.graph()
 
     plan = partition(build(8), 4)
-    with pytest.raises(PlanError, match="another graph: tensor 't2' is only in the graph"):
+    with pytest.raises(PlanError, match="another graph: tensor 't2' exists only in the graph"):
         verify(build(8, extra=True), plan)
     with pytest.raises(
-        PlanError, match=r"other shapes: tensor 'a' has shape \(8, 4\) in the plan, \(16, 4\)"
+        PlanError, match=r"other shapes: tensor 'a' has shape \(8, 4\) in the plan and \(16, 4\)"
     ):
         verify(build(16), plan)
     with pytest.raises(PlanError, match="for 4 workers, not for 8"):

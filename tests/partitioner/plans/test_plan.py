@@ -218,7 +218,7 @@ def test_a_plan_is_for_one_graph(plan, matmul, toy, texts):
 
 
 def test_a_model_is_no_graph(plan):
-    with pytest.raises(GraphError, match=r"not a Model; a model's is model\.training_graph\(\)"):
+    with pytest.raises(GraphError, match=r"not a Model; call model\.training_graph\(\)"):
         plan.verify(models.get("mlp"))
 
 

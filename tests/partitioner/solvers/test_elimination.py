@@ -144,7 +144,7 @@ def test_a_graph_is_refused_before_any_table_is_combined():
     [
         ([2, 0], [], {}, "variable 1 has no value"),
         ([2], [], {0: 2}, "evidence 2 for variable 0, whose values are 0 to 1"),
-        ([2], [], {5: 0}, "evidence for variable 5, but there are 1 variables"),
+        ([2], [], {5: 0}, "evidence for variable 5, but variables are numbered 0 to 0"),
         ([2, 3], [Factor((0, 1), np.zeros((3, 2)))], {}, r"shape \(3, 2\).*domains are \(2, 3\)"),
         ([2, 2], [Factor((1, 1), np.zeros((2, 2)))], {}, r"variables \(1, 1\)"),
         ([2], [Factor((1,), np.zeros(2))], {}, r"variables \(1,\)"),
