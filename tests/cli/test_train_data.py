@@ -173,7 +173,7 @@ def test_an_interrupt_says_how_to_go_on(
     [
         (("lstm", "--data", "arrays.npz"), "expected text for lstm, found samples 1 x 8 x 8 with 3 classes"),
         (("mlp", "--data", "none"), "there is no file or folder none"),
-        (("mlp", "--data", "arrays.npz", "--level", "word"), "for which --level has no meaning"),
+        (("mlp", "--data", "arrays.npz", "--level", "word"), "to which --level does not apply"),
         (("mlp", "--data", "arrays.npz", "--plot", "curve.gif"), "a plot ends in"),
         (("resnet-18",), "resnet-18 comes without data: name a file or folder with --data"),
         (("net.py:build",), "net.py:build comes without data"),

@@ -145,5 +145,5 @@ def test_stretching() -> None:
     np.testing.assert_array_equal(apply("broadcast_to", data, shape=(4, 0)), np.broadcast_to(data, (4, 3)))
     stretched = apply("broadcast_axis", data, axis=0, size=4)
     np.testing.assert_array_equal(stretched, np.broadcast_to(data, (4, 3)))
-    with pytest.raises(ShapeError, match="equal or 1"):
+    with pytest.raises(ShapeError, match="equal, or 1"):
         get("broadcast_add").bind({"lhs": (2, 3), "rhs": (2, 4)})
