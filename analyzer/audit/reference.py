@@ -20,7 +20,7 @@ from ..bind.staged_bound import StagedBound
 
 Array = npt.NDArray[Any]
 
-CONFIRMED_POINTS = 8
+CONFIRMED_POINTS = 6
 """Elements of every output that the interpreter computes, too."""
 
 CONFIRMED_TERMS = 64

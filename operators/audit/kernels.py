@@ -41,7 +41,9 @@ class KernelAudit:
 
     case: Case
     runner: Runner
-    _known: dict[Setting, Result] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[tuple[object, ...], Result] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def findings(self) -> Iterator[Finding]:
         """A, B, and C for every strategy; nothing else of a kernel that does not run as a whole."""
@@ -98,12 +100,16 @@ class KernelAudit:
 
     def _clean(self, subject: Subject, given: Sample, setting: Setting = FRAMED) -> Result:
         """The kernel on the whole operator. Raises KernelError."""
-        share = self.runner.everything(subject)
+        return self._run(subject, self.runner.everything(subject), given, setting)
+
+    def _run(self, subject: Subject, share: Share, given: Sample, setting: Setting, *of: str | int) -> Result:
+        """The kernel on a share `of` a strategy, kept for the shapes to start with. Raises KernelError."""
         if given is not self.case.given:
             return self.runner.run(subject, share, given.tensors, setting=setting)
-        if setting not in self._known:
-            self._known[setting] = self.runner.run(subject, share, given.tensors, setting=setting)
-        return self._known[setting]
+        key = (setting, *of)
+        if key not in self._known:
+            self._known[key] = self.runner.run(subject, share, given.tensors, setting=setting)
+        return self._known[key]
 
     def footprint(self, subject: Subject, given: Sample) -> Counterexample | None:
         """A result that depends on elements outside of its footprint, or a write beside the outputs."""
@@ -168,7 +174,8 @@ class KernelAudit:
         for worker, share in enumerate(shares):
             here = setting if self.runner.differs(subject, share, setting) else own
             try:
-                partial = self.runner.run(subject, share, given.tensors, setting=here)
+                of = strategy.kind, strategy.variable, workers, worker
+                partial = self._run(subject, share, given, here, *of)
             except KernelError as error:
                 return Counterexample(f"the kernel {error}", subject.shapes, workers, worker)
             for output, (part, place) in enumerate(zip(partial.outputs, share.places, strict=True)):
@@ -249,7 +256,9 @@ class KernelAudit:
         share = Share.of(strategy, worker, workers)
         masks = elements_read(subject, share.box, given.tensors)
         try:
-            clean = self.runner.run(subject, share, given.tensors)
+            clean = self._run(
+                subject, share, given, FRAMED, strategy.kind, strategy.variable, workers, worker
+            )
         except KernelError:
             return None
         if clean.trespass:
