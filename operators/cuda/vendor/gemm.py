@@ -96,5 +96,6 @@ def _operand(matrix: Matrix) -> Operand:
             return Operand(matrix.address, leading, stride, transposed=True)
     raise OperatorError(
         f"{matrix.rows} rows {matrix.row_step} elements apart and {matrix.columns} columns "
-        f"{matrix.column_step} apart are not a matrix for BLAS: one step must be 1, the other no overlap"
+        f"{matrix.column_step} apart are not a matrix for BLAS: one step must be 1, "
+        "and the other must not overlap"
     )
