@@ -15,7 +15,7 @@ from tofu.operators.derive import _recipes
 from tofu.operators.derive.nodes import functions
 from tofu.operators.kernels.kernel import KernelCall
 
-TURN = "def turn(x):\n    return lambda t, d={n}: -x[t, (d + {half}) % {n}]"
+TURN = "def turn(x):\n    return lambda t, d=1: -x[t, d + {half}] + 0 * x[t, d]"
 Plant = Callable[..., None]
 
 
@@ -65,7 +65,7 @@ def test_a_function_that_is_right_everywhere_is_not(n: int, plant: Plant) -> Non
 
 
 def test_the_message_says_how_the_arrays_lie(plant: Plant) -> None:
-    plant("negative", wrong_at(16, "float32"))
+    plant("negative", wrong_at(12, "float32"))
     text = str(audited(4))
     assert "(float32, one element after the other, as a region that was fetched)" in text
 
