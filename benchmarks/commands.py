@@ -1,4 +1,4 @@
-"""Whole commands as a user runs them, from process start to exit, beside what they aim at.
+"""Whole commands as a user runs them, from process start to exit, compared with what they aim at.
 
 python -m benchmarks.commands [--runs 5]
 """

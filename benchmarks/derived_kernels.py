@@ -1,4 +1,4 @@
-"""Derived kernels beside what one would write by hand, one BLAS thread, interleaved in one process.
+"""Derived kernels compared with what one would write by hand, one BLAS thread, interleaved in one process.
 
 python -m benchmarks.derived_kernels [--runs 31] [--save FILE]
 """
@@ -178,7 +178,7 @@ def measured(contest: Contest, runs: int) -> Result:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time derived kernels beside hand-written ones.")
+    parser = argparse.ArgumentParser(description="Time derived kernels compared with hand-written ones.")
     parser.add_argument("--runs", type=int, default=31)
     parser.add_argument("--save", type=Path, help="also write the results to this file")
     arguments = parser.parse_args()

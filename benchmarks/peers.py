@@ -1,4 +1,4 @@
-"""Training steps beside those of MXNet and PyTorch, one thread each, in one run.
+"""Training steps compared with those of MXNet and PyTorch, one thread each, in one run.
 
 python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--workers 1 8] [--rounds 15] [--save FILE]
 
@@ -113,7 +113,7 @@ class Contender:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Time training steps beside MXNet's and PyTorch's.")
+    parser = argparse.ArgumentParser(description="Time training steps compared with MXNet's and PyTorch's.")
     parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter that has MXNet")
     parser.add_argument("--torch", metavar="PYTHON", help="an interpreter that has PyTorch")
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="worker counts of Tofu")

@@ -1,4 +1,4 @@
-"""The search beside the paper and the design's aims: tables 1 and 2, figure 10's methods, and growth.
+"""The search compared with the paper and the design's aims: tables 1 and 2, figure 10's methods, and growth.
 
 python -m benchmarks.search [--only weights|plans|methods|growth] [--save benchmarks/results/search.json]
 

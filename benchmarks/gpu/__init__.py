@@ -1,1 +1,1 @@
-"""What the CUDA engine takes on cards: moving data, training steps beside PyTorch's, memory."""
+"""What the CUDA engine takes on cards: moving data, training steps compared with PyTorch's, memory."""

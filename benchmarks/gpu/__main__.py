@@ -56,7 +56,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def found() -> Results:
-    """The names of the cards and the versions beside them. Ends the program where something is missing."""
+    """Name the cards and the versions that are installed. Ends the program where something is missing."""
     try:
         inspection = inspect(measure=False)
     except ExecutionError as error:

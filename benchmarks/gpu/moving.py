@@ -1,4 +1,4 @@
-"""Multi-fetch and fetch-reduce beside a plain copy of as many bytes, over shapes and piece counts."""
+"""Multi-fetch and fetch-reduce compared with a plain copy of as many bytes, over shapes and piece counts."""
 
 from __future__ import annotations
 

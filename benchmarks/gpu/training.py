@@ -50,7 +50,7 @@ def step(stand: Stand, folder: str, setting: Setting) -> dict[str, Any]:
     """Seconds of a step, its first losses, and memory; without cards what would be issued.
 
     The folder holds the model's facts, start values and batch. `engine_bytes` is how much less the cards
-    have left for the engine, all workers together, beside the arenas' `planned_bytes`.
+    have left for the engine, all workers together, compared with the arenas' `planned_bytes`.
     """
     facts, tensors = given(folder)
     graph = models.get(facts["model"], batch=facts["batch"], **facts["options"]).training_graph()

@@ -18,7 +18,7 @@ def split(path: Path, samples: Samples, given: Samples | None, fraction: float |
     """Hold out what the files themselves set apart, or else a fraction drawn by a fixed permutation.
 
     Both parts keep at least one sample, except that a fraction of 0 holds nothing out. Raises DataError if
-    a fraction is asked for beside samples set apart, or there are too few samples.
+    a fraction is asked for although samples are set apart, or there are too few samples.
     """
     if given is not None:
         if fraction is not None:

@@ -102,11 +102,11 @@ def _samples(path: Path) -> Samples:
         raise refusal(
             path, "images [n, height, width]", f"an array {images.shape}", "name the file of the images"
         )
-    beside = _labels_beside(path)
-    labels = read_idx(beside)
+    neighbor = _labels_beside(path)
+    labels = read_idx(neighbor)
     if labels.shape != images.shape[:1]:
         raise refusal(
-            beside,
+            neighbor,
             f"a label for each of the {len(images)} images in {path.name}",
             f"an array {labels.shape}",
             "take both from one source",

@@ -138,7 +138,7 @@ class KernelAudit:
         return None
 
     def _trespass(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """A write to an input or beside an output, however the arrays lie."""
+        """A write to an input or next to an output, however the arrays lie."""
         share = self.runner.everything(subject)
         for setting in WHOLE_SETTINGS:
             if not self.runner.differs(subject, share, setting):

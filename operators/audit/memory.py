@@ -1,6 +1,6 @@
 """How a kernel's arrays lie in memory while it is audited: as they do where kernels run, or in frames.
 
-Frames with guards around them show who reads or writes beside an array. They hide what a kernel does with
+Frames with guards around them show who reads or writes next to an array. They hide what a kernel does with
 arrays that have no gaps, so it runs on those as well.
 """
 
@@ -123,11 +123,11 @@ def _inner(frame: Array) -> Array:
 
 
 def trespass(before: Mapping[str, Array], after: Mapping[str, Placed], made: list[Placed]) -> str:
-    """What a kernel changed that it may not: its inputs, or what lies beside its outputs."""
+    """What a kernel changed that it may not: its inputs, or what lies next to its outputs."""
     for name, memory in before.items():
         if not np.array_equal(memory, after[name].memory, equal_nan=True):
             return f"changes its input {name}"
     for position, each in enumerate(made):
         if not each.guarded:
-            return f"writes beside its output {position}"
+            return f"writes next to its output {position}"
     return ""

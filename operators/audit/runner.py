@@ -77,7 +77,7 @@ class Runner(Protocol):
         around: Poisons | None = None,
         setting: Setting = FRAMED,
     ) -> Result:
-        """Compute a share; `around` fills frames beside the inputs (zeros without). Raises KernelError."""
+        """Compute a share; `around` fills frames next to the inputs (zeros without). Raises KernelError."""
 
     def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
         """Whether a setting is another one than that of arrays in memory of their own."""
