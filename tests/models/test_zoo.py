@@ -190,7 +190,7 @@ def test_bad_options() -> None:
         ("width", "half"),
         ("classes", 0),
     ):
-        with pytest.raises(GraphError, match=f"{option} of model 'vgg-11' is .*, expected"):
+        with pytest.raises(GraphError, match=f"{option} of model 'vgg-11' is .*; expected"):
             models.get("vgg-11", **{option: value})
     assert models.get("gpt-2-64", batch=1, heads=None, dropout=0).batch == 1
     for batch in (0, -1, 2.5, True):

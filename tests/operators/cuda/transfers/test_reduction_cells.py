@@ -99,5 +99,5 @@ def test_targets_of_different_arrays() -> None:
     with pytest.raises(DataError, match=r"parts of one array; one has strides \(16, 4\)"):
         cells([[(target, target)], [(target, other)]])
     odd = DeviceView(ORIGIN + 2, (6, 4), (16, 4), "float32")
-    with pytest.raises(DataError, match=r"no part of the array with strides \(16, 4\) at 0x100000"):
+    with pytest.raises(DataError, match=r"not a part of the array with strides \(16, 4\) at 0x100000"):
         cells([[(target, target)], [(target, odd)]])
