@@ -65,7 +65,7 @@ struct shim_thread {
     ucontext_t context;
     std::unique_ptr<char[]> stack{new char[shim_thread::stack_bytes]};
     bool done;
-    static constexpr size_t stack_bytes = 1 << 16;
+    static constexpr size_t stack_bytes = 1 << 18;  // apart from the heap, which a deep kernel could reach
 };
 inline ucontext_t shim_scheduler;
 inline std::vector<shim_thread> shim_team;
