@@ -47,7 +47,7 @@ def reference(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tup
 
 
 def single_precision(subject: Bound | StagedBound, tensors: Mapping[str, Array]) -> tuple[Array, ...] | None:
-    """The outputs, rounded to 32 bits after every operation; None where whole arrays have no answer."""
+    """Return the outputs, rounded to 32 bits after every operation; None if whole arrays give no answer."""
     known = dict(tensors)
     made: tuple[Array, ...] = ()
     try:
