@@ -42,7 +42,11 @@ def _found(text: str) -> Iterator[str]:
 def _rooms() -> dict[str, list[Path]]:
     """Return the Python files of every folder at the root, and those at the root itself under "."."""
     rooms = {".": sorted(ROOT.glob("*.py"))}
-    for folder in sorted(path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."):
+    for folder in sorted(
+        path
+        for path in ROOT.iterdir()
+        if path.is_dir() and path.name[0] != "." and path.name not in ("build", "dist")
+    ):
         if files := sorted(folder.rglob("*.py")):
             rooms[folder.name] = files
     return rooms
