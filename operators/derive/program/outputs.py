@@ -9,7 +9,7 @@ import numpy as np
 from ...kernels.kernel import Array
 from ..nodes.affine import Ranges
 from ..nodes.blocks import blocks
-from ..steps.steps import Operand, Register, Step, Value, convert, fixed
+from ..steps.steps import Operand, Register, Step, Value, convert, fixed, register
 from ..steps.views import narrow
 
 if TYPE_CHECKING:
@@ -37,11 +37,28 @@ def _write_block(program: Program, numbers: list[int], ranges: Ranges) -> None:
     results = []
     for number in numbers:
         value = program.value(program.lowered.outputs[number].value, ranges)
+        if _overwritten(program, value, number, numbers):
+            assert isinstance(value, Value)
+            own = register(value.shape, value.dtype, program.order)
+            value = program.steps.add(convert, (value,), own, inplace=False)
         results.append((number, value, len(program.steps.items) - 1))
     for number, result, step in results:
         target = narrow(program.views[number], program.axes, ranges, program.box)
         if step < start or not _redirect(program, number, target, result, step):
             program.steps.add(convert, (result,), fixed(target), inplace=False)
+
+
+def _overwritten(program: Program, value: Operand, number: int, numbers: list[int]) -> bool:
+    """Tell whether another output that is written first may lie over the input that a result is."""
+    return (
+        isinstance(value, Value)
+        and isinstance(value.home, np.ndarray)
+        and any(
+            program.aliased[other] and np.may_share_memory(value.home, program.views[other])
+            for other in numbers
+            if other != number
+        )
+    )
 
 
 def _redirect(program: Program, number: int, target: Array, result: Operand, step: int) -> bool:

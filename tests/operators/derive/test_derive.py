@@ -205,3 +205,12 @@ def test_index_values_without_an_integer_result(value: str) -> None:
     tensors = {"a": np.ones(4)}
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(bound.compute(tensors)[0], bound.interpret(tensors)[0])
+
+
+def test_an_output_that_repeats_an_input_is_read_before_another_output_overwrites_it() -> None:
+    text = "def f(a, b):\n    return (lambda i: b[i] * a[i] + 1, lambda i: a[i])"
+    bound = derived(tdl.parse(text)).bind({"a": (3,), "b": (3,)})
+    a, b, second = np.array([1.0, 2, 3]), np.array([4.0, 5, 6]), np.zeros(3)
+    regions = {"a": ((0, 3),), "b": ((0, 3),)}
+    derive(KernelCall(bound, {"i": (0, 3)}, {"a": a, "b": b}, regions, (a, second)))()
+    assert (a.tolist(), second.tolist()) == ([5, 11, 19], [1, 2, 3])
