@@ -10,6 +10,7 @@ import pytest
 from tofu import tdl
 from tofu.operators.derive import _recipes, derive
 from tofu.operators.kernels import strided
+from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.stage import derived
 
 Shapes = dict[str, tuple[int, ...]]
