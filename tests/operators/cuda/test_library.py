@@ -51,7 +51,6 @@ def failures(machine: Callable[..., Machine], cases: Iterable[Case], dtype: str)
     return found
 
 
-@pytest.mark.slow  # after many other tests in one process it has ended in a corrupted heap, not yet explained
 def test_sample(cases: Any, machine: Any) -> None:
     assert not failures(machine, cases(SAMPLE), "float32")
 
