@@ -15,7 +15,9 @@ import hashlib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +67,28 @@ def _hashes(graph: Any, plan: Any) -> Case:
     kept = memory.offsets, memory.arena_bytes, [live.tolist() for live in memory.live_bytes]
     return {
         "plan": _hash(written),
-        "program": _hash(repr((program.programs, program.shards, program.planned_bytes)).encode()),
-        "memory": _hash(repr((kept, memory.largest, memory.peak_kinds)).encode()),
-        "waits": _hash(repr(schedule(program, memory).waits).encode()),
+        "program": _hash(_values((program.programs, program.shards, program.planned_bytes))),
+        "memory": _hash(_values((kept, memory.largest, memory.peak_kinds))),
+        "waits": _hash(_values(schedule(program, memory).waits)),
         "seconds": repr(plan.transfer_time),
     }
+
+
+def _values(value: object) -> bytes:
+    """Write a value without the names of its classes and fields, so that these may change."""
+    return repr(_plain(value)).encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return tuple([_plain(getattr(value, field.name)) for field in fields(value)])
+    if isinstance(value, Mapping):
+        return tuple([(_plain(key), _plain(each)) for key, each in value.items()])
+    if isinstance(value, tuple | list):
+        return tuple([_plain(each) for each in value])
+    return value
 
 
 def _hash(data: bytes) -> str:
