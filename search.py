@@ -24,14 +24,14 @@ from .partitioner.problem.moved_bytes import MovedBytes
 from .partitioner.problem.problem import Link, Objective, Problem
 from .partitioner.problem.sequences import all_sequences
 from .partitioner.problem.solution import Solution, assigned
-from .partitioner.solvers.elimination import Factor, eliminate
+from .partitioner.solvers.elimination import CostTable, eliminate
 from .partitioner.solvers.solve import least_cost
 
 __all__ = [
     "METHODS",
     "Cost",
+    "CostTable",
     "CostUnit",
-    "Factor",
     "Link",
     "Method",
     "MovedBytes",

@@ -49,9 +49,9 @@ def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
     operators, tensors = joint_choices(problem, plan.factors, all_sequences)
     pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
     try:
-        solved = eliminate(pruned.domains, pruned.factors, table_limit=TABLE_LIMIT)
+        solved = eliminate(pruned.domains, pruned.cost_tables, table_limit=TABLE_LIMIT)
     except WidthError:
-        gap = close_gap(pruned.domains, pruned.factors, plan.cost.value, report)
+        gap = close_gap(pruned.domains, pruned.cost_tables, plan.cost.value, report)
         cost, bound, assignment = gap.cost, gap.bound, gap.assignment
     else:
         cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment

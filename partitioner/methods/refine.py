@@ -126,7 +126,7 @@ class _Search:
         pruned = self._dominance.prune(*factor_graph(self._problem, operators, tensors))
         solved = eliminate(
             pruned.domains,
-            pruned.factors,
+            pruned.cost_tables,
             arithmetic=self._arithmetic,
             table_limit=wider * elimination.TABLE_LIMIT,
         )

@@ -21,7 +21,7 @@ from ..layouts.choices import (
     splittable,
     tensor_choices,
 )
-from ..solvers.elimination import Factor
+from ..solvers.elimination import CostTable
 from .candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
 from .problem import Problem
 from .solution import Solution
@@ -66,23 +66,23 @@ def factor_graph(
     problem: Problem,
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
-) -> tuple[list[int], list[Factor]]:
-    """Return the domains and factors of the choices: a variable per operator, then one per tensor.
+) -> tuple[list[int], list[CostTable]]:
+    """Return the domains and tables of the choices: a variable per operator, then one per tensor.
 
     Choices that the problem's restrictions forbid cost more than any allowed assignment.
     """
     count = len(operators)
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
     cost = problem.objective.table
-    factors = [
-        Factor((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
+    cost_tables = [
+        CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
-        factors = restrictions.priced(factors, *chosen)
-    return domains, factors
+        cost_tables = restrictions.priced(cost_tables, *chosen)
+    return domains, cost_tables
 
 
 Sequences = Callable[[Mapping[Any, int], tuple[int, ...]], Sequence[Any]]

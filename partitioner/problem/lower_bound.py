@@ -34,7 +34,7 @@ from ...tdl.traverse import walk
 from ..costs.box_counts import overlap
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
-from ..solvers.elimination import Factor
+from ..solvers.elimination import CostTable
 from ..solvers.semiring import Arithmetic
 from ..solvers.solve import least_cost
 from .problem import Problem
@@ -49,7 +49,7 @@ def first_step_bound(
     problem: Problem,
     operators: Sequence[OperatorChoices],
     tensors: Sequence[TensorChoices],
-    counted: Sequence[Factor],
+    counted: Sequence[CostTable],
     least_bytes: int,
     arithmetic: Arithmetic,
 ) -> int:
@@ -61,7 +61,7 @@ def first_step_bound(
     """
     refinable = Refinable()
     known: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts | None] = {}
-    factors = list(counted)
+    cost_tables = list(counted)
     for number, link in enumerate(problem.links):
         if isinstance(link.use, int):
             continue
@@ -73,11 +73,11 @@ def first_step_bound(
             known[key] = None if reads is None else reads * link.weight
         table = known[key]
         if table is not None:
-            factors[number] = Factor(counted[number].scope, table)
+            cost_tables[number] = CostTable(counted[number].scope, table)
     if all(table is None for table in known.values()):
         return least_bytes
     domains = [len(c.sequences) for c in operators] + [len(c.sequences) for c in tensors]
-    return least_cost(domains, factors, arithmetic).lower_bound
+    return least_cost(domains, cost_tables, arithmetic).lower_bound
 
 
 def certain_reads(

@@ -21,7 +21,7 @@ from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.step_split import Dimensions, SplitLayout, Strategies
 from ..layouts.uses import Use, touched
 from ..plans.cost import Cost, CostUnit
-from ..solvers.elimination import Factor
+from ..solvers.elimination import CostTable
 from ..solvers.semiring import Arithmetic
 from .restrictions import UNRESTRICTED, Restrictions
 
@@ -72,7 +72,7 @@ class FirstStep:
     tensors: Sequence[TensorChoices]
     """The choices of every class of tensors."""
 
-    tables: Sequence[Factor]
+    tables: Sequence[CostTable]
     """The step's factor graph."""
 
     least: Callable[[], int]

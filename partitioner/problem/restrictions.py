@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ...analyzer.bind.bound import Bound
     from ..layouts.step_split import Choice, Dimensions, Strategies
-    from ..solvers.elimination import Factor
+    from ..solvers.elimination import CostTable
     from .candidates import KeepDimensions, KeepVariables
 
 FREE: Literal["*"] = "*"
@@ -131,14 +131,14 @@ class Restrictions:
 
     def priced(
         self,
-        factors: list[Factor],
+        cost_tables: list[CostTable],
         operators: Sequence[Sequence[Strategies]],
         tensors: Sequence[Sequence[Dimensions]],
-    ) -> list[Factor]:
-        """Return the factors, with forbidden choices that cost more than any allowed assignment.
+    ) -> list[CostTable]:
+        """Return the cost tables, with forbidden choices that cost more than any allowed assignment.
 
-        The variables of the factors are operations, then tensors; their sequences are the domains. This is
-        for searches that choose among sequences without calling `variables` and `dimensions`.
+        The variables of the tables are operations, then tensors; their sequences are the domains. This is for
+        searches that choose among sequences without calling `variables` and `dimensions`.
         """
         count = len(operators)
         barred: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = {}
@@ -151,15 +151,15 @@ class Restrictions:
             if mask.any():
                 barred[variable] = mask
         if not barred:
-            return factors
-        price = 1 + sum(int(factor.table.max()) for factor in factors)
+            return cost_tables
+        price = 1 + sum(int(cost_table.table.max()) for cost_table in cost_tables)
         priced = []
-        for factor in factors:
-            table = factor.table
-            for axis, variable in enumerate(factor.scope):
+        for cost_table in cost_tables:
+            table = cost_table.table
+            for axis, variable in enumerate(cost_table.scope):
                 if variable in barred:
                     table = table + price * np.expand_dims(barred.pop(variable), 1 - axis)
-            priced.append(factor if table is factor.table else factor._replace(table=table))
+            priced.append(cost_table if table is cost_table.table else cost_table._replace(table=table))
         return priced
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .bounded_search import BoundedSearch, Search
-from .elimination import Factor
+from .elimination import CostTable
 from .linear_order import linear_order
 from .message_passing import MessagePassing, Reweighted
 from .pairwise import EXACT_LIMIT, Core, Pairwise, core
@@ -94,7 +94,7 @@ class Gap:
 
 def close_gap(
     domains: Sequence[int],
-    factors: Sequence[Factor],
+    cost_tables: Sequence[CostTable],
     cost: int,
     report: Report,
     effort: Effort = WHOLE_EFFORT,
@@ -104,7 +104,7 @@ def close_gap(
     Factors are over pairs and nowhere negative. If their entries are too large to be added in float64, the
     bound is rounded down, see `rounded`, and may stay below the cost.
     """
-    smaller, unit = rounded(factors, cost, EXACT_LIMIT)
+    smaller, unit = rounded(cost_tables, cost, EXACT_LIMIT)
     if unit == 1:
         return _Search(core(domains, smaller), cost, report, effort).run()
 
@@ -115,7 +115,7 @@ def close_gap(
     bound = min(found.bound * unit, cost)
     if found.assignment is None:
         return Gap(cost, bound, None)
-    better = sum(int(f.table[tuple(found.assignment[v] for v in f.scope)]) for f in factors)
+    better = sum(int(f.table[tuple(found.assignment[v] for v in f.scope)]) for f in cost_tables)
     if better >= cost:
         return Gap(cost, bound, None)
     report(better, min(bound, better))
@@ -226,22 +226,22 @@ class _Search:
             self._report(self._cost, self._bound)
 
 
-def rounded(factors: Sequence[Factor], cost: int, limit: int) -> tuple[list[Factor], int]:
-    """Return factors whose largest entries add up to less than `limit`, and their unit.
+def rounded(cost_tables: Sequence[CostTable], cost: int, limit: int) -> tuple[list[CostTable], int]:
+    """Return tables whose largest entries add up to less than `limit`, and their unit.
 
-    Entries must not be negative. For every assignment that costs less than `cost`, the new factors times
+    Entries must not be negative. For every assignment that costs less than `cost`, the new tables times
     the unit add up to no more than it costs, and to just that if the unit is 1.
 
     An entry that alone exceeds a known cost is reduced to just above that cost. It belongs to no better
     assignment, so nothing is lost. If this is not enough, costs are counted in whole units, rounded down, so
     a lower bound in units is still a lower bound in costs.
     """
-    largest = sum(min(int(factor.table.max()), cost + 1) for factor in factors)
+    largest = sum(min(int(cost_table.table.max()), cost + 1) for cost_table in cost_tables)
     unit = largest // limit + 1
-    if unit == 1 and largest == sum(int(factor.table.max()) for factor in factors):
-        return list(factors), 1
+    if unit == 1 and largest == sum(int(cost_table.table.max()) for cost_table in cost_tables):
+        return list(cost_tables), 1
     known: dict[int, Table] = {}
-    for factor in factors:
-        if id(factor.table) not in known:
-            known[id(factor.table)] = np.minimum(factor.table, cost + 1) // unit
-    return [factor._replace(table=known[id(factor.table)]) for factor in factors], unit
+    for cost_table in cost_tables:
+        if id(cost_table.table) not in known:
+            known[id(cost_table.table)] = np.minimum(cost_table.table, cost + 1) // unit
+    return [cost_table._replace(table=known[id(cost_table.table)]) for cost_table in cost_tables], unit

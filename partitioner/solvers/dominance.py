@@ -1,4 +1,4 @@
-"""Remove values that no least-cost assignment needs: dead-end elimination for pairwise factors in (min, +).
+"""Remove values that no least-cost assignment needs: dead-end elimination for pairwise tables in (min, +).
 
 Value `b` of a variable dominates value `a` if `a` costs at least as much whatever the neighbours choose:
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .elimination import Factor
+from .elimination import CostTable
 from .semiring import Table
 
 Values = tuple[int, ...]
@@ -29,7 +29,7 @@ class Pruned:
     kept: tuple[Values, ...]
     """For each variable, the values that remain, ascending."""
 
-    factors: tuple[Factor, ...]
+    cost_tables: tuple[CostTable, ...]
     """The tables over the positions of these values."""
 
     @property
@@ -50,13 +50,13 @@ class Dominance:
         self._undominated: dict[tuple[tuple[int, int], ...], Values] = {}
         self._selections: dict[tuple[int, int, Values], Table] = {}
 
-    def prune(self, domains: Sequence[int], factors: Sequence[Factor]) -> Pruned:
+    def prune(self, domains: Sequence[int], cost_tables: Sequence[CostTable]) -> Pruned:
         """Remove dominated values; of equal values the first stays. Factors must be over two variables."""
         kept: list[Values] = [tuple(range(domain)) for domain in domains]
-        tables = [factor.table for factor in factors]
+        tables = [cost_table.table for cost_table in cost_tables]
         uses: list[list[tuple[int, int]]] = [[] for _ in domains]
-        for number, factor in enumerate(factors):
-            for axis, variable in enumerate(factor.scope):
+        for number, cost_table in enumerate(cost_tables):
+            for axis, variable in enumerate(cost_table.scope):
                 uses[variable].append((number, axis))
         waiting = [v for v, values in enumerate(kept) if uses[v] and len(values) > 1]
         while waiting:
@@ -69,10 +69,10 @@ class Dominance:
                 kept[variable] = tuple([values[position] for position in positions])
                 for number, axis in uses[variable]:
                     tables[number] = self._select(tables[number], axis, positions)
-                    touched.add(factors[number].scope[1 - axis])
+                    touched.add(cost_tables[number].scope[1 - axis])
             waiting = [v for v in sorted(touched) if len(kept[v]) > 1]
-        scopes = [factor.scope for factor in factors]
-        return Pruned(tuple(kept), tuple(map(Factor, scopes, tables)))
+        scopes = [cost_table.scope for cost_table in cost_tables]
+        return Pruned(tuple(kept), tuple(map(CostTable, scopes, tables)))
 
     def _remaining(self, uses: list[tuple[Table, int]]) -> Values:
         """Return the values of a variable that none dominates, given its tables and its axis in each."""

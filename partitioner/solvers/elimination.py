@@ -1,7 +1,7 @@
 """Exact optimisation over a factor graph by variable elimination.
 
     variables    x[v] in 0 .. domains[v] - 1
-    objective    the least, over all x, of the sum of factor.table[x[v] for v in factor.scope]
+    objective    the least, over all x, of the sum of cost_table.table[x[v] for v in cost_table.scope]
     constraints  x[v] = evidence[v] if evidence is given
 
 `sum` and `least` may be those of another semiring (`semiring`). Eliminating a variable combines every table
@@ -12,7 +12,7 @@ and branch eliminations of TensorOpt, section 3.2.
 
 Cost: one table per variable, of the product of its neighbours' domains at that moment. Graphs like a
 chain of layers keep that product bounded, so the whole is near-linear in the number of variables. Where a
-graph repeats itself, equal parts are combined once: tables are compared by identity, so factors that
+graph repeats itself, equal parts are combined once: tables are compared by identity, so cost tables that
 share one array are recognised, and so is whatever follows from them.
 """
 
@@ -39,7 +39,7 @@ class WidthError(SolverLimitError):
         self.entries = entries
 
 
-class Factor(NamedTuple):
+class CostTable(NamedTuple):
     """A table over distinct variables."""
 
     scope: Scope
@@ -65,24 +65,24 @@ class Elimination:
 
 def eliminate(
     domains: Sequence[int],
-    factors: Iterable[Factor],
+    cost_tables: Iterable[CostTable],
     *,
     evidence: Mapping[int, int] | None = None,
     arithmetic: Arithmetic | None = None,
     table_limit: int = TABLE_LIMIT,
 ) -> Elimination:
-    """Solve `min over assignments of the sum of factors` (or its like in another semiring) exactly.
+    """Solve `min over assignments of the sum of cost tables` (or its like in another semiring) exactly.
 
     Without `arithmetic` the semiring is (min, +).
 
     `domains[v]` is the number of values of variable `v`, `evidence[v]` fixes it to one of them. Variables
-    without factors take value 0. The same input gives the same assignment, ties included.
+    without tables take value 0. The same input gives the same assignment, ties included.
 
-    Raises SolverError if a domain is empty or a factor does not fit its variables, and WidthError if a table
+    Raises SolverError if a domain is empty or a table does not fit its variables, and WidthError if a table
     would have more than `table_limit` entries.
     """
     graph = _FactorGraph(domains, evidence or {}, arithmetic or Arithmetic(MIN_PLUS))
-    graph.insert(factors)
+    graph.insert(cost_tables)
     return graph.solve(table_limit)
 
 
@@ -115,11 +115,11 @@ class _FactorGraph:
         self._neighbours: list[set[int]] = [set() for _ in domains]
         self._constant: Table | None = None
 
-    def insert(self, factors: Iterable[Factor]) -> None:
-        """Add the caller's factors: apply evidence and sort scopes. Most are over pairs in order."""
+    def insert(self, cost_tables: Iterable[CostTable]) -> None:
+        """Add the caller's tables: apply evidence and sort scopes. Most are over pairs in order."""
         domains, fixed, select = self._domains, self._fixed, self._arithmetic.select
-        for factor in factors:
-            scope, table = factor
+        for cost_table in cost_tables:
+            scope, table = cost_table
             if len(scope) != 2 or not 0 <= scope[0] < scope[1] < len(domains):
                 self._insert(scope, table)
                 continue
@@ -154,8 +154,7 @@ class _FactorGraph:
         known = self._domains
         expected = tuple([known[v] if 0 <= v < len(known) else -1 for v in scope])
         return SolverError(
-            f"a factor over variables {scope} has a table of shape {table.shape}; "
-            f"their domains are {expected}"
+            f"a cost table over variables {scope} has the shape {table.shape}; their domains are {expected}"
         )
 
     def _insert_sorted(self, scope: Scope, table: Table) -> None:

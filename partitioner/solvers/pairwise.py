@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .elimination import Factor
+from .elimination import CostTable
 from .errors import SolverError
 from .semiring import MIN_PLUS, Arithmetic, Scope, Table
 
@@ -87,19 +87,19 @@ class Core:
     """Extends an assignment of the core to all variables."""
 
 
-def core(domains: Sequence[int], factors: Sequence[Factor]) -> Core:
+def core(domains: Sequence[int], cost_tables: Sequence[CostTable]) -> Core:
     """Eliminate variables with at most two neighbours, one after the other, and return the rest.
 
     The optimum stays the same. `complete` extends an assignment of the core to all variables at the same
     cost. Factors are over two variables. Raises SolverError if costs are too large to be added exactly.
     """
-    largest = sum(int(np.abs(factor.table).max()) for factor in factors)
+    largest = sum(int(np.abs(cost_table.table).max()) for cost_table in cost_tables)
     if largest >= EXACT_LIMIT:
         raise SolverError(f"costs may add up to {largest}, but sums are exact only up to {EXACT_LIMIT}")
     reduction = _Reduction(domains)
-    for factor in factors:
-        a, b = factor.scope
-        reduction.insert(a, b, factor.table)
+    for cost_table in cost_tables:
+        a, b = cost_table.scope
+        reduction.insert(a, b, cost_table.table)
     return reduction.run()
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from . import elimination
 from .anytime import Effort, close_gap, unheard
 from .dominance import Dominance
-from .elimination import Factor, WidthError, eliminate
+from .elimination import CostTable, WidthError, eliminate
 from .semiring import Arithmetic
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
@@ -43,28 +43,30 @@ class Optimum:
 
 
 def least_cost(
-    domains: Sequence[int], factors: Sequence[Factor], arithmetic: Arithmetic | None = None
+    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: Arithmetic | None = None
 ) -> Optimum:
-    """Return the least-cost assignment of integer factors over pairs, or a good one with a bound."""
+    """Return the least-cost assignment of integer cost tables over pairs, or a good one with a bound."""
     try:
-        return _eliminated(domains, factors, arithmetic)
+        return _eliminated(domains, cost_tables, arithmetic)
     except WidthError as error:
-        pruned = Dominance().prune(domains, factors)
+        pruned = Dominance().prune(domains, cost_tables)
         try:
-            found = _eliminated(pruned.domains, pruned.factors, None)
+            found = _eliminated(pruned.domains, pruned.cost_tables, None)
         except WidthError:
-            found = _approached(pruned.domains, pruned.factors, error)
+            found = _approached(pruned.domains, pruned.cost_tables, error)
         return Optimum(found.cost, found.lower_bound, pruned.original(found.assignment), found.too_wide)
 
 
-def _eliminated(domains: Sequence[int], factors: Sequence[Factor], arithmetic: Arithmetic | None) -> Optimum:
-    solved = eliminate(domains, factors, arithmetic=arithmetic, table_limit=elimination.TABLE_LIMIT)
+def _eliminated(
+    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: Arithmetic | None
+) -> Optimum:
+    solved = eliminate(domains, cost_tables, arithmetic=arithmetic, table_limit=elimination.TABLE_LIMIT)
     return Optimum(solved.optimum, solved.optimum, solved.assignment)
 
 
-def _approached(domains: Sequence[int], factors: Sequence[Factor], error: WidthError) -> Optimum:
+def _approached(domains: Sequence[int], cost_tables: Sequence[CostTable], error: WidthError) -> Optimum:
     """Return a good assignment and a bound. Any assignment costs less than what the search begins with."""
-    most = sum(int(factor.table.max()) for factor in factors)
-    gap = close_gap(domains, factors, most + 1, unheard, EFFORT)
+    most = sum(int(cost_table.table.max()) for cost_table in cost_tables)
+    gap = close_gap(domains, cost_tables, most + 1, unheard, EFFORT)
     assert gap.assignment is not None, "a beam within the largest cost has an assignment"
     return Optimum(gap.cost, gap.bound, gap.assignment, None if gap.bound == gap.cost else error.entries)

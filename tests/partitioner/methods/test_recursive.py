@@ -85,8 +85,8 @@ def test_every_step_is_the_best_of_all_its_choices(toy, texts, seed):
     tables = Tables(plan.factors)
     known = nothing_split(problem, plan.factors)
     for step in range(len(plan.factors)):
-        domains, factors = factor_graph(problem, *next_choices(problem, tables, known))
-        assert recursive_cost(problem, plan, step + 1) == enumerated(problem, domains, factors)
+        domains, cost_tables = factor_graph(problem, *next_choices(problem, tables, known))
+        assert recursive_cost(problem, plan, step + 1) == enumerated(problem, domains, cost_tables)
         known = type(known)(
             plan.factors,
             tuple(s[: step + 1] for s in plan.strategies),

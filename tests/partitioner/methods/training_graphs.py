@@ -55,7 +55,7 @@ def joint_problem(problem, factors):
     return factor_graph(problem, operators, tensors)
 
 
-def enumerated(problem, domains, factors):
+def enumerated(problem, domains, cost_tables):
     """The least sum over all choices of all tensors, each operator at its best."""
     count = len(problem.operators)
     tensors = domains[count:]
@@ -63,23 +63,23 @@ def enumerated(problem, domains, factors):
     total = np.zeros(tensors, np.int64)
     for operator in range(count):
         own = np.zeros([domains[operator]] + [1] * len(tensors), np.int64)
-        for factor in factors:
-            if factor.scope[0] == operator:
+        for cost_table in cost_tables:
+            if cost_table.scope[0] == operator:
                 shape = [domains[operator]] + [1] * len(tensors)
-                shape[1 + factor.scope[1] - count] = factor.table.shape[1]
-                own = own + factor.table.reshape(shape)
+                shape[1 + cost_table.scope[1] - count] = cost_table.table.shape[1]
+                own = own + cost_table.table.reshape(shape)
         total += own.min(axis=0)
     return int(total.min())
 
 
-def by_toulbar2(domains, factors):
+def by_toulbar2(domains, cost_tables):
     """The optimum by an independent solver of cost function problems."""
     pytoulbar2 = pytest.importorskip("pytoulbar2", reason="the extra `solver` is not installed")
-    ceiling = sum(int(f.table.max()) for f in factors) + 1
+    ceiling = sum(int(f.table.max()) for f in cost_tables) + 1
     problem = pytoulbar2.CFN(ceiling)
     names = [problem.AddVariable(f"v{v}", range(domain)) for v, domain in enumerate(domains)]
-    for factor in factors:
-        problem.AddFunction([names[v] for v in factor.scope], [int(c) for c in factor.table.flat])
+    for cost_table in cost_tables:
+        problem.AddFunction([names[v] for v in cost_table.scope], [int(c) for c in cost_table.table.flat])
     found = problem.Solve()
     assert found is not None
     return int(found[1])

@@ -15,7 +15,7 @@ from tofu.dataflow.graph import Role
 from tofu.partitioner.problem.candidates import Tables
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
-from tofu.partitioner.solvers.elimination import Factor, eliminate
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.pairwise import core
 
 FACTORS = (2, 2)
@@ -63,43 +63,43 @@ def groups(graph, problem):
     return sorted(operators | {len(problem.operators) + tensor for tensor in between})
 
 
-def contracted(domains, factors, members):
-    """The factors with the members minimised over, the one that joins the fewest others first."""
-    left, pending = list(factors), set(members)
+def contracted(domains, cost_tables, members):
+    """The cost tables with the members minimised over, the one that joins the fewest others first."""
+    left, pending = list(cost_tables), set(members)
     while pending:
         scopes = {v: set().union(*(f.scope for f in left if v in f.scope)) for v in pending}
         member = min(sorted(pending), key=lambda v: len(scopes[v]))
         pending.discard(member)
-        touching = [factor for factor in left if member in factor.scope]
+        touching = [cost_table for cost_table in left if member in cost_table.scope]
         if not touching:
             continue
         scope = tuple(sorted(scopes[member]))
         total = np.zeros([domains[v] for v in scope], np.int64)
-        for factor in touching:
-            order = sorted(range(len(factor.scope)), key=lambda axis: factor.scope[axis])
-            shape = [domains[v] if v in factor.scope else 1 for v in scope]
-            total += factor.table.transpose(order).reshape(shape)
+        for cost_table in touching:
+            order = sorted(range(len(cost_table.scope)), key=lambda axis: cost_table.scope[axis])
+            shape = [domains[v] if v in cost_table.scope else 1 for v in scope]
+            total += cost_table.table.transpose(order).reshape(shape)
         axis = scope.index(member)
-        left = [factor for factor in left if member not in factor.scope]
-        left.append(Factor(scope[:axis] + scope[axis + 1 :], total.min(axis=axis)))
+        left = [cost_table for cost_table in left if member not in cost_table.scope]
+        left.append(CostTable(scope[:axis] + scope[axis + 1 :], total.min(axis=axis)))
     return left
 
 
 def check(graph):
-    problem, domains, factors = first_step(graph)
+    problem, domains, cost_tables = first_step(graph)
     members = groups(graph, problem)
-    rest = contracted(domains, factors, members)
+    rest = contracted(domains, cost_tables, members)
     assert members
-    assert {v for factor in rest for v in factor.scope}.isdisjoint(members)
-    whole = eliminate(domains, factors)
+    assert {v for cost_table in rest for v in cost_table.scope}.isdisjoint(members)
+    whole = eliminate(domains, cost_tables)
     assert eliminate(domains, rest).optimum == whole.optimum
-    small = core(domains, factors)
+    small = core(domains, cost_tables)
     found = (
         small.problem.constant
         + eliminate(
             small.problem.domains,
-            [Factor(scope, table) for scope, table in small.problem.tables.items()]
-            + [Factor((v,), costs) for v, costs in enumerate(small.problem.unary)],
+            [CostTable(scope, table) for scope, table in small.problem.tables.items()]
+            + [CostTable((v,), costs) for v, costs in enumerate(small.problem.unary)],
         ).optimum
     )
     assert found == whole.optimum

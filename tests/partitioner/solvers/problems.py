@@ -8,41 +8,41 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tofu.partitioner.solvers.anytime import close_gap
-from tofu.partitioner.solvers.elimination import Factor, eliminate
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
 
 
 @st.composite
 def pairwise_factors(draw, variables=6, domain=4):
-    """Domains and factors over pairs, densely connected."""
+    """Domains and cost tables over pairs, densely connected."""
     domains = draw(st.lists(st.integers(1, domain), min_size=2, max_size=variables))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    factors = []
+    cost_tables = []
     for a, b in itertools.combinations(range(len(domains)), 2):
         if random.random() < draw(st.sampled_from([0.4, 1.0])):
             scope = (a, b) if random.random() < 0.5 else (b, a)
-            factors.append(Factor(scope, random.integers(0, 9, [domains[v] for v in scope])))
-    return domains, factors
+            cost_tables.append(CostTable(scope, random.integers(0, 9, [domains[v] for v in scope])))
+    return domains, cost_tables
 
 
-def cost(factors, assignment):
-    return sum(int(f.table[tuple(assignment[v] for v in f.scope)]) for f in factors)
+def cost(cost_tables, assignment):
+    return sum(int(f.table[tuple(assignment[v] for v in f.scope)]) for f in cost_tables)
 
 
 def assignments(domains):
     return itertools.product(*map(range, domains))
 
 
-def optimum(domains, factors):
-    return min(cost(factors, assignment) for assignment in assignments(domains))
+def optimum(domains, cost_tables):
+    return min(cost(cost_tables, assignment) for assignment in assignments(domains))
 
 
-def assert_closed(domains, factors):
+def assert_closed(domains, cost_tables):
     """The gap closes from twice the optimum, by reports of costs that fall and bounds that rise."""
-    best = eliminate(domains, factors).optimum
+    best = eliminate(domains, cost_tables).optimum
     reports = []
-    found = close_gap(domains, factors, 2 * best, lambda cost, bound: reports.append((cost, bound)))
+    found = close_gap(domains, cost_tables, 2 * best, lambda cost, bound: reports.append((cost, bound)))
     assert (found.cost, found.bound) == (best, best) == reports[-1]
-    assert cost(factors, found.assignment) == best
+    assert cost(cost_tables, found.assignment) == best
     costs, bounds = zip(*reports, strict=True)
     assert list(costs) == sorted(costs, reverse=True)
     assert list(bounds) == sorted(bounds)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from tofu.partitioner.solvers import anytime, window_bounds
 from tofu.partitioner.solvers.anytime import close_gap
-from tofu.partitioner.solvers.elimination import Factor, eliminate
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
 from tofu.partitioner.solvers.window_bounds import WindowBounds, windows
@@ -23,18 +23,18 @@ def grid(rows, columns, domain=4, seed=0):
     pairs = [*zip(number[:-1].flat, number[1:].flat, strict=True)]
     pairs += zip(number[:, :-1].flat, number[:, 1:].flat, strict=True)
     return [domain] * number.size, [
-        Factor((int(a), int(b)), random.integers(0, 1000, (domain, domain))) for a, b in pairs
+        CostTable((int(a), int(b)), random.integers(0, 1000, (domain, domain))) for a, b in pairs
     ]
 
 
 @settings(max_examples=100)
 @given(pairwise_factors())
 def test_the_optimum_from_any_cost(problem):
-    domains, factors = problem
-    best = optimum(domains, factors)
-    found = close_gap(domains, factors, best + 7, lambda cost, bound: None)
+    domains, cost_tables = problem
+    best = optimum(domains, cost_tables)
+    found = close_gap(domains, cost_tables, best + 7, lambda cost, bound: None)
     assert (found.cost, found.bound) == (best, best)
-    assert cost(factors, found.assignment) == best
+    assert cost(cost_tables, found.assignment) == best
 
 
 @pytest.mark.parametrize("leaf", [3, 8, 40])
@@ -46,17 +46,17 @@ def test_windows_close_the_gap_of_a_grid(monkeypatch, leaf, seed):
 
 
 def test_a_best_plan_is_proven_and_kept():
-    domains, factors = grid(4, 8)
-    best = eliminate(domains, factors).optimum
-    found = close_gap(domains, factors, best, lambda cost, bound: None)
+    domains, cost_tables = grid(4, 8)
+    best = eliminate(domains, cost_tables).optimum
+    found = close_gap(domains, cost_tables, best, lambda cost, bound: None)
     assert (found.cost, found.bound, found.assignment) == (best, best, None)
 
 
 @pytest.mark.parametrize("entries", [0, 10_000, 100_000])
 def test_little_work_gives_a_bound_that_holds(entries):
-    domains, factors = grid(6, 9, domain=6, seed=2)
-    best = eliminate(domains, factors).optimum
-    whole = MessagePassing(core(domains, factors).problem).reweighted()
+    domains, cost_tables = grid(6, 9, domain=6, seed=2)
+    best = eliminate(domains, cost_tables).optimum
+    whole = MessagePassing(core(domains, cost_tables).problem).reweighted()
     part = WindowBounds(whole, float(2 * best - whole.bound))
     part.run(state_limits=(50, 100), entry_limit=entries, report=lambda bound: None)
     assert whole.bound <= whole.bound + part.bound <= best

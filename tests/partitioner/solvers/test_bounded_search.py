@@ -8,23 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tofu.partitioner.solvers.bounded_search import BoundedSearch, Search, StateLimitError
-from tofu.partitioner.solvers.elimination import Factor
+from tofu.partitioner.solvers.elimination import CostTable
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
 
 from .problems import assignments, pairwise_factors
 
 
-def reweighted(domains, factors):
-    return MessagePassing(core(domains, factors).problem).reweighted()
+def reweighted(domains, cost_tables):
+    return MessagePassing(core(domains, cost_tables).problem).reweighted()
 
 
 def dense(variables=6, domain=5, seed=0):
     random = np.random.default_rng(seed)
-    factors = [
-        Factor((a, b), random.integers(0, 99, (domain, domain))) for a in range(variables) for b in range(a)
+    cost_tables = [
+        CostTable((a, b), random.integers(0, 99, (domain, domain)))
+        for a in range(variables)
+        for b in range(a)
     ]
-    return reweighted([domain] * variables, factors)
+    return reweighted([domain] * variables, cost_tables)
 
 
 @settings(max_examples=100)
@@ -77,8 +79,10 @@ def test_states_that_do_not_fit_one_number_are_told_apart():
     """Twelve variables of 64 values are open at once: 72 bits."""
     domains = [64] * 13
     best = np.arange(64) * np.ones((64, 1))
-    factors = [Factor((v, 12), np.array(abs(best - v), np.int64)) for v in range(12)]
-    factors += [Factor((v, w), 1000 * (1 - np.eye(64, dtype=np.int64))) for v in range(12) for w in range(v)]
-    problem = reweighted(domains, factors)
+    cost_tables = [CostTable((v, 12), np.array(abs(best - v), np.int64)) for v in range(12)]
+    cost_tables += [
+        CostTable((v, w), 1000 * (1 - np.eye(64, dtype=np.int64))) for v in range(12) for w in range(v)
+    ]
+    problem = reweighted(domains, cost_tables)
     found = BoundedSearch(problem).assignment(Search(0, 13, 1e6, beam=50))
     assert len(set(found[:12])) == 1

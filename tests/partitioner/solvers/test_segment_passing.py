@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tofu.partitioner.solvers import anytime, segment_passing, segments
-from tofu.partitioner.solvers.elimination import Factor, eliminate
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.linear_order import linear_order
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
@@ -24,12 +24,12 @@ def beads(count, size=5, domain=4, seed=0):
         if first:
             pairs += [(first - 2, first), (first - 1, first + 1)]
     return [domain] * (count * size), [
-        Factor(pair, random.integers(0, 1000, (domain, domain))) for pair in pairs
+        CostTable(pair, random.integers(0, 1000, (domain, domain))) for pair in pairs
     ]
 
 
-def ordered(domains, factors):
-    whole = core(domains, factors).problem
+def ordered(domains, cost_tables):
+    whole = core(domains, cost_tables).problem
     return whole.reordered(linear_order(whole.neighbours(), whole.domains))
 
 
@@ -62,9 +62,9 @@ def test_without_waists_there_are_no_segments(monkeypatch):
 @pytest.mark.parametrize("states", [10, 100, 10_000])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_handed_on_never_exceeds_the_optimum(short, seed, states):
-    domains, factors = beads(8, seed=seed)
-    best = eliminate(domains, factors).optimum
-    problem = MessagePassing(ordered(domains, factors)).reweighted()
+    domains, cost_tables = beads(8, seed=seed)
+    best = eliminate(domains, cost_tables).optimum
+    problem = MessagePassing(ordered(domains, cost_tables)).reweighted()
     row = SegmentPassing(segments.segments(problem), float(best + 500 - problem.bound))
     bounds = [0.0]
     for backwards in (False, True, False, True):
@@ -79,9 +79,9 @@ def test_what_is_handed_on_never_exceeds_the_optimum(short, seed, states):
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_dive_after_all_is_handed_on_is_a_best_assignment(short, seed, backwards):
-    domains, factors = beads(8, seed=seed)
-    best = eliminate(domains, factors).optimum
-    problem = MessagePassing(ordered(domains, factors)).reweighted()
+    domains, cost_tables = beads(8, seed=seed)
+    best = eliminate(domains, cost_tables).optimum
+    problem = MessagePassing(ordered(domains, cost_tables)).reweighted()
     row = SegmentPassing(segments.segments(problem), float(2 * best - problem.bound))
     row.hand_on(not backwards, 1 << 20)
     found = row.dive(backwards, 1 << 16)

@@ -20,7 +20,7 @@ from tofu.partitioner.methods import baselines
 from tofu.partitioner.plans.unproven import UnprovenStep
 from tofu.partitioner.solvers import elimination, solve
 from tofu.partitioner.solvers.anytime import Effort
-from tofu.partitioner.solvers.elimination import Factor, eliminate
+from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.pairwise import EXACT_LIMIT
 from tofu.partitioner.solvers.solve import least_cost
 
@@ -34,19 +34,21 @@ def dense(variables, domain=3, seed=0):
     """Every pair of variables has a table: elimination needs one over all of them."""
     random = np.random.default_rng(seed)
     pairs = itertools.combinations(range(variables), 2)
-    return [domain] * variables, [Factor(pair, random.integers(0, 1000, (domain, domain))) for pair in pairs]
+    return [domain] * variables, [
+        CostTable(pair, random.integers(0, 1000, (domain, domain))) for pair in pairs
+    ]
 
 
 @pytest.mark.parametrize("effort", [solve.EFFORT, LITTLE], ids=["whole", "little"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_dense_graph_beyond_the_limit(monkeypatch, seed, effort):
-    domains, factors = dense(12, seed=seed)
-    best = eliminate(domains, factors).optimum
+    domains, cost_tables = dense(12, seed=seed)
+    best = eliminate(domains, cost_tables).optimum
     monkeypatch.setattr(elimination, "TABLE_LIMIT", 100)
     monkeypatch.setattr(solve, "EFFORT", effort)
-    found = least_cost(domains, factors)
-    assert found.lower_bound <= best <= found.cost == cost(factors, found.assignment)
-    assert found == least_cost(domains, factors)
+    found = least_cost(domains, cost_tables)
+    assert found.lower_bound <= best <= found.cost == cost(cost_tables, found.assignment)
+    assert found == least_cost(domains, cost_tables)
     if effort is LITTLE:
         assert found.lower_bound < best
         assert found.too_wide == 3**12
@@ -57,31 +59,36 @@ def test_a_dense_graph_beyond_the_limit(monkeypatch, seed, effort):
 @settings(max_examples=100)
 @given(pairwise_factors())
 def test_any_width_ends_with_a_bound(problem):
-    domains, factors = problem
+    domains, cost_tables = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(elimination, "TABLE_LIMIT", 10)
         patch.setattr(solve, "EFFORT", LITTLE)
-        found = least_cost(domains, factors)
-    assert found.lower_bound <= enumerated(domains, factors) <= found.cost == cost(factors, found.assignment)
+        found = least_cost(domains, cost_tables)
+    assert (
+        found.lower_bound
+        <= enumerated(domains, cost_tables)
+        <= found.cost
+        == cost(cost_tables, found.assignment)
+    )
     assert (found.too_wide is None) == (found.lower_bound == found.cost)
 
 
 def test_narrow_graphs_are_eliminated(monkeypatch):
     monkeypatch.setattr(solve, "close_gap", None)
-    domains, factors = dense(6)
-    solved = eliminate(domains, factors)
-    found = least_cost(domains, factors)
+    domains, cost_tables = dense(6)
+    solved = eliminate(domains, cost_tables)
+    found = least_cost(domains, cost_tables)
     assert (found.cost, found.assignment, found.too_wide) == (solved.optimum, solved.assignment, None)
 
 
 def test_costs_too_large_to_be_added_in_floats_are_bounded(monkeypatch):
     """A unit added to every entry of a table is part of every cost."""
     monkeypatch.setattr(elimination, "TABLE_LIMIT", 100)
-    domains, factors = dense(8)
-    best = eliminate(domains, factors).optimum
-    factors[0] = Factor(factors[0].scope, factors[0].table + EXACT_LIMIT)
-    found = least_cost(domains, factors)
-    assert best + EXACT_LIMIT <= found.cost == cost(factors, found.assignment)
+    domains, cost_tables = dense(8)
+    best = eliminate(domains, cost_tables).optimum
+    cost_tables[0] = CostTable(cost_tables[0].scope, cost_tables[0].table + EXACT_LIMIT)
+    found = least_cost(domains, cost_tables)
+    assert best + EXACT_LIMIT <= found.cost == cost(cost_tables, found.assignment)
     assert EXACT_LIMIT - 100 <= found.lower_bound <= best + EXACT_LIMIT
     assert found.too_wide == 3**8
 
@@ -130,8 +137,8 @@ def test_all_steps_as_one_may_be_too_wide(graph, monkeypatch, tmp_path):
     exactly = partition(graph, 8, method="equal-chop")
     assert not exactly.unproven
 
-    def nearly(domains, factors):
-        found = least_cost(domains, factors)
+    def nearly(domains, cost_tables):
+        found = least_cost(domains, cost_tables)
         return dataclasses.replace(found, lower_bound=found.cost - 1, too_wide=99)
 
     monkeypatch.setattr(baselines, "least_cost", nearly)

@@ -17,30 +17,30 @@ from tofu.partitioner.solvers.solve import least_cost
 from .problems import cost, optimum, pairwise_factors
 
 
-def by_elimination(domains, factors):
-    solved = eliminate(domains, factors)
+def by_elimination(domains, cost_tables):
+    solved = eliminate(domains, cost_tables)
     return solved.assignment, solved.optimum, solved.optimum
 
 
-def by_dominance(domains, factors):
-    pruned = Dominance().prune(domains, factors)
-    solved = eliminate(pruned.domains, pruned.factors)
+def by_dominance(domains, cost_tables):
+    pruned = Dominance().prune(domains, cost_tables)
+    solved = eliminate(pruned.domains, pruned.cost_tables)
     return pruned.original(solved.assignment), solved.optimum, solved.optimum
 
 
-def by_least_cost(domains, factors):
-    solved = least_cost(domains, factors)
+def by_least_cost(domains, cost_tables):
+    solved = least_cost(domains, cost_tables)
     return solved.assignment, solved.cost, solved.lower_bound
 
 
-def by_closing_the_gap(domains, factors, **effort):
-    most = sum(int(factor.table.max()) for factor in factors)
-    gap = close_gap(domains, factors, most + 1, unheard, Effort(**effort))
+def by_closing_the_gap(domains, cost_tables, **effort):
+    most = sum(int(cost_table.table.max()) for cost_table in cost_tables)
+    gap = close_gap(domains, cost_tables, most + 1, unheard, Effort(**effort))
     return gap.assignment, gap.cost, gap.bound
 
 
-def with_little_effort(domains, factors):
-    return by_closing_the_gap(domains, factors, sweep_entries=1, search_entries=0)
+def with_little_effort(domains, cost_tables):
+    return by_closing_the_gap(domains, cost_tables, sweep_entries=1, search_entries=0)
 
 
 SOLVERS = {
@@ -57,11 +57,11 @@ SOLVERS = {
 @settings(max_examples=60)
 @given(problem=pairwise_factors())
 def test_costs_bounds_and_assignments_agree_with_brute_force(solver, exact, problem):
-    domains, factors = problem
-    best = optimum(domains, factors)
-    assignment, stated, bound = solver(domains, factors)
+    domains, cost_tables = problem
+    best = optimum(domains, cost_tables)
+    assignment, stated, bound = solver(domains, cost_tables)
     assert all(0 <= value < domain for value, domain in zip(assignment, domains, strict=True))
-    assert stated == cost(factors, assignment)
+    assert stated == cost(cost_tables, assignment)
     assert bound <= best <= stated
     if exact:
         assert bound == best == stated
