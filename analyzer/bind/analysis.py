@@ -16,7 +16,7 @@ from ..indices.affine import Affine, extent_symbol
 from ..indices.evaluate import Program, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
 from ..indices.region import Shape
-from ..input_regions.access import Access, Iteration, iteration
+from ..input_regions.access import Access, IterationSpace, iteration
 from ..input_regions.reader import Reading
 from ..input_regions.refinements import Suspect, suspects
 from ..specialize.literal_types import number_types
@@ -35,7 +35,7 @@ class Analysis:
     """The symbolic analysis of a specialised description without stages."""
 
     description: ast.Description
-    iteration: Iteration
+    iteration: IterationSpace
     """Its variables and accesses, in text order."""
     accesses: tuple[Access, ...]
     """The distinct accesses, grouped by tensor."""
@@ -158,7 +158,7 @@ def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis
     )
 
 
-def _grouped(found: Iteration) -> tuple[Access, ...]:
+def _grouped(found: IterationSpace) -> tuple[Access, ...]:
     """Return distinct accesses, those of one tensor next to each other, in the order of the tensors."""
     distinct: dict[tuple[object, ...], Access] = {}
     for access in found.accesses:
@@ -195,7 +195,7 @@ def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Itera
         start += rank * len(members)
 
 
-def _in_place(found: Iteration) -> frozenset[str]:
+def _in_place(found: IterationSpace) -> frozenset[str]:
     """Return the tensors read only at the output's own index, by every output that reads them."""
     if found.reductions or found.opaques:
         return frozenset()

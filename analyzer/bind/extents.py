@@ -34,7 +34,7 @@ from ..indices.affine import (
     variables_of,
 )
 from ..indices.intervals import Interval, bounds, scaled
-from ..input_regions.access import Iteration
+from ..input_regions.access import IterationSpace
 from ..source_errors import error_at
 
 
@@ -56,7 +56,7 @@ class Extents:
     sources: list[Source] = field(default_factory=list)
 
 
-def infer(found: Iteration) -> Extents:
+def infer(found: IterationSpace) -> Extents:
     """Return symbolic extents of all variables. Raises DescriptionError if one cannot be inferred."""
     extents = Extents()
     _adopt(extents, _stated(found))
@@ -75,14 +75,14 @@ def _adopt(extents: Extents, sources: Iterable[Source]) -> None:
         extents.sources.append(source)
 
 
-def _stated(found: Iteration) -> Iterator[Source]:
+def _stated(found: IterationSpace) -> Iterator[Source]:
     for binder in found.binders:
         if binder.extent is not None:
             extent = constant(found.description, binder.extent)
             yield Source(binder.name, extent, "its binder", binder.span)
 
 
-def _indexed_alone(found: Iteration, padded: bool) -> Iterator[Source]:
+def _indexed_alone(found: IterationSpace, padded: bool) -> Iterator[Source]:
     for access in found.accesses:
         for axis, index in enumerate(access.indices):
             if isinstance(index, Affine) and index.bare and access.padded == padded:
@@ -90,7 +90,7 @@ def _indexed_alone(found: Iteration, padded: bool) -> Iterator[Source]:
                 yield Source(index.bare, extent_symbol(access.tensor, axis), place, access.span)
 
 
-def _solve(found: Iteration, extents: Extents) -> None:
+def _solve(found: IterationSpace, extents: Extents) -> None:
     """Solve for variables of affine indices, first for those whose every index has one unknown only."""
     known = extents.of
     while missing := [name for name in found.variables if name not in known]:
@@ -108,7 +108,7 @@ def _solve(found: Iteration, extents: Extents) -> None:
         _adopt(extents, (source for source in weak if source.variable == chosen))
 
 
-def _limits(found: Iteration, name: str, known: Mapping[str, sympy.Expr]) -> Iterator[sympy.Expr | None]:
+def _limits(found: IterationSpace, name: str, known: Mapping[str, sympy.Expr]) -> Iterator[sympy.Expr | None]:
     """Yield the largest extent by every index that limits a variable; None while others are unknown."""
     for access in found.accesses:
         if access.padded:
@@ -190,7 +190,7 @@ def _smallest(limits: list[sympy.Expr]) -> sympy.Expr:
     return smallest
 
 
-def _opaque_results(found: Iteration) -> Iterator[Source]:
+def _opaque_results(found: IterationSpace) -> Iterator[Source]:
     """Yield result indices of opaque functions, each with the `:` at its place.
 
     An opaque function's result has the shape of its first argument's slice unless extents are stated.
@@ -208,7 +208,7 @@ def _opaque_results(found: Iteration) -> Iterator[Source]:
                 yield Source(index.name, extent_symbol(first.tensor, axis), place, use.span)
 
 
-def _unknown(found: Iteration, name: str) -> DescriptionError:
+def _unknown(found: IterationSpace, name: str) -> DescriptionError:
     span = next(binder.span for binder in found.binders if binder.name == name)
     message = f"the extent of index variable '{name}' cannot be inferred from the tensors it indexes"
     return error_at(found.description, span, message, f"state it: lambda {name}=<extent>: ...")

@@ -52,7 +52,7 @@ class OpaqueUse:
 
 
 @dataclass(slots=True)
-class Iteration:
+class IterationSpace:
     """Variables and accesses of a description without stages.
 
     `output_variables` and `reduction_variables` are distinct names in text order. `binders` are all the
@@ -74,9 +74,9 @@ class Iteration:
         return self.output_variables + extra
 
 
-def iteration(description: ast.Description) -> Iteration:
+def iteration(description: ast.Description) -> IterationSpace:
     """Collect variables and accesses. Raises DescriptionError for an index that is not affine."""
-    found = Iteration(description)
+    found = IterationSpace(description)
     for output in description.outputs:
         found.binders.extend(output.variables)
     found.output_variables = tuple(dict.fromkeys(binder.name for binder in found.binders))
@@ -87,7 +87,7 @@ def iteration(description: ast.Description) -> Iteration:
     return found
 
 
-def _collect(found: Iteration, body: ast.Expression, enclosing: tuple[str, ...]) -> None:
+def _collect(found: IterationSpace, body: ast.Expression, enclosing: tuple[str, ...]) -> None:
     """Walk an expression in text order, with an explicit stack: sums of thousands of terms are deep."""
     stack: list[tuple[Node, tuple[str, ...]]] = [(body, enclosing)]
     while stack:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ...tdl import ast
 from ...tdl.traverse import Node, children, walk
-from ..input_regions.access import Iteration
+from ..input_regions.access import IterationSpace
 
 Kind = Literal["concat", "reduce"]
 
@@ -38,12 +38,12 @@ class Refusal:
     reason: str
 
 
-def discover(found: Iteration) -> tuple[Split | Refusal, ...]:
+def discover(found: IterationSpace) -> tuple[Split | Refusal, ...]:
     """Return for every variable, in order, how it may be split or why it may not."""
     return tuple(_judge(found, variable) for variable in found.variables)
 
 
-def _judge(found: Iteration, variable: str) -> Split | Refusal:
+def _judge(found: IterationSpace, variable: str) -> Split | Refusal:
     span = next(binder.span for binder in found.binders if binder.name == variable)
     for use in found.opaques:
         if any(variable in names_in(index) for index in use.indices):
