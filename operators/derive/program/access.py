@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class OpenAccess:
     """`view` has an axis per variable and covers the whole box; None if elements are gathered."""
 
     tensor: str
@@ -65,7 +65,9 @@ def outside_error(tensor: str, dimension: int, index: int, held: tuple[int, int]
     )
 
 
-def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps) -> Access:
+def open_access(
+    load: Load, call: KernelCall, axes: Mapping[str, int], box: Ranges, steps: Steps
+) -> OpenAccess:
     """Decide how the elements of one access are read; a copy adds steps that refresh it."""
     array, region = call.inputs[load.tensor], call.regions[load.tensor]
     indices = tuple(index for index in load.indices if isinstance(index, Affine))
@@ -90,7 +92,7 @@ def open_access(load: Load, call: KernelCall, axes: Mapping[str, int], box: Rang
             view = strided(padded, tuple(interval[0] for interval in wanted), indices, axes, box)
     elif len(indices) == len(load.indices):
         view = strided(array, (0,) * len(indices), indices, axes, box)
-    return Access(load.tensor, array, region, view)
+    return OpenAccess(load.tensor, array, region, view)
 
 
 def _worth_padding(wanted: Region, region: Region, accessed: int) -> bool:

@@ -15,7 +15,7 @@ from ...kernels.kernel import Array, view_of
 from ..nodes.affine import Affine, Ranges
 from ..nodes.ir import Load, Node, union
 from ..steps.steps import Value, register
-from .access import Access, outside_error
+from .access import OpenAccess, outside_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Picker:
 
 
 def picked(
-    load: Load, access: Access, axes: Mapping[str, int], ranges: Ranges, order: tuple[int, ...]
+    load: Load, access: OpenAccess, axes: Mapping[str, int], ranges: Ranges, order: tuple[int, ...]
 ) -> tuple[Picker, Node, Array, Value] | None:
     """How an access picks rows: the step, the numbers' node, the table and a register for the result.
 
@@ -80,7 +80,7 @@ def picked(
 
 
 def _table(
-    access: Access,
+    access: OpenAccess,
     dimension: int,
     others: list[tuple[int, Affine]],
     axes: Mapping[str, int],

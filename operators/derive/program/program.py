@@ -27,7 +27,7 @@ from ..steps.fold import Fold
 from ..steps.select import select, spread_bits
 from ..steps.steps import DType, Operand, Steps, Value, convert, fixed, register
 from ..steps.views import axes_view, narrow
-from .access import Access, gather, open_access
+from .access import OpenAccess, gather, open_access
 from .contraction import contract, contracts
 from .onehot_steps import write_onehot
 from .picking import picked
@@ -57,7 +57,7 @@ class Program:
         tensors = sum(array.size for array in (*call.inputs.values(), *call.outputs))
         self.folded = max(FOLDED_ELEMENTS, tensors)
         self.floating = any(array.dtype.kind == "f" for array in call.inputs.values())
-        self.accesses: dict[Load, Access] = {}
+        self.accesses: dict[Load, OpenAccess] = {}
         self.given: dict[Node, Array] = {}
         self.memo: dict[tuple[object, ...], Operand] = {}
         self.kept: dict[tuple[object, ...], Operand] = {}
@@ -181,7 +181,7 @@ class Program:
         costly = any(isinstance(part, Apply) and is_costly(part.function) for part in inner)
         return volume(node.free, self.box) <= self.folded * (COSTLY if costly else 1)
 
-    def access(self, node: Load) -> Access:
+    def access(self, node: Load) -> OpenAccess:
         if (access := self.accesses.get(node)) is None:
             access = self.accesses[node] = open_access(node, self.call, self.axes, self.box, self.steps)
         return access
