@@ -14,7 +14,7 @@ from typing import Any
 
 from ....analyzer.indices.region import Interval
 from ....tdl.ast import Reducer
-from ...derive.nodes.affine import Affine, Ranges
+from ...derive.nodes.affine import AffineIndex, Ranges
 from ...derive.nodes.ir import Apply, Constant, Load, Node, Reduction
 from ...derive.pieces.pieces import pieces
 from ...derive.steps.matrices import joined
@@ -122,7 +122,7 @@ def _factor(call: KernelCall, ranges: Ranges, load: Load, names: Names) -> Devic
     strides = dict.fromkeys(names, 0)
     address = array.address
     for dimension, index in enumerate(load.indices):
-        assert isinstance(index, Affine)
+        assert isinstance(index, AffineIndex)
         address += (index.constant - lower[dimension]) * array.strides[dimension]
         for name, coefficient in index.coefficients:
             address += coefficient * ranges[name][0] * array.strides[dimension]

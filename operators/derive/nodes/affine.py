@@ -11,7 +11,7 @@ Ranges = Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True)
-class Affine:
+class AffineIndex:
     """`constant + sum(coefficient * variable)`: sorted by variable, zero coefficients left out."""
 
     coefficients: tuple[tuple[str, int], ...]
@@ -30,23 +30,23 @@ class Affine:
         return (lower, upper + 1)
 
 
-def variable(name: str) -> Affine:
-    return Affine(((name, 1),), 0)
+def variable(name: str) -> AffineIndex:
+    return AffineIndex(((name, 1),), 0)
 
 
-def added(a: Affine, b: Affine, factor: int = 1) -> Affine:
+def added(a: AffineIndex, b: AffineIndex, factor: int = 1) -> AffineIndex:
     """`a + factor * b`."""
     terms = dict(a.coefficients)
     for name, coefficient in b.coefficients:
         terms[name] = terms.get(name, 0) + factor * coefficient
     kept = tuple(sorted((name, coefficient) for name, coefficient in terms.items() if coefficient))
-    return Affine(kept, a.constant + factor * b.constant)
+    return AffineIndex(kept, a.constant + factor * b.constant)
 
 
-ZERO = Affine((), 0)
+ZERO = AffineIndex((), 0)
 
 
-def applied(operator: str, a: Affine, b: Affine, ranges: Ranges) -> Affine | None:
+def applied(operator: str, a: AffineIndex, b: AffineIndex, ranges: Ranges) -> AffineIndex | None:
     """Return an operator of two affine forms where the result is affine over the given ranges, else None."""
     match operator:
         case "+":
@@ -71,21 +71,21 @@ def applied(operator: str, a: Affine, b: Affine, ranges: Ranges) -> Affine | Non
             return None
 
 
-def absolute(a: Affine, ranges: Ranges) -> Affine | None:
+def absolute(a: AffineIndex, ranges: Ranges) -> AffineIndex | None:
     """Return the absolute value where its sign is the same all over the ranges, else None."""
     return applied("maximum", a, added(ZERO, a, -1), ranges)
 
 
-def _quotient(a: Affine, divisor: int, ranges: Ranges) -> Affine | None:
+def _quotient(a: AffineIndex, divisor: int, ranges: Ranges) -> AffineIndex | None:
     """Return floor of `a / divisor`: exact for the multiples, which leaves a rest that must have one
     quotient.
     """
     terms = tuple((name, coefficient) for name, coefficient in a.coefficients if coefficient % divisor == 0)
     rest = tuple((name, coefficient) for name, coefficient in a.coefficients if coefficient % divisor)
-    lower, stop = Affine(rest, a.constant).interval(ranges)
+    lower, stop = AffineIndex(rest, a.constant).interval(ranges)
     if stop <= lower or lower // divisor != (stop - 1) // divisor:
         return None
-    return Affine(
+    return AffineIndex(
         tuple((name, coefficient // divisor) for name, coefficient in terms),
         lower // divisor,
     )
@@ -106,7 +106,7 @@ def _decided(always: bool, never: bool) -> bool | None:
     return True if always else False if never else None
 
 
-def compared(operator: str, a: Affine, b: Affine, ranges: Ranges) -> bool | None:
+def compared(operator: str, a: AffineIndex, b: AffineIndex, ranges: Ranges) -> bool | None:
     """Return whether a comparison holds everywhere or nowhere in the ranges; None if it varies."""
     lower, stop = added(a, b, -1).interval(ranges)
     return None if stop <= lower else _HOLDS[operator]((lower, stop))

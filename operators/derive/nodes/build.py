@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from ....analyzer.indices.region import Shape
 from ....tdl.ast import Reducer
 from . import affine
-from .affine import Affine, Ranges
+from .affine import AffineIndex, Ranges
 from .functions import fold
 from .ir import Apply, Constant, Iota, Load, Node, Reduction, Scalar, union
 
@@ -24,7 +24,7 @@ class Builder:
         self.shapes = shapes
         self.ranges = ranges
         self._shared: dict[tuple[object, ...], Node] = {}
-        self._forms: dict[Node, Affine | None] = {}
+        self._forms: dict[Node, AffineIndex | None] = {}
 
     def constant(self, value: Scalar) -> Node:
         return self._share(("constant", type(value), repr(value)), lambda: Constant(value))
@@ -35,19 +35,19 @@ class Builder:
             return self.constant(first)
         return self._share(("iota", name), lambda: Iota(name, frozenset((name,))))
 
-    def index(self, form: Affine) -> Node:
+    def index(self, form: AffineIndex) -> Node:
         """Return an affine form as a value."""
         total: Node = self.constant(0)
         for name, coefficient in form.coefficients:
             total = self.apply("+", (total, self.apply("*", (self.constant(coefficient), self.iota(name)))))
         return self.apply("+", (total, self.constant(form.constant)))
 
-    def load(self, tensor: str, indices: tuple[Node | Affine, ...], padding: Node | None) -> Node:
+    def load(self, tensor: str, indices: tuple[Node | AffineIndex, ...], padding: Node | None) -> Node:
         forms = tuple(self._index(index) for index in indices)
         if padding is not None:
             inside = True
             for form, extent in zip(forms, self.shapes[tensor], strict=True):
-                if not isinstance(form, Affine):
+                if not isinstance(form, AffineIndex):
                     inside = False
                     continue
                 lower, stop = form.interval(self.ranges)
@@ -55,9 +55,9 @@ class Builder:
                     return padding
                 inside &= lower >= 0 and stop <= extent
             padding = None if inside else padding
-        nodes = tuple(form for form in forms if not isinstance(form, Affine))
+        nodes = tuple(form for form in forms if not isinstance(form, AffineIndex))
         names = union(nodes if padding is None else (*nodes, padding))
-        names = names.union(*(dict(form.coefficients) for form in forms if isinstance(form, Affine)))
+        names = names.union(*(dict(form.coefficients) for form in forms if isinstance(form, AffineIndex)))
         return self._share(("load", tensor, forms, padding), lambda: Load(tensor, forms, padding, names))
 
     def apply(self, function: str, arguments: tuple[Node, ...]) -> Node:
@@ -90,18 +90,18 @@ class Builder:
             lambda: Reduction(reducer, variables, body, body.free - set(variables), body.loads),
         )
 
-    def form(self, node: Node) -> Affine | None:
+    def form(self, node: Node) -> AffineIndex | None:
         """Return the affine form of an integer expression of index variables, or None if it has none."""
         if node not in self._forms:
             self._forms[node] = self._form(node)
         return self._forms[node]
 
-    def _form(self, node: Node) -> Affine | None:
+    def _form(self, node: Node) -> AffineIndex | None:
         match node:
             case Constant(value=bool()):
                 return None
             case Constant(value=int(value)):
-                return Affine((), value)
+                return AffineIndex((), value)
             case Iota(variable=name):
                 return affine.variable(name)
             case Apply(function="negative", arguments=(x,)):
@@ -116,8 +116,8 @@ class Builder:
             case _:
                 return None
 
-    def _index(self, index: Node | Affine) -> Node | Affine:
-        form = index if isinstance(index, Affine) else self.form(index)
+    def _index(self, index: Node | AffineIndex) -> Node | AffineIndex:
+        form = index if isinstance(index, AffineIndex) else self.form(index)
         return index if form is None else form
 
     def _decided(self, function: str, arguments: tuple[Node, ...]) -> Node | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ....tdl.ast import Reducer
-from .affine import Affine
+from .affine import AffineIndex
 
 Scalar = int | float | bool
 Names = frozenset[str]
@@ -36,20 +36,20 @@ class Iota:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """An element of a tensor. An index is an `Affine`, or a node if it is not affine.
+    """An element of a tensor. An index is an `AffineIndex`, or a node if it is not affine.
 
     `padding` is the value outside the tensor; None if the element is never outside.
     """
 
     tensor: str
-    indices: tuple[Affine | Node, ...]
+    indices: tuple[AffineIndex | Node, ...]
     padding: Node | None
     free: Names
     loads: bool = True
 
     @property
     def affine(self) -> bool:
-        return all(isinstance(index, Affine) for index in self.indices)
+        return all(isinstance(index, AffineIndex) for index in self.indices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +105,7 @@ def children(node: Node) -> tuple[Node, ...]:
         case Constant() | Iota():
             return ()
         case Load(indices=indices, padding=padding):
-            inner = tuple(index for index in indices if not isinstance(index, Affine))
+            inner = tuple(index for index in indices if not isinstance(index, AffineIndex))
             return inner if padding is None else (*inner, padding)
         case Apply(arguments=arguments):
             return arguments

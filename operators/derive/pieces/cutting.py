@@ -18,7 +18,7 @@ from math import gcd, lcm
 
 from ....analyzer.indices.region import Interval
 from ..nodes import affine
-from ..nodes.affine import Affine, Ranges
+from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.build import Builder
 from ..nodes.ir import Apply, Constant, Load, Node
 
@@ -64,9 +64,9 @@ class Taken:
     axes: tuple[Axis, ...]
 
     @property
-    def form(self) -> Affine:
+    def form(self) -> AffineIndex:
         """The index in terms of the axes' variables."""
-        return Affine(tuple(sorted((axis.name, axis.step) for axis in self.axes)), self.start)
+        return AffineIndex(tuple(sorted((axis.name, axis.step) for axis in self.axes)), self.start)
 
     @property
     def ranges(self) -> Ranges:
@@ -110,7 +110,7 @@ def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
         match node:
             case Load(padding=padding, indices=indices, tensor=tensor) if padding is not None:
                 for index, extent in zip(indices, builder.shapes[tensor], strict=True):
-                    if isinstance(index, Affine):
+                    if isinstance(index, AffineIndex):
                         for name, value in _crossings(index, (0, extent)):
                             found[name].borders.add(value)
             case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
@@ -127,7 +127,7 @@ def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
     return dict(found)
 
 
-def _crossings(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
+def _crossings(form: AffineIndex, thresholds: tuple[int, ...]) -> Iterator[tuple[str, int]]:
     """Yield the places where an affine form of one variable reaches each threshold, or falls below it."""
     if len(form.coefficients) != 1:
         return
@@ -137,7 +137,7 @@ def _crossings(form: Affine, thresholds: tuple[int, ...]) -> Iterator[tuple[str,
         yield name, -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
 
 
-def _ask_for_quotient(found: dict[str, Asked], form: Affine, divisor: int) -> None:
+def _ask_for_quotient(found: dict[str, Asked], form: AffineIndex, divisor: int) -> None:
     moving = [term for term in form.coefficients if term[1] % divisor]
     for name, coefficient in moving:
         if len(moving) == 1 and divisor % coefficient == 0:

@@ -18,7 +18,7 @@ from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Interval, Shape
 from ....tdl.ast import Reducer
 from ..nodes import affine
-from ..nodes.affine import Affine, Ranges
+from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import length
 from ..nodes.build import Builder
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Output, Reduction, walk
@@ -170,7 +170,7 @@ class _Rewrite:
 class _Scope:
     """`forms` says what index variables are in terms of step numbers."""
 
-    def __init__(self, rewrite: _Rewrite, forms: Mapping[str, Affine]) -> None:
+    def __init__(self, rewrite: _Rewrite, forms: Mapping[str, AffineIndex]) -> None:
         self.rewrite = rewrite
         self.forms = forms
         self.known: dict[Node, Node] = {}
@@ -200,10 +200,10 @@ class _Scope:
             case _:
                 assert_never(node)
 
-    def index(self, index: Affine | Node) -> Affine | Node:
-        if not isinstance(index, Affine):
+    def index(self, index: AffineIndex | Node) -> AffineIndex | Node:
+        if not isinstance(index, AffineIndex):
             return self.node(index)
-        total = Affine((), index.constant)
+        total = AffineIndex((), index.constant)
         for name, coefficient in index.coefficients:
             total = affine.added(total, self.forms.get(name, affine.variable(name)), coefficient)
         return total

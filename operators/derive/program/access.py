@@ -13,7 +13,7 @@ from ....analyzer.indices.region import Region
 from ....errors import DataError
 from ...kernels.complement import borders
 from ...kernels.kernel import Array, KernelCall, view_of
-from ..nodes.affine import Affine, Ranges
+from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import volume
 from ..nodes.build import Builder
 from ..nodes.ir import Constant, Load, Scalar
@@ -70,7 +70,7 @@ def open_access(
 ) -> OpenAccess:
     """Decide how the elements of one access are read; a copy adds steps that refresh it."""
     array, region = call.inputs[load.tensor], call.regions[load.tensor]
-    indices = tuple(index for index in load.indices if isinstance(index, Affine))
+    indices = tuple(index for index in load.indices if isinstance(index, AffineIndex))
     view: Array | None = None
     if not load.affine and (accessed := volume(load.free, box)):
         rows = selected(load, array, region, Builder(call.bound.shapes, box), accessed, steps)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...kernels.kernel import Array
-from ..nodes.affine import ZERO, Affine, Ranges, added, variable
+from ..nodes.affine import ZERO, AffineIndex, Ranges, added, variable
 from ..nodes.blocks import BLOCK_ELEMENTS, blocks, fitting, length
 from ..nodes.functions import identity
 from ..nodes.ir import Constant, Names, Node
@@ -119,7 +119,7 @@ class _Writing:
 
     def operands(self, key: Key, ranges: Ranges) -> tuple[Operand, Operand]:
         value = 0 if key.value is None else self.program.value(key.value, ranges)
-        offset: Affine = key.offset
+        offset: AffineIndex = key.offset
         if not offset.coefficients:
             return value, offset.constant
         return value, self.program.index(offset, ranges)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...kernels.kernel import Array, view_of
-from ..nodes.affine import Affine, Ranges
+from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.ir import Load, Node, union
 from ..steps.steps import Value, register
 from .access import OpenAccess, outside_error
@@ -55,13 +55,13 @@ def picked(
 
     None if it is not of this kind, or if its rows are not contiguous.
     """
-    chosen = [n for n, index in enumerate(load.indices) if not isinstance(index, Affine)]
+    chosen = [n for n, index in enumerate(load.indices) if not isinstance(index, AffineIndex)]
     if len(chosen) != 1:
         return None
     (dimension,) = chosen
     numbers = load.indices[dimension]
-    assert not isinstance(numbers, Affine)
-    others = [(n, index) for n, index in enumerate(load.indices) if isinstance(index, Affine)]
+    assert not isinstance(numbers, AffineIndex)
+    others = [(n, index) for n, index in enumerate(load.indices) if isinstance(index, AffineIndex)]
     names = [name for _, index in others for name, _ in index.coefficients]
     free = numbers.free | (load.padding.free if load.padding is not None else frozenset())
     if len(set(names)) < len(names) or free & set(names):
@@ -82,7 +82,7 @@ def picked(
 def _table(
     access: OpenAccess,
     dimension: int,
-    others: list[tuple[int, Affine]],
+    others: list[tuple[int, AffineIndex]],
     axes: Mapping[str, int],
     ranges: Ranges,
     inner: tuple[int, ...],

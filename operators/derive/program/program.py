@@ -15,7 +15,7 @@ import numpy as np
 
 from ....tdl.reducers import UFUNCS
 from ...kernels.kernel import Array, KernelCall
-from ..nodes.affine import Affine, Ranges
+from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import block_lengths, blocks, length, volume
 from ..nodes.functions import ROUNDING, Kind, identity, is_costly, loop
 from ..nodes.index_values import BOOL, Integers, frozen, index_values, iota
@@ -197,7 +197,7 @@ class Program:
                 read.append(self.value(node.padding, ranges))
             return self.steps.add(step, read, out, inplace=False)
         indices = [
-            self.index(index, ranges) if isinstance(index, Affine) else self.value(index, ranges)
+            self.index(index, ranges) if isinstance(index, AffineIndex) else self.value(index, ranges)
             for index in node.indices
         ]
         padding = None if node.padding is None else self.value(node.padding, ranges)
@@ -206,7 +206,7 @@ class Program:
         arguments = [fixed(access.array), *indices, *([] if padding is None else [padding])]
         return self.steps.add(run, arguments, out, inplace=False)
 
-    def index(self, index: Affine, ranges: Ranges) -> Operand:
+    def index(self, index: AffineIndex, ranges: Ranges) -> Operand:
         """Return the values of an affine form, known at preparation."""
         values: Integers = np.full((1,) * len(self.axes), index.constant, np.int64)
         for name, coefficient in index.coefficients:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....analyzer.indices.region import Interval, Region
 from ...kernels.kernel import Array
-from ..nodes.affine import Affine
+from ..nodes.affine import AffineIndex
 from ..nodes.build import Builder
 from ..nodes.index_values import Integers, evaluate
 from ..nodes.ir import Apply, Constant, Load, Node
@@ -31,7 +31,7 @@ LARGEST_COPY = 4
 class Rows:
     """A dimension's index as a function of `form`, which takes the values of an interval."""
 
-    form: Affine
+    form: AffineIndex
     interval: Interval
     indices: Integers
     """The index for every value of the form."""
@@ -39,12 +39,12 @@ class Rows:
 
 def selected(
     load: Load, array: Array, region: Region, builder: Builder, accessed: int, steps: Steps
-) -> tuple[Array, Region, tuple[Affine, ...]] | None:
+) -> tuple[Array, Region, tuple[AffineIndex, ...]] | None:
     """Return a copy of a tensor's region that is read at affine indices, its region and these indices.
 
     None if an index is not a function of one affine form, or if the copy is far larger than what is read.
     """
-    found = [index if isinstance(index, Affine) else _rows(index, builder) for index in load.indices]
+    found = [index if isinstance(index, AffineIndex) else _rows(index, builder) for index in load.indices]
     padding = load.padding
     if any(index is None for index in found) or not (padding is None or isinstance(padding, Constant)):
         return None
@@ -55,7 +55,7 @@ def selected(
     held = prod(upper - lower for lower, upper in region)
     if not held or prod(lengths) > LARGEST_COPY * (held + accessed):
         return None
-    forms: list[Affine] = []
+    forms: list[AffineIndex] = []
     intervals: list[Interval] = []
     for dimension, (index, interval) in enumerate(zip(found, region, strict=True)):
         match index:
@@ -63,7 +63,7 @@ def selected(
                 array = _taken(load, dimension, index, interval, array, steps)
                 forms.append(index.form)
                 intervals.append(index.interval)
-            case Affine():
+            case AffineIndex():
                 forms.append(index)
                 intervals.append(interval)
     return array, tuple(intervals), tuple(forms)
@@ -98,7 +98,7 @@ def _rows(index: Node, builder: Builder) -> Rows | None:
         return None
     common = gcd(*(coefficient for _, coefficient in leaves[0].coefficients))
     primitive = tuple((name, coefficient // common) for name, coefficient in leaves[0].coefficients)
-    form = Affine(primitive, 0)
+    form = AffineIndex(primitive, 0)
     if any(_multiple(leaf, form) is None for leaf in leaves):
         return None
     interval = form.interval(builder.ranges)
@@ -111,7 +111,7 @@ def _rows(index: Node, builder: Builder) -> Rows | None:
     return Rows(form, interval, np.broadcast_to(found, values.shape).astype(np.int64))
 
 
-def _leaves(node: Node, builder: Builder) -> Iterator[Affine]:
+def _leaves(node: Node, builder: Builder) -> Iterator[AffineIndex]:
     """Yield the largest parts of an expression that are affine."""
     form = builder.form(node)
     if form is not None:
@@ -121,14 +121,14 @@ def _leaves(node: Node, builder: Builder) -> Iterator[Affine]:
             yield from _leaves(argument, builder)
 
 
-def _multiple(leaf: Affine, form: Affine) -> int | None:
+def _multiple(leaf: AffineIndex, form: AffineIndex) -> int | None:
     """Return how many times the form a leaf is, constants aside."""
     factor = leaf.coefficients[0][1] // form.coefficients[0][1]
     scaled = tuple((name, factor * coefficient) for name, coefficient in form.coefficients)
     return factor if scaled == leaf.coefficients else None
 
 
-def _values(node: Node, form: Affine, values: Integers, builder: Builder) -> Array:
+def _values(node: Node, form: AffineIndex, values: Integers, builder: Builder) -> Array:
     leaf = builder.form(node)
     if leaf is not None:
         factor = _multiple(leaf, form) if leaf.coefficients else 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ..nodes import affine
-from ..nodes.affine import Affine
+from ..nodes.affine import AffineIndex
 from ..nodes.ir import Apply, Constant, Names, Node
 from .guarded import apply, form
 
@@ -24,7 +24,9 @@ class Decay:
     level: int
 
 
-def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, suffix: bool) -> Decay | None:
+def decay(
+    factors: tuple[Node, ...], variable: str, along: str, bound: AffineIndex, suffix: bool
+) -> Decay | None:
     """Return the product of factors that depend on `variable` and `along`; None if one is of another form."""
     distance = affine.added(bound, affine.variable(variable), -1)
     if suffix:
@@ -52,7 +54,7 @@ def decay(factors: tuple[Node, ...], variable: str, along: str, bound: Affine, s
     return Decay(base, tuple(scale), slope, level)
 
 
-def _along(shape: Affine, distance: Affine) -> tuple[int, int] | None:
+def _along(shape: AffineIndex, distance: AffineIndex) -> tuple[int, int] | None:
     """Return an affine form as `slope * distance + level`; None if it has another form, or is constant."""
     name, unit = distance.coefficients[0]
     slope = dict(shape.coefficients).get(name, 0) // unit
@@ -70,7 +72,7 @@ def _raised(base: Node, exponent: int) -> Node:
             return apply("**", base, Constant(exponent))
 
 
-def _power(factor: Node, both: Names) -> tuple[Node, Affine] | None:
+def _power(factor: Node, both: Names) -> tuple[Node, AffineIndex] | None:
     """Return a base that is free of both variables, and its exponent."""
     match factor:
         case Apply(function="**", arguments=(base, exponent)) if not base.free & both:
@@ -83,7 +85,7 @@ def _power(factor: Node, both: Names) -> tuple[Node, Affine] | None:
             return None
 
 
-def _multiple(node: Node, both: Names) -> tuple[Node, Affine] | None:
+def _multiple(node: Node, both: Names) -> tuple[Node, AffineIndex] | None:
     """Return a product as a rate that is free of both variables, and an affine form."""
     if (shape := form(node)) is not None:
         return Constant(1), shape

@@ -8,7 +8,7 @@ from functools import reduce as folded
 
 from ....tdl.ast import Reducer
 from ..nodes import affine
-from ..nodes.affine import Affine
+from ..nodes.affine import AffineIndex
 from ..nodes.functions import identity
 from ..nodes.ir import NOTHING, Apply, Constant, Iota, Names, Node, Reduction, union
 
@@ -114,13 +114,13 @@ def free(nodes: Sequence[Node]) -> Names:
     return NOTHING.union(*(node.free for node in nodes))
 
 
-def form(node: Node) -> Affine | None:
+def form(node: Node) -> AffineIndex | None:
     """Return the affine form of sums, differences and multiples of index variables; None for all else."""
     match node:
         case Constant(value=bool()):
             return None
         case Constant(value=int(value)):
-            return Affine((), value)
+            return AffineIndex((), value)
         case Iota(variable=name):
             return affine.variable(name)
         case Apply(function="negative", arguments=(x,)):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ....tdl.ast import Reducer
 from ..nodes import affine
-from ..nodes.affine import Affine
+from ..nodes.affine import AffineIndex
 from ..nodes.blocks import small, volume
 from ..nodes.ir import Apply, Load, Names, Node, Reduction
 from .guarded import chosen, depending, form, free, guarded, product, reduction, without
@@ -29,7 +29,7 @@ class Key:
 
     variable: str
     value: Node | None
-    offset: Affine
+    offset: AffineIndex
     sign: int
     condition: Node
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ....tdl.ast import Reducer
 from ..nodes import affine
-from ..nodes.affine import Affine
+from ..nodes.affine import AffineIndex
 from ..nodes.blocks import small, volume
 from ..nodes.ir import Apply, Load, Names, Node, Reduction, walk
 from .decay import Decay, decay
@@ -30,7 +30,7 @@ class Order:
 
     variable: str
     along: str
-    bound: Affine
+    bound: AffineIndex
     suffix: bool
 
 
@@ -83,7 +83,7 @@ def _orders(condition: Node, variables: Names) -> list[Order]:
             suffix = (condition.function in (">", ">=")) == (coefficient > 0)
             strict = condition.function in ("<", ">")
             shift = 0 if not strict else 1 if suffix else -1
-            found.append(Order(name, others[0], affine.added(bound, Affine((), shift)), suffix))
+            found.append(Order(name, others[0], affine.added(bound, AffineIndex((), shift)), suffix))
     return found
 
 

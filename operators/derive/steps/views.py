@@ -9,13 +9,13 @@ import numpy as np
 from ....analyzer.indices.region import Interval
 from ....errors import OperatorError
 from ...kernels.kernel import Array, view_of
-from ..nodes.affine import Affine, Ranges
+from ..nodes.affine import AffineIndex, Ranges
 
 
 def strided(
     array: Array,
     lower: tuple[int, ...],
-    indices: tuple[Affine, ...],
+    indices: tuple[AffineIndex, ...],
     axes: Mapping[str, int],
     ranges: Ranges,
 ) -> Array:
