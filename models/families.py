@@ -215,11 +215,11 @@ def _architecture(
     *,
     activation: str = "gelu",
     normal_first: bool = False,
-) -> transformer.Architecture:
+) -> transformer.TransformerArchitecture:
     """Return the number of heads: as given, or such that a head has 64 features."""
     wide = int(width)
     count = max(1, wide // HEAD_FEATURES) if heads is None else heads
-    return transformer.Architecture(int(layers), wide, count, activation, normal_first, dropout)
+    return transformer.TransformerArchitecture(int(layers), wide, count, activation, normal_first, dropout)
 
 
 def _sequence(name: str, symbol: Symbol, batch: int, steps: int, **data: tuple[int, ...]) -> Model:

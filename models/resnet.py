@@ -17,7 +17,7 @@ MOMENTUM = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
+class ResNetArchitecture:
     """Units per stage and channels: of the stem, then of each stage's output."""
 
     units: tuple[int, ...]
@@ -34,20 +34,20 @@ IMAGENET_UNITS = {
 }
 
 
-def imagenet(depth: int, width: int = 1) -> Architecture:
+def imagenet(depth: int, width: int = 1) -> ResNetArchitecture:
     """For large images: a 7x7 stem of 64 channels and four stages; bottleneck units from 50 layers on."""
     bottleneck = depth >= 50
     base = (256, 512, 1024, 2048) if bottleneck else (64, 128, 256, 512)
-    return Architecture(IMAGENET_UNITS[depth], (64, *(width * c for c in base)), bottleneck)
+    return ResNetArchitecture(IMAGENET_UNITS[depth], (64, *(width * c for c in base)), bottleneck)
 
 
-def small(depth: int, width: int) -> Architecture:
+def small(depth: int, width: int) -> ResNetArchitecture:
     """For small images: a 3x3 stem of 16 channels and three stages of n units, depth = 6n + 4."""
     units = (depth - 4) // 6
-    return Architecture((units,) * 3, (16, 16 * width, 32 * width, 64 * width), False)
+    return ResNetArchitecture((units,) * 3, (16, 16 * width, 32 * width, 64 * width), False)
 
 
-def network(architecture: Architecture, image: tuple[int, int, int], classes: int) -> Symbol:
+def network(architecture: ResNetArchitecture, image: tuple[int, int, int], classes: int) -> Symbol:
     """Return the symbol for images `[channel, height, width]`; data is [batch, channel, height, width].
 
     Raises GraphError if samples are not images.

@@ -30,7 +30,7 @@ UNLABELLED = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Architecture:
+class TransformerArchitecture:
     """`normal_first`: layer normalisation before each sublayer, as in GPT-2, and not after it, as in BERT."""
 
     layers: int
@@ -55,7 +55,7 @@ class Vocabulary:
     positions: Symbol
 
 
-def encoder(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
+def encoder(architecture: TransformerArchitecture, vocabulary: int, steps: int) -> Symbol:
     """BERT without segments: predicts the tokens at labelled positions; a label of -1 leaves one out.
 
     data and softmax_label are [batch, time], the output is [batch * time, vocabulary].
@@ -68,7 +68,7 @@ def encoder(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
     return _predicted(body, words, architecture)
 
 
-def decoder(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
+def decoder(architecture: TransformerArchitecture, vocabulary: int, steps: int) -> Symbol:
     """Predicts the next token from those before it and from `memory` [batch, source time, width].
 
     data and softmax_label are [batch, time], the output is [batch * time, vocabulary].
@@ -77,7 +77,7 @@ def decoder(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
     return _decoded(sym.Variable("data"), sym.Variable("memory"), words, architecture)
 
 
-def translator(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
+def translator(architecture: TransformerArchitecture, vocabulary: int, steps: int) -> Symbol:
     """Encoder and decoder, with as many layers each, over one vocabulary.
 
     source, data (the target so far) and softmax_label are [batch, time]; the output is
@@ -91,7 +91,7 @@ def translator(architecture: Architecture, vocabulary: int, steps: int) -> Symbo
     return _decoded(sym.Variable("data"), memory, words, architecture)
 
 
-def gpt(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
+def gpt(architecture: TransformerArchitecture, vocabulary: int, steps: int) -> Symbol:
     """GPT-2: predicts the next token from those before it.
 
     data and softmax_label are [batch, time], the output is [batch * time, vocabulary].
@@ -103,7 +103,9 @@ def gpt(architecture: Architecture, vocabulary: int, steps: int) -> Symbol:
     return _predicted(_normal(body, "final_norm"), words, architecture)
 
 
-def _decoded(data: Symbol, memory: Symbol, words: Vocabulary, architecture: Architecture) -> Symbol:
+def _decoded(
+    data: Symbol, memory: Symbol, words: Vocabulary, architecture: TransformerArchitecture
+) -> Symbol:
     body = _dropped(_embedded(data, words, architecture, ""), architecture, "embed")
     for layer in range(architecture.layers):
         body = _layer(body, architecture, f"decoder{layer}", causal=True, memory=memory)
@@ -115,7 +117,7 @@ def _vocabulary(size: int, steps: int, width: int) -> Vocabulary:
     return Vocabulary(size, steps, tokens, sym.Variable("position_weight", shape=(steps, width)))
 
 
-def _embedded(data: Symbol, words: Vocabulary, architecture: Architecture, prefix: str) -> Symbol:
+def _embedded(data: Symbol, words: Vocabulary, architecture: TransformerArchitecture, prefix: str) -> Symbol:
     """Return tokens [batch, time] as vectors of their own and of their positions: [batch, time, width]."""
     tokens = sym.Embedding(
         data, words.tokens, input_dim=words.size, output_dim=architecture.width, name=f"{prefix}embed"
@@ -124,7 +126,7 @@ def _embedded(data: Symbol, words: Vocabulary, architecture: Architecture, prefi
     return sym.broadcast_add(tokens, positions, name=f"{prefix}embed_sum")
 
 
-def _predicted(body: Symbol, words: Vocabulary, architecture: Architecture) -> Symbol:
+def _predicted(body: Symbol, words: Vocabulary, architecture: TransformerArchitecture) -> Symbol:
     """Return scores of all tokens at every position, by the embedding itself."""
     rows = sym.Reshape(body, shape=(-1, architecture.width), name="rows")
     scores = sym.FullyConnected(rows, words.tokens, num_hidden=words.size, no_bias=True, name="pred")
@@ -134,7 +136,7 @@ def _predicted(body: Symbol, words: Vocabulary, architecture: Architecture) -> S
 
 def _layer(
     data: Symbol,
-    architecture: Architecture,
+    architecture: TransformerArchitecture,
     name: str,
     *,
     causal: bool = False,
@@ -164,7 +166,7 @@ def _layer(
 
 
 def attention(
-    data: Symbol, memory: Symbol, architecture: Architecture, name: str, *, causal: bool = False
+    data: Symbol, memory: Symbol, architecture: TransformerArchitecture, name: str, *, causal: bool = False
 ) -> Symbol:
     """Every position of data [batch, time, width] reads from those of memory that match it.
 
@@ -192,7 +194,7 @@ def attention(
 
 
 def _residual(
-    data: Symbol, sublayer: Callable[[Symbol], Symbol], architecture: Architecture, name: str
+    data: Symbol, sublayer: Callable[[Symbol], Symbol], architecture: TransformerArchitecture, name: str
 ) -> Symbol:
     """Return what a sublayer adds to its input, normalised before or after."""
     inputs = _normal(data, f"{name}_norm") if architecture.normal_first else data
@@ -210,5 +212,5 @@ def _normal(data: Symbol, name: str) -> Symbol:
     return sym.LayerNorm(data, axis=-1, name=name)
 
 
-def _dropped(data: Symbol, architecture: Architecture, name: str) -> Symbol:
+def _dropped(data: Symbol, architecture: TransformerArchitecture, name: str) -> Symbol:
     return sym.Dropout(data, p=architecture.dropout, name=f"{name}_drop") if architecture.dropout else data

@@ -8,12 +8,12 @@ from tofu.dataflow import sym
 from tofu.dataflow.graph import Graph, Role
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.training import inference_graph
-from tofu.models.transformer import Architecture, attention
+from tofu.models.transformer import TransformerArchitecture, attention
 from tofu.operators.kernels.kernel import Array
 from tofu.partitioner import lower, partition
 from tofu.runtime.executor import Executor
 
-ARCHITECTURE = Architecture(layers=1, width=6, heads=2, dropout=0)
+ARCHITECTURE = TransformerArchitecture(layers=1, width=6, heads=2, dropout=0)
 
 
 def start(graph: Graph) -> dict[str, Array]:
@@ -106,4 +106,4 @@ def test_an_unlabelled_position_teaches_nothing() -> None:
 @pytest.mark.parametrize("heads", [0, 4, -1])
 def test_heads_divide_the_width(heads: int) -> None:
     with pytest.raises(GraphError, match=f"cannot be divided among heads={heads}"):
-        Architecture(layers=1, width=6, heads=heads)
+        TransformerArchitecture(layers=1, width=6, heads=heads)
