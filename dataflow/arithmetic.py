@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .symbol import Symbol
 
 
-class Arithmetic:
+class SymbolArithmetic:
     """The operators of Python, for `Symbol` to inherit. Node names follow MXNet: `_plus0`, `_mulscalar0`."""
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from ..analyzer.indices.region import Shape
 from ..errors import GraphError, ShapeError, TofuError
 from ..support.wording import alternatives
-from .arithmetic import Arithmetic
+from .arithmetic import SymbolArithmetic
 from .node import Entry, Node, check_unique_names, topological
 from .settings import mark
 
@@ -28,7 +28,7 @@ class Binder(Protocol):
     def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any: ...
 
 
-class Symbol(Arithmetic):
+class Symbol(SymbolArithmetic):
     """One or more outputs of a network: immutable, and shared freely between larger symbols.
 
     `symbol[0]` and `symbol["fc1_output"]` select outputs, iteration yields them one by one.

@@ -17,7 +17,7 @@ from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph, next_choices, nothing_split, steps_of
 from ..problem.problem import FirstStep, Problem
 from ..problem.solution import Solution, assigned
-from ..solvers.semiring import MIN_PLUS, Arithmetic
+from ..solvers.semiring import MIN_PLUS, TableArithmetic
 from ..solvers.solve import Optimum, least_cost
 
 
@@ -25,7 +25,7 @@ def recursive(problem: Problem, workers: int) -> Solution:
     """Solve one step after the other, each exactly if it is not too wide."""
     factors = steps_of(problem, workers)
     tables = Tables(factors)
-    arithmetic = Arithmetic(MIN_PLUS)
+    arithmetic = TableArithmetic(MIN_PLUS)
     plan = nothing_split(problem, factors)
     for step in range(len(factors)):
         operators, tensors = next_choices(problem, tables, plan)
@@ -71,7 +71,7 @@ def recursion_bound(problem: Problem, factors: tuple[int, ...]) -> int:
     tables = Tables(factors)
     operators, tensors = next_choices(problem, tables, nothing_split(problem, factors))
     domains, graph = factor_graph(problem, operators, tensors)
-    arithmetic = Arithmetic(MIN_PLUS)
+    arithmetic = TableArithmetic(MIN_PLUS)
     first = FirstStep(
         operators,
         tensors,

@@ -26,7 +26,7 @@ from ..problem.solution import Solution, assigned
 from ..solvers import elimination
 from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
-from ..solvers.semiring import MIN_PLUS, Arithmetic
+from ..solvers.semiring import MIN_PLUS, TableArithmetic
 from .baselines import chops
 from .recursive import recursive
 
@@ -63,7 +63,7 @@ class _Search:
         self._start = start
         self._tables = Tables(start.factors)
         self._dominance = Dominance()
-        self._arithmetic = Arithmetic(MIN_PLUS)
+        self._arithmetic = TableArithmetic(MIN_PLUS)
 
     def merged(self, plan: Solution) -> Solution:
         """Return the best plan near both this one and the chopped one, each moved once.

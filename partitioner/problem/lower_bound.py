@@ -35,7 +35,7 @@ from ..costs.box_counts import overlap
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
-from ..solvers.semiring import Arithmetic
+from ..solvers.semiring import TableArithmetic
 from ..solvers.solve import least_cost
 from .problem import Problem
 
@@ -51,7 +51,7 @@ def first_step_bound(
     tensors: Sequence[TensorChoices],
     counted: Sequence[CostTable],
     least_bytes: int,
-    arithmetic: Arithmetic,
+    arithmetic: TableArithmetic,
 ) -> int:
     """Return the bound, given the choices of the first step and its tables `counted`, one per link.
 

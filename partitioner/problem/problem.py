@@ -22,7 +22,7 @@ from ..layouts.step_split import Dimensions, SplitLayout, Strategies
 from ..layouts.uses import Use, touched
 from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
-from ..solvers.semiring import Arithmetic
+from ..solvers.semiring import TableArithmetic
 from .restrictions import UNRESTRICTED, Restrictions
 
 
@@ -78,7 +78,7 @@ class FirstStep:
     least: Callable[[], int]
     """Solves the step; returns the proven least sum of its tables."""
 
-    arithmetic: Arithmetic
+    arithmetic: TableArithmetic
     """Remembers the sums of these tables that have been computed."""
 
     steps: int

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .errors import SolverError, SolverLimitError
-from .semiring import MIN_PLUS, Arithmetic, Scope, Table
+from .semiring import MIN_PLUS, Scope, Table, TableArithmetic
 
 TABLE_LIMIT = 1 << 24
 """The largest number of entries of a combined table; the table that stays is smaller by one domain."""
@@ -68,7 +68,7 @@ def eliminate(
     cost_tables: Iterable[CostTable],
     *,
     evidence: Mapping[int, int] | None = None,
-    arithmetic: Arithmetic | None = None,
+    arithmetic: TableArithmetic | None = None,
     table_limit: int = TABLE_LIMIT,
 ) -> Elimination:
     """Solve `min over assignments of the sum of cost tables` (or its like in another semiring) exactly.
@@ -81,7 +81,7 @@ def eliminate(
     Raises SolverError if a domain is empty or a table does not fit its variables, and WidthError if a table
     would have more than `table_limit` entries.
     """
-    graph = _FactorGraph(domains, evidence or {}, arithmetic or Arithmetic(MIN_PLUS))
+    graph = _FactorGraph(domains, evidence or {}, arithmetic or TableArithmetic(MIN_PLUS))
     graph.insert(cost_tables)
     return graph.solve(table_limit)
 
@@ -93,7 +93,9 @@ class _FactorGraph:
     variables that `_order` took so far are eliminated.
     """
 
-    def __init__(self, domains: Sequence[int], evidence: Mapping[int, int], arithmetic: Arithmetic) -> None:
+    def __init__(
+        self, domains: Sequence[int], evidence: Mapping[int, int], arithmetic: TableArithmetic
+    ) -> None:
         for variable, domain in enumerate(domains):
             if domain < 1:
                 raise SolverError(f"variable {variable} has no value to choose from")

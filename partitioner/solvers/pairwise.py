@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .elimination import CostTable
 from .errors import SolverError
-from .semiring import MIN_PLUS, Arithmetic, Scope, Table
+from .semiring import MIN_PLUS, Scope, Table, TableArithmetic
 
 Costs = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -108,7 +108,7 @@ class _Reduction:
 
     def __init__(self, domains: Sequence[int]) -> None:
         self._domains = domains
-        self._arithmetic = Arithmetic(replace(MIN_PLUS, part=None))
+        self._arithmetic = TableArithmetic(replace(MIN_PLUS, part=None))
         self._unary: list[Table | None] = [None] * len(domains)
         self._tables: list[dict[int, Table]] = [{} for _ in domains]
         self._constant = 0

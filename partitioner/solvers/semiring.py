@@ -56,7 +56,7 @@ def _without_minimum(table: Table) -> tuple[Table, Table]:
 MIN_PLUS = Semiring(np.add, _minimum, _first_minimum, _without_minimum)
 
 
-class Arithmetic:
+class TableArithmetic:
     """Table operations of a semiring that remember their results by the identity of their arguments.
 
     Arguments are kept, so that no other table can get the same identity. Equal results are one table, so

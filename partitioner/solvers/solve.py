@@ -15,7 +15,7 @@ from . import elimination
 from .anytime import Effort, close_gap, unheard
 from .dominance import Dominance
 from .elimination import CostTable, WidthError, eliminate
-from .semiring import Arithmetic
+from .semiring import TableArithmetic
 
 EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
 """The work for one step's problem: some seconds."""
@@ -43,7 +43,7 @@ class Optimum:
 
 
 def least_cost(
-    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: Arithmetic | None = None
+    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: TableArithmetic | None = None
 ) -> Optimum:
     """Return the least-cost assignment of integer cost tables over pairs, or a good one with a bound."""
     try:
@@ -58,7 +58,7 @@ def least_cost(
 
 
 def _eliminated(
-    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: Arithmetic | None
+    domains: Sequence[int], cost_tables: Sequence[CostTable], arithmetic: TableArithmetic | None
 ) -> Optimum:
     solved = eliminate(domains, cost_tables, arithmetic=arithmetic, table_limit=elimination.TABLE_LIMIT)
     return Optimum(solved.optimum, solved.optimum, solved.assignment)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.solvers.elimination import CostTable, WidthError, eliminate
 from tofu.partitioner.solvers.errors import SolverError
-from tofu.partitioner.solvers.semiring import MIN_PLUS, Arithmetic, Semiring
+from tofu.partitioner.solvers.semiring import MIN_PLUS, Semiring, TableArithmetic
 
 
 def value(cost_tables, assignment):
@@ -61,7 +61,7 @@ def test_the_same_engine_maximises_in_another_semiring():
     def product(assignment):
         return np.prod([f.table[tuple(assignment[v] for v in f.scope)] for f in cost_tables])
 
-    solution = eliminate(domains, cost_tables, arithmetic=Arithmetic(viterbi))
+    solution = eliminate(domains, cost_tables, arithmetic=TableArithmetic(viterbi))
     best = max(product(a) for a in itertools.product(*map(range, domains)))
     assert product(solution.assignment) == pytest.approx(best)
     assert solution.optimum == pytest.approx(best)
@@ -130,7 +130,7 @@ def test_a_dense_graph_is_refused_with_its_width_and_size():
 
 
 def test_a_graph_is_refused_before_any_table_is_combined():
-    class Unused(Arithmetic):
+    class Unused(TableArithmetic):
         def eliminate(self, parts, axis):
             raise AssertionError("combined for nothing")
 
@@ -166,13 +166,13 @@ def test_equal_stretches_of_a_chain_are_computed_once():
 
     random = np.random.default_rng(7)
     table = random.integers(0, 100, (4, 4))
-    arithmetic = Arithmetic(dataclasses.replace(MIN_PLUS, multiply=counted))
+    arithmetic = TableArithmetic(dataclasses.replace(MIN_PLUS, multiply=counted))
     length = 5_000
     cost_tables = [CostTable((v, v + 1), table) for v in range(length - 1)]
     solution = eliminate([4] * length, cost_tables, arithmetic=arithmetic)
     assert value(cost_tables, solution.assignment) == solution.optimum
     assert len(made) < 1.1 * length  # one sum of constants for each, and few of tables
     plain = eliminate(
-        [4] * length, cost_tables, arithmetic=Arithmetic(dataclasses.replace(MIN_PLUS, part=None))
+        [4] * length, cost_tables, arithmetic=TableArithmetic(dataclasses.replace(MIN_PLUS, part=None))
     )
     assert plain == solution
