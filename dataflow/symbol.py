@@ -20,7 +20,7 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
-class Binder(Protocol):
+class SymbolBinder(Protocol):
     """What makes runnable executors of a symbol; supplied by a room to the right of this one."""
 
     def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
@@ -36,7 +36,7 @@ class Symbol(SymbolArithmetic):
 
     __slots__ = ("_nodes", "heads")
 
-    binder: ClassVar[Binder]
+    binder: ClassVar[SymbolBinder]
     """Given by the package when it is imported."""
 
     def __init__(self, heads: Sequence[Entry]) -> None:
