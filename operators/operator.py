@@ -18,7 +18,7 @@ from ..tdl import ast
 from .inference import infer
 from .shapes.shape_solver import PartialShape
 from .stages.attributes import Attributes, AttributeSpec, check_attributes
-from .stages.binding import Binding, bind_variant
+from .stages.binding import StagedBoundOperator, bind_variant
 from .stages.bound_operator import BoundOperator
 from .stages.build_stages import describe, produced_shapes, stages_of
 from .stages.definition import Definition, Variant
@@ -237,7 +237,7 @@ class Operator:
 
     def bind(
         self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object
-    ) -> BoundOperator | Binding:
+    ) -> BoundOperator | StagedBoundOperator:
         """Return the operator for concrete shapes: output shapes, strategies, regions, `interpret`,
         `compute`.
         """

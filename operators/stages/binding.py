@@ -17,7 +17,7 @@ from .opaque_kernels import Functions
 from .stage import Stage
 
 
-class Binding(StagedBound):
+class StagedBoundOperator(StagedBound):
     """A description with stages. Regions are composed through the stages.
 
     Strategies are those of the last.
@@ -51,7 +51,7 @@ class Binding(StagedBound):
 
 def bind_variant(
     variant: Variant, shapes: Mapping[str, Shape], allowed: tuple[str, ...]
-) -> BoundOperator | Binding:
+) -> BoundOperator | StagedBoundOperator:
     """Return a variant for concrete shapes; tensors of `allowed` that it does not take are ignored.
 
     Raises ShapeError for a tensor that is missing, unknown or does not fit.
@@ -68,4 +68,4 @@ def bind_variant(
         return stages[0].bind(shapes)
     taken = {name: shapes[name] for name in description.tensor_names}
     special = specialize(description, variant.constants, {name: len(shape) for name, shape in taken.items()})
-    return Binding(special, stages, taken)
+    return StagedBoundOperator(special, stages, taken)
