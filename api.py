@@ -1,4 +1,4 @@
-"""`partition` and `Module`: the one place where search and runtime meet."""
+"""`partition` and `TrainableModule`: the one place where search and runtime meet."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def partition(
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
-    `memory` is a number of bytes or text such as `12GB`. `Module` also counts the scratch memory of kernels,
+    `memory` is a number of bytes or text such as `12GB`. `TrainableModule` also counts the scratch memory of kernels,
     which is known only after they are prepared.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
@@ -69,7 +69,7 @@ def partition(
     return plan
 
 
-class Module(module.Module):
+class Module(module.TrainableModule):
     """A symbol trained over the workers of `context`: every operator and tensor is partitioned over them.
 
         module = tofu.Module(symbol, context=[tofu.cpu(i) for i in range(8)])    # or tofu.gpu(i)

@@ -24,12 +24,12 @@ from .progress import Epoch, Progress, Standing
 from .run_checkpoints import Keeper, run_settings
 from .training_run import TrainingRun
 
-__all__ = ["Epoch", "Module", "Progress"]
+__all__ = ["Epoch", "Progress", "TrainableModule"]
 
 Metrics = str | Metric | Sequence[str | Metric]
 
 
-class Module(Binding):
+class TrainableModule(Binding):
     """A symbol bound to workers, which can be trained, scored and used for predictions."""
 
     def fit(

@@ -15,7 +15,7 @@ from ...operators.kernels.kernel import Array
 from ...runtime.data import Batch
 from ...runtime.executor import Executor
 from ...runtime.feeding import feed, outputs
-from ...runtime.module import Module
+from ...runtime.module import TrainableModule
 from ..ndarray.array import as_array
 from .inputs import Inputs
 
@@ -23,7 +23,7 @@ from .inputs import Inputs
 class Iteration:
     """A batch of `inputs` under way through `module`."""
 
-    def __init__(self, module: Module, inputs: Inputs, batch: Batch, train: bool) -> None:
+    def __init__(self, module: TrainableModule, inputs: Inputs, batch: Batch, train: bool) -> None:
         self.batch = batch
         self._module = module
         self._inputs = inputs

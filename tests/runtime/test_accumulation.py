@@ -21,7 +21,7 @@ from tofu.partitioner import METHODS, lower, partition
 from tofu.programs.memory import plan_memory
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator, Batch
-from tofu.runtime.module import Module, Progress
+from tofu.runtime.module import Progress, TrainableModule
 from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
@@ -56,7 +56,9 @@ def fitted(
 ) -> tuple[dict[str, Any], list[Progress]]:
     steps: list[Progress] = []
     context = [cpu(worker) for worker in range(workers)]
-    with Module(network(), context, lower=lowered, settings=RunSettings(parameters=start())) as module:
+    with TrainableModule(
+        network(), context, lower=lowered, settings=RunSettings(parameters=start())
+    ) as module:
         module.fit(
             data,
             num_epoch=epochs,
@@ -126,7 +128,7 @@ def test_memory_is_that_of_a_micro_batch() -> None:
 
 
 def test_what_cannot_be_cut_is_refused() -> None:
-    with Module(network(), cpu(), lower=lowered) as module:
+    with TrainableModule(network(), cpu(), lower=lowered) as module:
         with pytest.raises(
             DataError, match=r"'data' has shape \(16, 6\) does not split into 3 micro-batches"
         ):

@@ -13,7 +13,7 @@ from tofu.dataflow.optimizer import adam, sgd
 from tofu.errors import ShapeError
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator, Batch
-from tofu.runtime.module import Module
+from tofu.runtime.module import TrainableModule
 
 from .lowering import lowered
 
@@ -21,12 +21,12 @@ SAMPLES = 24
 OPTIMIZERS = {"momentum": sgd(momentum=0.5, rescale=0.125), "adam": adam(rescale=0.125)}
 
 
-def module(workers: int) -> Module:
+def module(workers: int) -> TrainableModule:
     with NameScope():
         net = sym.FullyConnected(sym.Variable("data"), num_hidden=12, name="fc1")
         net = sym.Activation(net, act_type="tanh", name="tanh1")
         net = sym.SoftmaxOutput(sym.FullyConnected(net, num_hidden=3, name="fc2"), name="softmax")
-    return Module(net, [cpu(worker) for worker in range(workers)], lower=lowered)
+    return TrainableModule(net, [cpu(worker) for worker in range(workers)], lower=lowered)
 
 
 def batches(batch_size: int, samples: int = SAMPLES) -> ArrayIterator:

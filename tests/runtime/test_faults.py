@@ -22,7 +22,7 @@ from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.executor import Executor
-from tofu.runtime.module import Module
+from tofu.runtime.module import TrainableModule
 from tofu.runtime.preparation import Prepared, place_of, prepare
 from tofu.runtime.run_settings import RunSettings
 
@@ -87,7 +87,7 @@ def trained(folder: Path | None, epochs: int = 2) -> dict[str, Any]:
     data = np.random.default_rng(1).standard_normal((SAMPLES, 5)).astype(np.float32)
     batches = ArrayIterator(data, data[:, :3].argmax(axis=1), BATCH, shuffle=True, seed=2)
     context = [cpu(worker) for worker in range(WORKERS)]
-    with Module(
+    with TrainableModule(
         net, context, lower=lowered, settings=RunSettings(threads=WORKERS, detect_nan=True)
     ) as module:
         module.fit(batches, num_epoch=epochs, learning_rate=0.1, checkpoint=folder)

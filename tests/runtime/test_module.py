@@ -12,7 +12,7 @@ from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import Cosine
-from tofu.runtime.module import Epoch, Module, Progress
+from tofu.runtime.module import Epoch, Progress, TrainableModule
 from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
@@ -32,8 +32,8 @@ def samples(count: int) -> tuple[Any, Any]:
     return data, data[:, :4].argmax(axis=1)
 
 
-def module(workers: int = 4, **settings: Any) -> Module:
-    return Module(
+def module(workers: int = 4, **settings: Any) -> TrainableModule:
+    return TrainableModule(
         network(), [cpu(i) for i in range(workers)], lower=lowered, settings=RunSettings(**settings)
     )
 
@@ -103,7 +103,7 @@ def test_rows_that_fill_the_last_batch_do_not_count() -> None:
 def test_an_output_without_rows_cannot_be_predicted() -> None:
     total = tofu.parse("def total(data): return lambda: Sum(lambda i, j: data[i, j])")
     with (
-        Module(sym.apply(total, sym.Variable("data"), name="total"), lower=lowered) as model,
+        TrainableModule(sym.apply(total, sym.Variable("data"), name="total"), lower=lowered) as model,
         pytest.raises(
             DataError, match=r"shape \(\) does not divide into equal numbers of rows for 16 samples"
         ),
@@ -130,7 +130,7 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(DataError, match=r"'fc9_weight', which is not a variable of the symbol"):
         module(parameters={"fc9_weight": data})
     with pytest.raises(ExecutionError, match=r"names no device"):
-        Module(network(), [], lower=lowered)
+        TrainableModule(network(), [], lower=lowered)
     for threads in (0, -1):
         with pytest.raises(ExecutionError, match=rf"threads is {threads}; workers need at least one"):
             module(threads=threads)
@@ -150,7 +150,7 @@ def test_parameters_can_be_overwritten_at_any_time() -> None:
         )
     shapes = {"data": (4, 5), "softmax_label": (4,)}
     zeros = {"fc_weight": np.zeros((3, 5), np.float32), "fc_bias": np.zeros(3, np.float32)}
-    with Module(symbol, [cpu(0), cpu(1)], lower=lowered) as model:
+    with TrainableModule(symbol, [cpu(0), cpu(1)], lower=lowered) as model:
         model.set_parameters(zeros)
         model.bind(shapes)
         assert not model.parameters()["fc_weight"].any()

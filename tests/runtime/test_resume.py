@@ -18,21 +18,21 @@ from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import Cosine
-from tofu.runtime.module import Epoch, Module, Progress
+from tofu.runtime.module import Epoch, Progress, TrainableModule
 
 from .lowering import lowered
 
 EPOCHS = 3
 
 
-def module(workers: int) -> Module:
+def module(workers: int) -> TrainableModule:
     with NameScope():
         net = sym.FullyConnected(sym.Variable("data"), num_hidden=16, name="fc1")
         net = sym.BatchNorm(net, fix_gamma=False, name="bn1")
         net = sym.Activation(net, act_type="relu", name="relu1")
         net = sym.FullyConnected(net, num_hidden=4, name="fc2")
         net = sym.SoftmaxOutput(net, name="softmax")
-    return Module(net, [cpu(i) for i in range(workers)], lower=lowered)
+    return TrainableModule(net, [cpu(i) for i in range(workers)], lower=lowered)
 
 
 def batches(seed: int = 5) -> ArrayIterator:
@@ -155,7 +155,7 @@ def test_another_model_is_refused_as_such(tmp_path: Path, name: str, hidden: int
         net = sym.FullyConnected(sym.Variable("data"), num_hidden=hidden, name=name)
         net = sym.SoftmaxOutput(net, name="softmax")
     with (
-        Module(net, cpu(0), lower=lowered) as other,
+        TrainableModule(net, cpu(0), lower=lowered) as other,
         pytest.raises(DataError, match=f"by a different model: '{name}_weight' has shape .*{says}"),
     ):
         other.fit(batches(), checkpoint=tmp_path, resume=True)

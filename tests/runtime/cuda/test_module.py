@@ -16,7 +16,7 @@ from tofu.runtime import binding
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
-from tofu.runtime.module import Module, Progress
+from tofu.runtime.module import Progress, TrainableModule
 from tofu.runtime.run_settings import RunSettings
 
 from .bench import Arrays, Bench, agree, over
@@ -54,7 +54,7 @@ def trained(epochs: int, optimizer: str = "adam", **settings: Any) -> tuple[Arra
     """Parameters and losses after so many epochs."""
     steps: list[Progress] = []
     context = [cpu(worker) for worker in range(WORKERS)]
-    with Module(network(), context, lower=over, settings=RunSettings(seed=2)) as module:
+    with TrainableModule(network(), context, lower=over, settings=RunSettings(seed=2)) as module:
         module.fit(
             batches(),
             num_epoch=epochs,

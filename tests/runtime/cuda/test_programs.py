@@ -22,7 +22,7 @@ from tofu.runtime.cuda import engine as cuda_engine
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.cuda.preparation import arena_views
 from tofu.runtime.engine import Watch
-from tofu.runtime.module import Module
+from tofu.runtime.module import TrainableModule
 
 from .bench import over
 from .graphs import ZOO, graph
@@ -87,7 +87,7 @@ def same_programs(made: list[Given]) -> bool:
 
 def test_modules_lower_alike_for_both(engines: list[Given]) -> None:
     for device in (cpu, gpu):
-        with Module(network(), [device(worker) for worker in range(4)], lower=over) as module:
+        with TrainableModule(network(), [device(worker) for worker in range(4)], lower=over) as module:
             module.bind(batches().shapes, accumulate=2)
     assert same_programs(engines)
     assert len(engines[0].partitioned.programs) == 4
