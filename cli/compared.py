@@ -48,11 +48,11 @@ def _timed(plan: Plan) -> dict[str, Any]:
 
 def watched(request: Request, graph: Graph, method: str) -> Plan:
     """Search by one method, and show its progress on standard error."""
-    from ..reports.search import Bounds, format_picoseconds
+    from ..reports.search import BoundsLine, format_picoseconds
     from ..reports.units import format_bytes
 
     show = format_picoseconds if request.settings.objective == "time" else format_bytes
-    with Bounds(show=show, what=f"searching by {method}") as bounds:
+    with BoundsLine(show=show, what=f"searching by {method}") as bounds:
         return request.partition(graph, method, bounds)
 
 

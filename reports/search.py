@@ -16,7 +16,7 @@ LEAST_CHANGE = 0.001
 """If there is no terminal, a line is written when the gap has closed by this part of the cost."""
 
 
-class Bounds:
+class BoundsLine:
     """Two bounds on one line of a terminal; lines elsewhere. Writes to standard error.
 
     Enter it before the search, and hand it to the search as its report. `show` puts a cost in words, `what`
@@ -35,7 +35,7 @@ class Bounds:
         self._status: Status | None = None
         self._shown = 2.0
 
-    def __enter__(self) -> Bounds:
+    def __enter__(self) -> BoundsLine:
         context: AbstractContextManager[Status | None] = nullcontext()
         if on_terminal(self._console):
             context = self._console.status(self._what)

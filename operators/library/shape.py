@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...analyzer.indices.region import Shape
 from ...errors import OperatorError, ShapeError
 from ..operator import Example, Operator
-from ..stages.attributes import Attributes, Bounds, bounds, count, flag, integer, shape
+from ..stages.attributes import Attributes, SliceBounds, bounds, count, flag, integer, shape
 from ..stages.definition import ByRank, ByShape, Variant, variant
 from .arguments import arguments, numbered, of_data
 from .texts import axis_in, element, joined, names, sized, sized_like
@@ -190,7 +190,7 @@ def _filled(name: str, value: int) -> ByRank:
 
 
 COUNT = count("num_args")
-ENDS = (bounds("begin"), bounds("end"), bounds("step", Bounds()))
+ENDS = (bounds("begin"), bounds("end"), bounds("step", SliceBounds()))
 PAIR = {"arg0": (2, 3), "arg1": (2, 3)}
 
 OPERATORS = (

@@ -25,13 +25,13 @@ LONG_INTEGER = re.compile(r"\b(\d+)L\b")
 """Long integers of Python 2, such as `(3L, 3L)` in old graph files."""
 
 
-class Bounds(tuple[int | None, ...]):
+class SliceBounds(tuple[int | None, ...]):
     """Begins, ends or steps of a slice. None stands for the tensor's edge, or for a step of 1."""
 
     __slots__ = ()
 
 
-Value = int | float | bool | str | tuple[int | float, ...] | Bounds | None
+Value = int | float | bool | str | tuple[int | float, ...] | SliceBounds | None
 
 
 class Kind(StrEnum):
@@ -127,12 +127,12 @@ class Attributes(Mapping[str, Value]):
     def shape(self, name: str) -> tuple[int, ...]:
         value = self._values[name]
         assert isinstance(value, tuple), (name, value)
-        assert not isinstance(value, Bounds), (name, value)
+        assert not isinstance(value, SliceBounds), (name, value)
         return tuple(int(part) for part in value)
 
-    def bounds(self, name: str) -> Bounds:
+    def bounds(self, name: str) -> SliceBounds:
         value = self._values[name]
-        assert isinstance(value, Bounds), (name, value)
+        assert isinstance(value, SliceBounds), (name, value)
         return value
 
 
@@ -205,7 +205,7 @@ def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
             listed = value if isinstance(value, tuple | list) else (value,)
             ends = [_integer(part) for part in listed]
             fits = all(end is not None or part is None for end, part in zip(ends, listed, strict=True))
-            return Bounds(ends) if fits else None
+            return SliceBounds(ends) if fits else None
         case Kind.NUMBERS:
             if not isinstance(value, tuple | list):
                 return value if isinstance(value, bool) else _number(value)
@@ -261,7 +261,7 @@ def shape(name: str, default: tuple[int, ...] | None = None) -> AttributeSpec:
     return AttributeSpec(name, Kind.SHAPE, default, default is None)
 
 
-def bounds(name: str, default: Bounds | None = None) -> AttributeSpec:
+def bounds(name: str, default: SliceBounds | None = None) -> AttributeSpec:
     return AttributeSpec(name, Kind.BOUNDS, default, default is None)
 
 

@@ -17,7 +17,7 @@ from ... import tdl
 from ...analyzer.indices.region import Shape
 from ...tdl import ast
 from ..kernels.kernel import Kernel
-from .attributes import Attributes, Bounds
+from .attributes import Attributes, SliceBounds
 
 Constant = int | float | bool | tuple[int | float, ...]
 NOTHING: Mapping[str, Constant] = MappingProxyType({})
@@ -74,7 +74,7 @@ def constants_of(description: ast.Description, attributes: Attributes) -> dict[s
     for parameter in description.attributes:
         value = attributes[parameter.name]
         assert value is not None
-        assert not isinstance(value, str | Bounds)
+        assert not isinstance(value, str | SliceBounds)
         constants[parameter.name] = value
     return constants
 

@@ -9,12 +9,12 @@ from rich.console import Console
 
 from tofu import models
 from tofu.partitioner import partition
-from tofu.reports.search import Bounds, format_picoseconds
+from tofu.reports.search import BoundsLine, format_picoseconds
 
 
 def test_lines_where_the_gap_has_closed_noticeably():
     console = Console(file=StringIO(), width=100)
-    with Bounds(console) as bounds:
+    with BoundsLine(console) as bounds:
         for cost, bound in ((2000, 1000), (2000, 1001), (1999, 1500), (1800, 1800), (1800, 1800)):
             bounds(cost, bound)
     assert console.file.getvalue().splitlines() == [
@@ -26,7 +26,7 @@ def test_lines_where_the_gap_has_closed_noticeably():
 
 def test_times_are_not_shown_as_bytes():
     console = Console(file=StringIO(), width=100)
-    with Bounds(console, format_picoseconds) as bounds:
+    with BoundsLine(console, format_picoseconds) as bounds:
         bounds(45_120_000_000, 45_120_000_000)
     assert console.file.getvalue() == "best plan 45.12 ms, proven 45.12 ms, gap 0.00%\n"
 
@@ -40,7 +40,7 @@ class _Terminal(StringIO):
 def test_one_line_on_a_terminal(kind):
     """Which colours asked for do not make of a pipe."""
     console = Console(file=kind(), force_terminal=True, highlight=False, width=100)
-    with Bounds(console) as bounds:
+    with BoundsLine(console) as bounds:
         bounds(2000, 1000)
         bounds(2000, 2000)
     said = console.file.getvalue()
@@ -56,7 +56,7 @@ def test_one_line_on_a_terminal(kind):
 
 def test_without_bounds_a_terminal_shows_what_is_done():
     console = Console(file=_Terminal(), force_terminal=True, width=100)
-    with Bounds(console, what="searching by refine"):
+    with BoundsLine(console, what="searching by refine"):
         pass
     assert "searching by refine" in console.file.getvalue()
 
