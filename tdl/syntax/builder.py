@@ -60,7 +60,7 @@ BINARY_OPERATORS = {
 }
 
 
-class Builder:
+class TreeBuilder:
     """Build one description (or expression) and collect what is wrong with it in `diagnostics`."""
 
     def __init__(self, text: str) -> None:

@@ -17,7 +17,7 @@ from ..checks.checker import check
 from ..printer import format
 from ..source import Diagnostic, Source, SourceError
 from ..traverse import levels
-from .builder import Builder
+from .builder import TreeBuilder
 from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: 
     """
     source = Source(text, origin, first_line)
     tree = _parse_tree(source, "description", bounded=bounded)
-    builder = Builder(text)
+    builder = TreeBuilder(text)
     description = builder.description(tree)
     bodies = (reducer.body for reducer in builder.reducers.values())
     for value in (*bodies, *(stage.value for stage in description.stages), *description.outputs):
@@ -56,7 +56,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: 
 def parse_expression(text: str, origin: str = "<expression>") -> Expression:
     """Return one expression, where every name stands for a variable. Names are not checked."""
     source = Source(text, origin)
-    builder = Builder(text)
+    builder = TreeBuilder(text)
     expression = builder.expression(_parse_tree(source, "test"))
     _limit_depth(source, expression)
     if builder.diagnostics:

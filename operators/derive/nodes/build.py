@@ -17,7 +17,7 @@ from .functions import fold
 from .ir import Apply, Constant, Iota, Load, Node, Reduction, Scalar, union
 
 
-class Builder:
+class NodeBuilder:
     """`ranges` has every index variable; `shapes` the whole tensors' extents."""
 
     def __init__(self, shapes: Mapping[str, Shape], ranges: Ranges) -> None:

@@ -6,11 +6,11 @@ from typing import assert_never
 
 from ....errors import OperatorError
 from ....tdl import ast
-from .build import Builder
+from .build import NodeBuilder
 from .ir import Lowered, Node, Output
 
 
-def lower(description: ast.Description, builder: Builder) -> Lowered:
+def lower(description: ast.Description, builder: NodeBuilder) -> Lowered:
     """Return the kernel form of a specialised single-stage description.
 
     Raises `OperatorError` for an opaque function, which only an attached kernel can compute.
@@ -25,7 +25,7 @@ def lower(description: ast.Description, builder: Builder) -> Lowered:
 
 
 class _Lowering:
-    def __init__(self, operator: str, builder: Builder) -> None:
+    def __init__(self, operator: str, builder: NodeBuilder) -> None:
         self.operator = operator
         self.builder = builder
 

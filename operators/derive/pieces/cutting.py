@@ -19,7 +19,7 @@ from math import gcd, lcm
 from ....analyzer.indices.region import Interval
 from ..nodes import affine
 from ..nodes.affine import AffineIndex, Ranges
-from ..nodes.build import Builder
+from ..nodes.build import NodeBuilder
 from ..nodes.ir import Apply, Constant, Load, Node
 
 THRESHOLDS = {
@@ -103,7 +103,7 @@ class Asked:
     borders: set[int] = field(default_factory=set)
 
 
-def asked(nodes: Iterable[Node], builder: Builder) -> dict[str, Asked]:
+def asked(nodes: Iterable[Node], builder: NodeBuilder) -> dict[str, Asked]:
     """Return what all nodes ask of every variable that they ask something of."""
     found: dict[str, Asked] = defaultdict(Asked)
     for node in nodes:

@@ -20,7 +20,7 @@ from ....tdl.ast import Reducer
 from ..nodes import affine
 from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import length
-from ..nodes.build import Builder
+from ..nodes.build import NodeBuilder
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Output, Reduction, walk
 from ..nodes.lower import lower
 from ..reductions.ahead import isolate
@@ -49,7 +49,7 @@ def pieces(bound: Bound, box: tuple[Interval, ...]) -> tuple[Piece, ...]:
     Raises `OperatorError` if no kernel can be derived.
     """
     ranges = dict(zip(bound.variables, box, strict=True))
-    builder = Builder(bound.shapes, ranges)
+    builder = NodeBuilder(bound.shapes, ranges)
     whole = Piece(lower(bound.description, builder), ranges, {})
     return tuple(_rearranged(piece) for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS, MOST_PARTS))
 
@@ -61,7 +61,7 @@ def _rearranged(piece: Piece) -> Piece:
 
 
 def _cut(
-    piece: Piece, builder: Builder, shapes: Mapping[str, Shape], rounds: int, most: int
+    piece: Piece, builder: NodeBuilder, shapes: Mapping[str, Shape], rounds: int, most: int
 ) -> Iterator[Piece]:
     """Cut until nothing is left to cut, within limits on the number of rounds and of pieces."""
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
@@ -96,7 +96,7 @@ def _in_rows(name: str, nodes: list[Node]) -> bool:
     )
 
 
-def _splits_reductions(nodes: list[Node], builder: Builder, wanted: Mapping[str, Asked]) -> bool:
+def _splits_reductions(nodes: list[Node], builder: NodeBuilder, wanted: Mapping[str, Asked]) -> bool:
     reduced = {name for node in nodes if isinstance(node, Reduction) for name in node.variables}
     return any(
         _is_cut(parts(name, builder.ranges[name], wanted[name], reduced=True, fastest=False))
@@ -115,7 +115,7 @@ def _is_axis(name: str, piece: Piece) -> bool:
 
 
 def _cuts(
-    lowered: Lowered, nodes: list[Node], builder: Builder, wanted: Mapping[str, Asked], most: int
+    lowered: Lowered, nodes: list[Node], builder: NodeBuilder, wanted: Mapping[str, Asked], most: int
 ) -> dict[str, list[Taken]]:
     """Return the parts of every output variable that is worth cutting, few enough in all."""
     cuts: dict[str, list[Taken]] = {}
@@ -149,7 +149,7 @@ class _Rewrite:
         self.ranges = {name: interval for name, interval in ranges.items() if name not in taken}
         for values in taken.values():
             self.ranges.update(values.ranges)
-        self.build = Builder(shapes, self.ranges)
+        self.build = NodeBuilder(shapes, self.ranges)
 
     def lowered(self, lowered: Lowered) -> Lowered:
         forms = {name: values.form for name, values in self.taken.items()}

@@ -15,7 +15,7 @@ from ...kernels.complement import borders
 from ...kernels.kernel import Array, KernelCall, view_of
 from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import volume
-from ..nodes.build import Builder
+from ..nodes.build import NodeBuilder
 from ..nodes.ir import Constant, Load, Scalar
 from ..steps.steps import Steps, fixed
 from ..steps.views import check_inside, strided
@@ -73,7 +73,7 @@ def open_access(
     indices = tuple(index for index in load.indices if isinstance(index, AffineIndex))
     view: Array | None = None
     if not load.affine and (accessed := volume(load.free, box)):
-        rows = selected(load, array, region, Builder(call.bound.shapes, box), accessed, steps)
+        rows = selected(load, array, region, NodeBuilder(call.bound.shapes, box), accessed, steps)
         if rows is not None:
             array, region, indices = rows
     if len(indices) == len(load.indices) and volume(load.free, box) > 0:

@@ -18,7 +18,7 @@ import numpy as np
 from ....analyzer.indices.region import Interval, Region
 from ...kernels.kernel import Array
 from ..nodes.affine import AffineIndex
-from ..nodes.build import Builder
+from ..nodes.build import NodeBuilder
 from ..nodes.index_values import Integers, evaluate
 from ..nodes.ir import Apply, Constant, Load, Node
 from ..steps.steps import Steps, fixed
@@ -38,7 +38,7 @@ class Rows:
 
 
 def selected(
-    load: Load, array: Array, region: Region, builder: Builder, accessed: int, steps: Steps
+    load: Load, array: Array, region: Region, builder: NodeBuilder, accessed: int, steps: Steps
 ) -> tuple[Array, Region, tuple[AffineIndex, ...]] | None:
     """Return a copy of a tensor's region that is read at affine indices, its region and these indices.
 
@@ -89,7 +89,7 @@ def _take(places: Integers, dimension: int, missing: Integers, value: Any, sourc
         np.moveaxis(out, dimension, 0)[missing] = value
 
 
-def _rows(index: Node, builder: Builder) -> Rows | None:
+def _rows(index: Node, builder: NodeBuilder) -> Rows | None:
     """Return an index as a function of one affine form; None if several forms or data decide it."""
     if index.loads:
         return None
@@ -111,7 +111,7 @@ def _rows(index: Node, builder: Builder) -> Rows | None:
     return Rows(form, interval, np.broadcast_to(found, values.shape).astype(np.int64))
 
 
-def _leaves(node: Node, builder: Builder) -> Iterator[AffineIndex]:
+def _leaves(node: Node, builder: NodeBuilder) -> Iterator[AffineIndex]:
     """Yield the largest parts of an expression that are affine."""
     form = builder.form(node)
     if form is not None:
@@ -128,7 +128,7 @@ def _multiple(leaf: AffineIndex, form: AffineIndex) -> int | None:
     return factor if scaled == leaf.coefficients else None
 
 
-def _values(node: Node, form: AffineIndex, values: Integers, builder: Builder) -> Array:
+def _values(node: Node, form: AffineIndex, values: Integers, builder: NodeBuilder) -> Array:
     leaf = builder.form(node)
     if leaf is not None:
         factor = _multiple(leaf, form) if leaf.coefficients else 0
