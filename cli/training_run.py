@@ -20,7 +20,7 @@ from ..runtime.checkpoint import CheckpointFolder
 from ..runtime.data import ArrayIterator
 from ..runtime.executor import Executor
 from ..runtime.footprint import Footprint, footprint
-from ..runtime.learning_rate import Cosine
+from ..runtime.learning_rate import CosineRate
 from ..runtime.progress import Epoch, Progress
 from .recipes import Settings, Task
 
@@ -129,7 +129,9 @@ class Run:
                 self._test,
                 num_epoch=self.settings.epochs,
                 optimizer=self.settings.optimizer,
-                learning_rate=Cosine(self.settings.learning_rate, steps, warmup_steps=min(10, steps // 10)),
+                learning_rate=CosineRate(
+                    self.settings.learning_rate, steps, warmup_steps=min(10, steps // 10)
+                ),
                 metric=self.settings.metrics,
                 accumulate=self.accumulate,
                 on_step=on_step,

@@ -16,7 +16,7 @@ class LearningRate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantRate:
     """The same rate at every step."""
 
     rate: float
@@ -26,7 +26,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Cosine:
+class CosineRate:
     """Rises linearly to `rate` in `warmup_steps`, then falls along a cosine to `final_rate` at `steps`."""
 
     rate: float

@@ -18,7 +18,7 @@ from .checkpoint import CheckpointFolder
 from .data import Batches, checked
 from .executor import Executor
 from .feeding import feed, outputs, tally, valid_rows
-from .learning_rate import Constant, LearningRate
+from .learning_rate import ConstantRate, LearningRate
 from .metrics import Metric, Tally, get_metric
 from .progress import Epoch, Progress, Standing
 from .run_checkpoints import Keeper, run_settings
@@ -68,7 +68,9 @@ class TrainableModule(Binding):
         _require_batches(train_data)
         if eval_data is not None:
             _require_batches(eval_data)
-        rate = Constant(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
+        rate = (
+            ConstantRate(float(learning_rate)) if isinstance(learning_rate, SupportsFloat) else learning_rate
+        )
         metrics, settings = _metrics(metric), get_optimizer(optimizer)
         run = TrainingRun(
             module=self,

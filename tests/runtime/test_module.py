@@ -11,7 +11,7 @@ from tofu.errors import DataError, ExecutionError
 from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
-from tofu.runtime.learning_rate import Cosine
+from tofu.runtime.learning_rate import CosineRate
 from tofu.runtime.module import Epoch, Progress, TrainableModule
 from tofu.runtime.run_settings import RunSettings
 
@@ -49,7 +49,7 @@ def test_learns_and_reports() -> None:
             train,
             held_out,
             num_epoch=20,
-            learning_rate=Cosine(0.2, 20 * len(train), warmup_steps=4),
+            learning_rate=CosineRate(0.2, 20 * len(train), warmup_steps=4),
             metric=["accuracy", "cross-entropy"],
             on_step=steps.append,
             on_epoch=seen.append,

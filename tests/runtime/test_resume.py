@@ -17,7 +17,7 @@ from tofu.errors import DataError
 from tofu.runtime.checkpoint import CheckpointFolder
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
-from tofu.runtime.learning_rate import Cosine
+from tofu.runtime.learning_rate import CosineRate
 from tofu.runtime.module import Epoch, Progress, TrainableModule
 
 from .lowering import lowered
@@ -53,7 +53,7 @@ class Run:
                     batches(6),
                     num_epoch=epochs,
                     optimizer=adam(),
-                    learning_rate=Cosine(0.01, 18),
+                    learning_rate=CosineRate(0.01, 18),
                     metric=("cross-entropy", "accuracy"),
                     on_step=self.on_step,
                     **settings,
