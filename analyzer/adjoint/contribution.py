@@ -41,7 +41,7 @@ def position(axis: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution:
+class GradientTerm:
     """`body` summed over `free`, at the `positions` `@0, @1, ...`; `named_after` suggests names for these.
 
     `local`: it is added along a dimension at one position only, as an index that is held at a border does.
@@ -59,7 +59,7 @@ class Contribution:
         return Reduce(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
 
 
-def contribution(extents: Extents, site: Site) -> Contribution:
+def contribution(extents: Extents, site: Site) -> GradientTerm:
     """Invert the site's access and put the solution into its factor."""
     element = site.element
     positions = tuple(position(axis) for axis in range(len(element.indices)))
@@ -86,7 +86,7 @@ def contribution(extents: Extents, site: Site) -> Contribution:
             named_after.setdefault(position(axis), origin(name))
     constant = (index for index in element.indices if isinstance(index, Expression))
     local = bool(site.conditions) and not all(map(variable_names, constant))
-    return Contribution(positions, body, (*free, *found.fresh), named_after, local)
+    return GradientTerm(positions, body, (*free, *found.fresh), named_after, local)
 
 
 @dataclass(slots=True)

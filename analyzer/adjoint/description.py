@@ -28,7 +28,7 @@ from ...tdl.ast import (
 from ...tdl.syntax.parser import MAX_DEPTH
 from ...tdl.traverse import levels, opaques_in, tensors_in, walk
 from .algebra import ZERO, add
-from .contribution import Contribution, contribution, position
+from .contribution import GradientTerm, contribution, position
 from .extents import Extents, forward_extents
 from .naming import rename, state_extents
 from .sites import SiteFinder
@@ -50,8 +50,8 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     _check(description, tensor)
     heads, results = head_names(description), output_names(description)
     extents = forward_extents(description, heads)
-    pointwise: list[Contribution] = []
-    summed: list[Contribution] = []
+    pointwise: list[GradientTerm] = []
+    summed: list[GradientTerm] = []
     for output, head, result in zip(description.outputs, heads, results, strict=True):
         for bent in SiteFinder(description, tensor, output, head, result).sites():
             for site in straightened(bent):
@@ -104,7 +104,7 @@ def _check(description: Description, tensor: str) -> None:
 
 
 def _lambda(
-    description: Description, tensor: str, terms: tuple[Contribution, ...], extents: Extents
+    description: Description, tensor: str, terms: tuple[GradientTerm, ...], extents: Extents
 ) -> Lambda:
     rank = len(terms[0].positions)
     binders = tuple(Binder(position(axis), Extent(tensor, axis)) for axis in range(rank))
