@@ -99,7 +99,7 @@ def _kernels(attributes: Attributes, depthwise: bool = False) -> Mapping[str, At
         attachment = Attachment(adjoints={"weight": weight})
     else:
         attachment = Attachment(
-            kernels.Convolution(*geometry),
+            kernels.ConvolutionOutput(*geometry),
             {"data": kernels.ConvolutionDataGradient(*geometry), "weight": weight},
         )
     return {"output_0" if attributes.flag("no_bias") else "product": attachment}

@@ -27,7 +27,7 @@ TYPES = frozenset(("float16", "bfloat16", "float32"))
 DIMENSIONS = (1, 2, 3)
 """How many spatial ones there may be."""
 
-Attached = kernels.Convolution | kernels.ConvolutionDataGradient | kernels.ConvolutionWeightGradient
+Attached = kernels.ConvolutionOutput | kernels.ConvolutionDataGradient | kernels.ConvolutionWeightGradient
 
 SCRATCH_ALIGNMENT = 256
 """What the address of the library's scratch is a multiple of, like that of memory CUDA allocates."""
@@ -104,7 +104,7 @@ def target(command: Convolution) -> DeviceView:
 def _attached(call: KernelCall) -> tuple[Pass, Attached] | None:
     """Return the attached convolution kernel, if there is one, and which tensor it computes."""
     match call.bound.stage.kernel if isinstance(call.bound, BoundOperator) else None:
-        case kernels.Convolution() as kernel:
+        case kernels.ConvolutionOutput() as kernel:
             return Pass.FORWARD, kernel
         case kernels.ConvolutionDataGradient() as kernel:
             return Pass.DATA_GRADIENT, kernel

@@ -1,9 +1,9 @@
 """NumPy kernels attached to descriptions where derived ones are slower. They are audited, never required."""
 
-from .attached import Convolution, ConvolutionDataGradient, ConvolutionWeightGradient
+from .attached import ConvolutionDataGradient, ConvolutionOutput, ConvolutionWeightGradient
 
 __all__ = [
-    "Convolution",
     "ConvolutionDataGradient",
+    "ConvolutionOutput",
     "ConvolutionWeightGradient",
 ]

@@ -15,7 +15,7 @@ Compute = Callable[[Array, Array, Array, Windows, Workspace], Run]
 
 
 @dataclass(frozen=True, slots=True)
-class Convolution(Geometry):
+class ConvolutionOutput(Geometry):
     """`output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
 
     def parts(self, call: KernelCall) -> tuple[Part, ...]:

@@ -31,7 +31,7 @@ from tofu.operators.stages.bound_operator import BoundOperator
 Answer = tuple[str, int] | str
 Planned = Callable[..., list[Answer]]
 
-ATTACHED = (kernels.Convolution, kernels.ConvolutionDataGradient, kernels.ConvolutionWeightGradient)
+ATTACHED = (kernels.ConvolutionOutput, kernels.ConvolutionDataGradient, kernels.ConvolutionWeightGradient)
 CHANNELS_LAST = {4: (0, 2, 3, 1)}
 SAMPLE = ("lenet", "inception-v3", "wresnet-50-4")
 

@@ -11,8 +11,8 @@ from tofu import tdl
 from tofu.errors import OperatorError
 from tofu.operators import get
 from tofu.operators.kernels.convolution import (
-    Convolution,
     ConvolutionDataGradient,
+    ConvolutionOutput,
     ConvolutionWeightGradient,
     convolution,
     im2col,
@@ -72,7 +72,7 @@ def test_kernel_equals_description(
     shapes = {"data": (2, 2 * groups, *space), "weight": (2 * groups, 2, *kernel)}
     bound = stage.bind(shapes)
     if which == "forward":
-        check_kernel(bound, Convolution(stride, dilate, pad, groups), tensors_of(shapes))
+        check_kernel(bound, ConvolutionOutput(stride, dilate, pad, groups), tensors_of(shapes))
         return
     (adjoint,) = stage.adjoint(which)
     shapes["grad_0"] = bound.output_shapes[0]
@@ -95,7 +95,7 @@ def test_unknown_form_is_refused() -> None:
     regions = {name: tuple((0, size) for size in shape) for name, shape in bound.shapes.items()}
     call = KernelCall(bound, box, arrays, regions, (np.empty((1, 1, 3)),))
     with pytest.raises(OperatorError, match="reads 'weight' in 2 places"):
-        Convolution((1,), (1,), (0,))(call)
+        ConvolutionOutput((1,), (1,), (0,))(call)
 
 
 @pytest.mark.parametrize(("groups", "attached"), [(1, True), (2, True), (4, False)])
