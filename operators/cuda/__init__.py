@@ -1,7 +1,7 @@
 """Kernels derived from descriptions as CUDA C++ source: for any operator, any box, any worker."""
 
 from .emit.datatypes import DATA_TYPES, DataType, data_type
-from .emit.entry_functions import Entry
+from .emit.entry_functions import EntryFunction
 from .emit.kernel import CudaKernel, generate, translation_unit
 from .emit.parameters import Parameters
 from .launch.launch import Launch, launch_of, launches
@@ -11,7 +11,7 @@ __all__ = [
     "DATA_TYPES",
     "CudaKernel",
     "DataType",
-    "Entry",
+    "EntryFunction",
     "Launch",
     "Parameters",
     "data_type",

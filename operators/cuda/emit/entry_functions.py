@@ -21,7 +21,7 @@ BLOCK_THREADS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryFunction:
     """One way to compute a group of outputs.
 
     `outputs` are their numbers, `variables` their index variables. With `cooperative` reductions (each by its
@@ -44,7 +44,7 @@ class Entry:
         return f"{self.name}_{'i32' if narrow else 'i64'}"
 
 
-def entries(parameters: Parameters, name: str) -> tuple[tuple[Entry, ...], ...]:
+def entries(parameters: Parameters, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
     """For each group of outputs the entries to choose from, the one by threads first."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(parameters.description.outputs):
@@ -57,8 +57,8 @@ def entries(parameters: Parameters, name: str) -> tuple[tuple[Entry, ...], ...]:
 
 def _choices(
     parameters: Parameters, name: str, numbers: tuple[int, ...], variables: tuple[str, ...]
-) -> Iterator[Entry]:
-    threads = Entry(f"{name}_threads", numbers, variables, variables)
+) -> Iterator[EntryFunction]:
+    threads = EntryFunction(f"{name}_threads", numbers, variables, variables)
     yield threads
     bodies = [parameters.description.outputs[number].body for number in numbers]
     reductions = [node for body in bodies for node in outermost_reductions(body)]
@@ -83,7 +83,7 @@ def outermost_reductions(body: ast.Expression) -> Iterator[ast.Reduce]:
             pending.extend(reversed(children(node)))
 
 
-def entry_text(parameters: Parameters, entry: Entry) -> str:
+def entry_text(parameters: Parameters, entry: EntryFunction) -> str:
     """Return the entry's template and its two instances."""
     lines = _by_blocks(parameters, entry) if entry.cooperative else _by_threads(parameters, entry)
     text = ["template <typename Index>"]
@@ -101,7 +101,7 @@ def instances(name: Callable[[bool], str], body: str) -> list[str]:
     return text
 
 
-def _by_threads(parameters: Parameters, entry: Entry) -> list[str]:
+def _by_threads(parameters: Parameters, entry: EntryFunction) -> list[str]:
     body = Body(parameters, entry.variables)
     if entry.variables:
         body.add("Index at = Index(blockIdx.x) * Index(blockDim.x) + Index(threadIdx.x);")
@@ -113,7 +113,7 @@ def _by_threads(parameters: Parameters, entry: Entry) -> list[str]:
     return body.scopes[0].lines
 
 
-def _by_blocks(parameters: Parameters, entry: Entry) -> list[str]:
+def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
     body = Body(parameters, entry.outer, cooperative)
     if entry.outer:
         body.add("Index at = Index(blockIdx.x);")
@@ -169,7 +169,7 @@ def _take_apart(body: Body, names: tuple[str, ...], used: frozenset[str] | None 
             body.add(f"const Index {parameters.variable(name)} = {parameters.lower(name)} + at;")
 
 
-def _store(body: Body, entry: Entry) -> None:
+def _store(body: Body, entry: EntryFunction) -> None:
     """Write all values of the group, then all stores."""
     parameters = body.parameters
     values = [body.value(parameters.description.outputs[number].body) for number in entry.outputs]

@@ -18,7 +18,7 @@ from ....tdl import ast
 from ....tdl.printer import format
 from ....tdl.traverse import custom_reducers
 from .datatypes import DataType
-from .entry_functions import BLOCK_THREADS, Entry, entries, entry_text
+from .entry_functions import BLOCK_THREADS, EntryFunction, entries, entry_text
 from .parameters import Parameters, make_parameters
 from .statements import reducer_text
 
@@ -36,7 +36,7 @@ class CudaKernel:
 
     name: str
     parameters: Parameters
-    groups: tuple[tuple[Entry, ...], ...]
+    groups: tuple[tuple[EntryFunction, ...], ...]
     text: str
 
     @cached_property

@@ -10,7 +10,7 @@ from ....analyzer.indices.region import Interval
 from ....tdl import ast
 from ....tdl.traverse import reads_elements, walk
 from ...kernels.kernel import Array, KernelCall
-from ..emit.entry_functions import BLOCK_THREADS, Entry
+from ..emit.entry_functions import BLOCK_THREADS, EntryFunction
 from ..emit.indices import INT32, magnitude
 from ..emit.kernel import CudaKernel
 from ..emit.parameters import Parameters
@@ -47,12 +47,12 @@ def launches(kernel: CudaKernel, call: KernelCall) -> tuple[Launch, ...]:
     return tuple(_launch(entry, lengths, narrow) for entry in chosen if _count(entry.variables, lengths))
 
 
-def launch_of(entry: Entry, box: Mapping[str, Interval], narrow: bool) -> Launch:
+def launch_of(entry: EntryFunction, box: Mapping[str, Interval], narrow: bool) -> Launch:
     """Return the launch of one particular entry for a box whose outputs are not empty."""
     return _launch(entry, {name: max(upper - lower, 0) for name, (lower, upper) in box.items()}, narrow)
 
 
-def _choose(group: tuple[Entry, ...], lengths: Mapping[str, int]) -> Entry:
+def _choose(group: tuple[EntryFunction, ...], lengths: Mapping[str, int]) -> EntryFunction:
     for entry in group:
         longest = max((_count(names, lengths) for names in entry.cooperative), default=0)
         few = entry.inner or _count(entry.variables, lengths) <= FEW_OUTPUTS
@@ -61,7 +61,7 @@ def _choose(group: tuple[Entry, ...], lengths: Mapping[str, int]) -> Entry:
     return group[0]
 
 
-def _launch(entry: Entry, lengths: Mapping[str, int], narrow: bool) -> Launch:
+def _launch(entry: EntryFunction, lengths: Mapping[str, int], narrow: bool) -> Launch:
     outer = _count(entry.outer, lengths)
     if not entry.cooperative:
         return Launch(entry.function(narrow), -(-outer // BLOCK_THREADS), BLOCK_THREADS, together=False)
