@@ -14,14 +14,14 @@ from ..operators.library import registry
 from ..operators.stages.stage import Stage
 from ..tdl import ast
 from .builder import GraphBuilder
-from .expand import Application, Expansion, Step
+from .expand import Application, ExpandedSymbol, PlacedStage
 from .graph import Phase, Role
 from .loss_scale import scaled_gradient
 
 
 def differentiate(
     builder: GraphBuilder,
-    expansion: Expansion,
+    expansion: ExpandedSymbol,
     targets: Iterable[int],
     heads: Mapping[int, int],
     loss_scale: float = 1.0,
@@ -41,7 +41,7 @@ class _Backward:
     def __init__(
         self,
         builder: GraphBuilder,
-        expansion: Expansion,
+        expansion: ExpandedSymbol,
         targets: Iterable[int],
         heads: Mapping[int, int],
         loss_scale: float,
@@ -95,7 +95,7 @@ class _Backward:
                     role = f"{step.stage.name}.{name}" + (f".{number}" if len(stages) > 1 else "")
                     self.contribute(application, role, stage, tensor, self.adjoint_inputs(step, stage))
 
-    def adjoint_inputs(self, step: Step, stage: Stage) -> tuple[int, ...]:
+    def adjoint_inputs(self, step: PlacedStage, stage: Stage) -> tuple[int, ...]:
         """List what an adjoint reads: gradients of the outputs, outputs, and the stage's inputs."""
         own = dict(zip(step.stage.inputs, step.inputs, strict=True))
         outputs = {f"output_{k}": output for k, output in enumerate(step.outputs)}
@@ -228,7 +228,7 @@ class _Backward:
         return gradient
 
 
-def _ties(expansion: Expansion) -> dict[int, str]:
+def _ties(expansion: ExpandedSymbol) -> dict[int, str]:
     """Return the tie that corresponding tensors of tied operators share."""
     return {
         index: f"{application.tie}.{step.stage.produces[0]}"

@@ -18,7 +18,7 @@ from .ties import find_ties
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlacedStage:
     """One stage as placed in the graph: `inputs` and `outputs` are tensor numbers."""
 
     stage: Stage
@@ -38,14 +38,14 @@ class Application:
     operator: Operator
     gradient: Gradient | None
     is_loss: bool
-    steps: tuple[Step, ...]
+    steps: tuple[PlacedStage, ...]
     tensors: Mapping[str, int]
     outputs: tuple[int, ...]
     tie: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class ExpandedSymbol:
     """A symbol's forward graph: applications in execution order, and the tensor of every entry."""
 
     applications: tuple[Application, ...]
@@ -55,7 +55,7 @@ class Expansion:
 
 def expand(
     builder: GraphBuilder, symbol: Symbol, table: Table, data: Collection[str], training: bool
-) -> Expansion:
+) -> ExpandedSymbol:
     """Add the symbol's forward operations to the builder; variables named in `data` are fed, others kept.
 
     In training, auxiliary states get their updates.
@@ -78,7 +78,7 @@ class _Expander:
         self.updated: dict[str, str] = {}
         self.ties = find_ties(symbol.nodes, data)
 
-    def run(self) -> Expansion:
+    def run(self) -> ExpandedSymbol:
         auxiliary = auxiliary_variables(self.symbol.nodes)
         for node in self.symbol.nodes:
             if node.is_variable:
@@ -88,7 +88,7 @@ class _Expander:
                 self.entries[Entry(node, 0)] = self.variables[node.name] = index
         applications = [self.apply(node) for node in self.symbol.nodes if not node.is_variable]
         outputs = tuple(self.entries[head] for head in self.symbol.heads)
-        return Expansion(tuple(applications), outputs, self.variables)
+        return ExpandedSymbol(tuple(applications), outputs, self.variables)
 
     def shape(self, entry: Entry) -> Shape:
         shape = self.table[entry.node][entry.output]
@@ -134,7 +134,7 @@ class _Expander:
                 names,
                 tie=tie and (tie if last else f"{tie}.{stage.produces[0]}"),
             )
-            steps.append(Step(stage, inputs, outputs))
+            steps.append(PlacedStage(stage, inputs, outputs))
             tensors.update(zip(stage.produces, outputs, strict=True))
         outputs = steps[-1].outputs
         for index, output in enumerate(outputs):

@@ -10,7 +10,7 @@ from ..support.wording import alternatives
 from .autodiff import differentiate
 from .builder import GraphBuilder
 from .element_types import MIXED, checked_type
-from .expand import Expansion, expand
+from .expand import ExpandedSymbol, expand
 from .graph import Graph, Role
 from .loss_scale import checked_scale, divided, scaled_heads
 from .optimizer import Optimizer, get_optimizer
@@ -123,7 +123,7 @@ def gradient_graph(
 
 def _forward(
     symbol: Symbol, shapes: Mapping[str, Sequence[int]], name: str | None, dtype: str, *, training: bool
-) -> tuple[GraphBuilder, Expansion]:
+) -> tuple[GraphBuilder, ExpandedSymbol]:
     table = infer_symbol(symbol, shapes)
     complete(symbol, table)
     builder = GraphBuilder(
@@ -137,13 +137,13 @@ def _built(builder: GraphBuilder, outputs: Sequence[int], dtype: str) -> Graph:
     return mixed_precision(graph, dtype) if dtype in MIXED else graph
 
 
-def _parameters(builder: GraphBuilder, expansion: Expansion) -> list[str]:
+def _parameters(builder: GraphBuilder, expansion: ExpandedSymbol) -> list[str]:
     return [
         name for name, index in expansion.variables.items() if builder.tensors[index].role is Role.PARAMETER
     ]
 
 
-def _check_known(names: Collection[str], expansion: Expansion, wish: str) -> None:
+def _check_known(names: Collection[str], expansion: ExpandedSymbol, wish: str) -> None:
     unknown = [name for name in names if name not in expansion.variables]
     if unknown:
         raise GraphError(
@@ -152,7 +152,7 @@ def _check_known(names: Collection[str], expansion: Expansion, wish: str) -> Non
         )
 
 
-def _losses(expansion: Expansion) -> set[int]:
+def _losses(expansion: ExpandedSymbol) -> set[int]:
     return {
         output
         for application in expansion.applications
@@ -161,7 +161,7 @@ def _losses(expansion: Expansion) -> set[int]:
     }
 
 
-def _heads(builder: GraphBuilder, expansion: Expansion, losses: Collection[int]) -> dict[int, int]:
+def _heads(builder: GraphBuilder, expansion: ExpandedSymbol, losses: Collection[int]) -> dict[int, int]:
     """Add a data tensor for the gradient of each output that is not a loss."""
     return {
         output: builder.tensor(
