@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...analyzer.specialize.specialize import specialize
+from ...analyzer.specialize.star_lengths import solve_ranks
 from ...errors import ShapeError
 from ...support.wording import counted
 from ...tdl import ast
+from ...tdl.ranks import Tensor, scopes
 from ...tdl.traverse import walk
 from ..stages.definition import Variant
 from ..stages.stage import output_names
@@ -57,56 +59,25 @@ def is_complete(shape: PartialShape) -> bool:
 
 
 def _ranks(description: ast.Description, shapes: Mapping[str, PartialShape]) -> dict[str, PartialShape]:
-    """Return `shapes` with ranks solved: a rank is the number of plain indices plus the lengths of stars."""
-    names = (*description.tensor_names, *output_names(len(description.outputs)))
-    ranks = {name: len(shape) for name in names if (shape := shapes.get(name)) is not None}
-    stars: dict[tuple[str, str], int] = {}
-    uses = list(_uses(description))
-    changed = True
-    while changed:
-        changed = False
-        for name, plain, starred in uses:
-            unknown = [star for star in starred if star not in stars]
-            used = plain + sum(stars.get(star, 0) for star in starred)
-            if name not in ranks and not unknown:
-                ranks[name] = used
-                changed = True
-            elif name in ranks and len(unknown) == 1:
-                if ranks[name] < used:
-                    raise ShapeError(
-                        f"{description.name}: {name} has {counted(ranks[name], 'dimension')}, "
-                        f"it needs {used} or more"
-                    )
-                stars[unknown[0]] = ranks[name] - used
-                changed = True
-            elif name in ranks and not unknown and ranks[name] != used:
-                raise ShapeError(
-                    f"{description.name}: {name} has {counted(ranks[name], 'dimension')}, {used} are needed"
-                )
+    """Return `shapes` with ranks solved; the extents of tensors that were unknown are None."""
+    names = output_names(len(description.outputs))
+    tensors: dict[str, Tensor] = {name: name for name in description.tensor_names}
+    tensors |= {name: number for number, name in enumerate(names)}
+    ranks = {
+        tensor: len(shape) for name, tensor in tensors.items() if (shape := shapes.get(name)) is not None
+    }
+    solved = solve_ranks(description, ranks)
     known = dict(shapes)
-    for name in names:
+    for name, tensor in tensors.items():
         if known.get(name) is None:
-            known[name] = (None,) * ranks[name] if name in ranks else None
+            known[name] = (None,) * solved[tensor] if tensor in solved else None
     return known
-
-
-def _uses(description: ast.Description) -> Iterator[tuple[str, int, list[tuple[str, str]]]]:
-    """Yield every produced tensor and every access: the tensor, plain indices, stars by scope and name."""
-    for scope, name, value in _lambdas(description):
-        stars = [(scope, binder.name) for binder in value.variables if binder.star]
-        yield name, len(value.variables) - len(stars), stars
-        for node in walk(value):
-            if isinstance(node, ast.Element):
-                stars = [(scope, index.name) for index in node.indices if isinstance(index, ast.Star)]
-                yield node.tensor, len(node.indices) - len(stars), stars
 
 
 def _lambdas(description: ast.Description) -> Iterator[tuple[str, str, ast.Lambda]]:
     """Yield scope of the variables, name of what is produced, lambda; outputs share one scope."""
-    for stage in description.stages:
-        yield stage.name, stage.name, stage.value
-    for name, value in zip(output_names(len(description.outputs)), description.outputs, strict=True):
-        yield "", name, value
+    for scope, produced, value in scopes(description):
+        yield scope, produced if isinstance(produced, str) else output_names(produced + 1)[-1], value
 
 
 @dataclass(slots=True)

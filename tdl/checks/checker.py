@@ -38,7 +38,7 @@ from ..functions import CONSTANTS, FUNCTIONS
 from ..reducers import check_promise, check_reducer_body
 from ..source import Diagnostic
 from ..traverse import variable_names, walk
-from .extents import misread_results, unknown_extents
+from .extents import misread_results, open_stars, unknown_extents
 from .indices import check_index, check_whole
 from .usage import Usage
 
@@ -94,6 +94,7 @@ class _Checker:
             self.stages_so_far.add(stage.name)
         self.stage = ""
         self.check_lambdas(self.description.outputs)
+        self.missing += open_stars(self.description)
         self.complaints += self.usage.check_agreement(self.description)
         if self.complete:
             self.complaints += self.missing + self.usage.check_unused(
@@ -153,11 +154,6 @@ class _Checker:
     def bind(self, variables: tuple[Binder, ...], outer: Scope) -> Scope:
         """Return the scope inside a lambda."""
         scope = dict(outer)
-        stars = [binder for binder in variables if binder.star]
-        for binder in stars[1:]:
-            self.complain(
-                "a lambda has at most one starred variable", binder.span, "nest two reducers instead"
-            )
         names: set[str] = set()
         for binder in variables:
             self.check_reserved(binder.name, binder.span)

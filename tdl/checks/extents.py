@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...support.wording import counted
-from ..ast import Binder, Element, FullSlice, Lambda, OpaqueElement, Star, Variable
+from ..ast import Binder, Description, Element, FullSlice, Lambda, OpaqueElement, Star, Variable
+from ..ranks import undecided_stars
 from ..source import Diagnostic
 from ..traverse import variable_names, walk
 
 
 def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
-    """Return complaints about variables whose extent is not stated and that index nothing.
+    """Return complaints about single variables whose extent is not stated and that index nothing.
 
     The lambdas share their variables; what one of them says holds for all.
     """
@@ -26,16 +27,28 @@ def unknown_extents(lambdas: Sequence[Lambda]) -> list[Diagnostic]:
     known = indexing | _stated(lambdas)
     unknown: dict[str, Binder] = {}
     for node in nodes:
-        if isinstance(node, Binder) and node.name not in known:
+        if isinstance(node, Binder) and not node.star and node.name not in known:
             unknown.setdefault(node.name, node)
-    return [_unknown(binder) for binder in unknown.values()]
+    return [
+        Diagnostic(
+            f"the extent of '{name}' cannot be inferred",
+            binder.span,
+            f"state it: lambda {name}=..., or index a tensor with it",
+        )
+        for name, binder in unknown.items()
+    ]
 
 
-def _unknown(binder: Binder) -> Diagnostic:
-    hint = "index a tensor with it"
-    if not binder.star:
-        hint = f"state it: lambda {binder.name}=..., or {hint}"
-    return Diagnostic(f"the extent of '{binder.name}' cannot be inferred", binder.span, hint)
+def open_stars(description: Description) -> list[Diagnostic]:
+    """Return complaints about stars whose number of variables does not follow from the tensors' ranks."""
+    return [
+        Diagnostic(
+            f"no tensor's rank decides how many variables '*{binder.name}' stands for",
+            binder.span,
+            f"index a tensor with '*{binder.name}' and no other starred variable that is not decided",
+        )
+        for binder in undecided_stars(description, description.tensor_names)
+    ]
 
 
 def misread_results(lambdas: Sequence[Lambda]) -> list[Diagnostic]:

@@ -47,6 +47,10 @@ def _tensors(value: Lambda) -> set[str]:
 
 
 def _copy(name: str, value: Lambda, span: Span) -> Lambda:
-    binders = tuple(Binder(binder.name, None, binder.star, span) for binder in value.variables)
+    """Return the lambda that reads all of a stage. From the first star to the last, one star is enough."""
+    stars = [place for place, binder in enumerate(value.variables) if binder.star]
+    rest = value.variables[stars[-1] + 1 :] if stars else ()
+    first = value.variables[: stars[0] + 1] if stars else value.variables
+    binders = tuple(Binder(binder.name, None, binder.star, span) for binder in (*first, *rest))
     indices = tuple(Star(b.name, span) if b.star else Variable(b.name, span) for b in binders)
     return Lambda(binders, Element(name, indices, span), span)

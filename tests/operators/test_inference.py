@@ -111,7 +111,12 @@ def test_a_stated_extent_may_be_part_of_a_dimension() -> None:
     [
         ("elemwise_add", {}, {"lhs": (2, 3), "rhs": (2, 4)}, "extent 3 .* but 4"),
         ("elemwise_add", {}, {"lhs": (2, None), "rhs": (3, None)}, "dimension 0 of lhs is 2 and .* rhs is 3"),
-        ("elemwise_add", {}, {"lhs": (2, None), "rhs": (None,)}, "rhs has 1 dimension, 2 are needed"),
+        (
+            "elemwise_add",
+            {},
+            {"lhs": (2, None), "rhs": (None,)},
+            "rhs has 1 dimension, but is read with 2 indices",
+        ),
         (
             "FullyConnected",
             {"num_hidden": 4},
@@ -137,7 +142,7 @@ def test_disagreements_name_both_values(
 
 def test_fewer_dimensions_than_indices_before_a_star() -> None:
     operator = parse("def rows(a):\n    return lambda i, j, *k: a[i, j, *k]")
-    with pytest.raises(ShapeError, match="rows: a has 1 dimension, it needs 2 or more"):
+    with pytest.raises(ShapeError, match="rows: a has 1 dimension, but is read with 2 indices or more"):
         operator.infer({}, {"a": (None,)})
 
 

@@ -161,7 +161,6 @@ def test_stars_take_their_ranks_from_stages():
         ("lambda *i: a[*i] + a[*i, 0]", {"a": 2}, "a has 2 dimensions, but is read with 3 indices"),
         ("lambda i: a[i, 0]", {"a": 3}, "a has 3 dimensions, but is read with 2 indices"),
         ("lambda *i: a[*i]", {}, r"how many variables '\*i'"),
-        ("lambda *i: Sum(lambda *k: a[*i, *k])", {"a": 3}, r"how many variables '\*i'"),
         ("lambda *i: a[*i, *i]", {"a": 3}, "a has 3 dimensions, but is read with 0 indices"),
         ("lambda i: a[i, i]", {"a": 1}, "a has 1 dimension, but is read with 2 indices"),
     ],
@@ -208,7 +207,7 @@ def test_stars_index_results_of_opaque_functions() -> None:
 
 def test_errors_about_ranks_name_the_operator() -> None:
     text = "def f(a):\n    half = lambda *i: a[*i] / 2\n    return lambda i: half[i]"
-    with pytest.raises(ShapeError, match=r"^f: half has 2 dimensions, but is read with 1 index$"):
+    with pytest.raises(ShapeError, match=r"^f: half has 2 dimensions, but is read with 1 index;"):
         specialize(tdl.parse(text), {}, {"a": 2})
 
 
