@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.util
 import re
@@ -39,6 +40,39 @@ def test_scripts(document: Path) -> None:
     names: dict[str, object] = {}
     for block in _scripts(document):
         exec(compile(block, str(document), "exec"), names)
+
+
+def _public() -> set[str]:
+    """Return the names that the reference lists, with their modules."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    found = {f"tofu.{name}" for name in tofu.__all__} | {"tofu"}
+    for name, members in re.findall(
+        r"^::: (\S+)$(?:\n    options:\n      members: \[(.*)\]$)?", text, re.MULTILINE
+    ):
+        found |= {name, *(f"{name}.{member}" for member in members.split(", ") if member)}
+    return found
+
+
+def _imported(source: str) -> set[str]:
+    """Return the names of Tofu that a program imports, with their modules."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "tofu"}
+
+
+PROGRAMS = [*sorted((ROOT / "examples").rglob("*.py")), ROOT / "docs" / "pictures" / "draw.py"]
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *PROGRAMS], ids=_name)
+def test_only_public_names_are_imported(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    sessions = (example.source for example in doctest.DocTestParser().get_examples(text))
+    sources = [text] if document.suffix == ".py" else [*sessions, *_scripts(document)]
+    assert set[str]().union(*map(_imported, sources)) - _public() == set()
 
 
 def test_quick_start_is_two_commands() -> None:

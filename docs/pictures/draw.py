@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
 import tofu
-from tofu.dataflow.training import training_graph
+from tofu.cli import main as command
 from tofu.partitioner import SplitLayout
-from tofu.programs.clock import TICKS_PER_OPERATION
-from tofu.programs.memory import buffer_lifetimes, plan_memory
-from tofu.programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
-from tofu.programs.schedule import schedule
-from tofu.reports.drawing.operator import operator_drawing
-from tofu.reports.drawing.svg import standalone
+from tofu.programs import PartitionedGraph, buffer_lifetimes, plan_memory, schedule
 
 FOLDER = Path(__file__).parent
 COLOURS = ("#88ccee", "#ddcc77", "#cc6677", "#44aa99", "#aa99dd", "#999933", "#ee99aa", "#bbbbbb")
@@ -46,9 +42,13 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str = "#c33") -> st
 
 def split() -> str:
     """Draw the matrix product of README, split along a row index and along the index that is summed."""
-    product = tofu.parse("def product(a, b): return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])")
-    ways = product.bind({"a": (8, 6), "b": (6, 8)}).strategies
-    return standalone(operator_drawing("product", [way for way in ways if way.variable in "ik"], 2))
+    with tempfile.TemporaryDirectory() as folder:
+        product, picture = Path(folder, "product.tdl"), Path(folder, "product.svg")
+        product.write_text("def product(a, b): return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])")
+        shapes = ["--shape", "a=8,6", "--shape", "b=6,8", "--workers", "2"]
+        chosen = ["--variable", "i", "--variable", "k", "--draw", str(picture)]
+        command(["describe", str(product), *shapes, *chosen], standalone_mode=False)
+        return picture.read_text(encoding="utf-8")
 
 
 def pipeline() -> str:
@@ -126,7 +126,7 @@ def small() -> PartitionedGraph:
     hidden = tofu.sym.Activation(hidden, act_type="relu", name="relu")
     out = tofu.sym.FullyConnected(hidden, num_hidden=8, no_bias=True, name="fc2")
     net = tofu.sym.LinearRegressionOutput(out, tofu.sym.Variable("label"), name="out")
-    graph = training_graph(net, {"data": (16, 32), "label": (16, 8)}, "sgd")
+    graph = tofu.training_graph(net, {"data": (16, 32), "label": (16, 8)}, "sgd")
     return tofu.lower(graph, tofu.partition(graph, workers=2))
 
 
@@ -136,7 +136,7 @@ def memory() -> str:
     graph = model.training_graph()
     partitioned = tofu.lower(graph, tofu.partition(graph, workers=8))
     plan, lifetimes = plan_memory(partitioned), buffer_lifetimes(partitioned)
-    ticks = len(graph.operations) * TICKS_PER_OPERATION
+    ticks = 3 * len(graph.operations)  # fetch, compute, collect
     across, up = 560 / (ticks + 1), 260 / plan.arena_bytes[0]
     marks = [
         words(
@@ -161,7 +161,7 @@ def program() -> str:
     """The instruction lists of two workers in the order of the clock, and what waits for what."""
     partitioned = small()
     waits = schedule(partitioned, plan_memory(partitioned))
-    colours = {MultiFetch: COLOURS[1], Compute: COLOURS[0], Reduce: COLOURS[2]}
+    colours = {"MultiFetch": COLOURS[1], "Compute": COLOURS[0], "Reduce": COLOURS[2]}
     moments = sorted({tick for ticks in waits.ticks for tick in ticks})
     height = {tick: 40 + 22 * place for place, tick in enumerate(moments)}
     rows: list[dict[int, float]] = []
@@ -185,7 +185,7 @@ def program() -> str:
                     y,
                     240 - shift * 20,
                     17,
-                    colours[type(instruction)],
+                    colours[type(instruction).__name__],
                     f"{type(instruction).__name__} {name}",
                 )
             )
