@@ -11,7 +11,7 @@ import sympy
 
 from ...errors import OperatorError
 from ...tdl import ast
-from ...tdl.traverse import walk
+from ...tdl.traverse import number_types, walk
 from ..indices.affine import Affine, extent_symbol
 from ..indices.evaluate import Program, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
@@ -19,7 +19,6 @@ from ..indices.region import Shape
 from ..input_regions.access import Access, IterationSpace, iteration
 from ..input_regions.reader import Reading
 from ..input_regions.refinements import Suspect, suspects
-from ..specialize.literal_types import number_types
 from ..strategies.discover import Refusal, Split, discover
 from .bound import Bound
 from .elements_touched import elements_formula, variable_extent

@@ -8,11 +8,10 @@ from functools import cache
 from ...errors import ShapeError
 from ...support.wording import counted
 from ...tdl import ast
-from ...tdl.traverse import Node, transform
+from ...tdl.traverse import Node, number_types, transform
 from ..source_errors import error_at
 from .attribute_values import AttributeValue, attribute_values, substitute
 from .constant_folding import fold
-from .literal_types import number_types
 from .star_expansion import expand_stars
 
 Typed = tuple[str, type, AttributeValue, tuple[type, ...]]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...analyzer.specialize.specialize import specialize
-from ...analyzer.specialize.star_lengths import solve_ranks
+from ...analyzer.specialize.star_expansion import solve_ranks
 from ...errors import ShapeError
 from ...support.wording import counted
 from ...tdl import ast

@@ -134,7 +134,7 @@ def test_laws_that_hold_where_they_are_used_are_believed(text: str) -> None:
 
 
 def test_numbers_of_another_type_are_another_reducer() -> None:
-    from tofu.analyzer.specialize.literal_types import number_types
+    from tofu.tdl.traverse import number_types
 
     text = "def f(x):\n    F = Reducer(lambda a, b: a + b * {}, 0)\n    return lambda i: F(lambda k: x[i, k])"
     whole, real = tdl.parse(text.format("1")), tdl.parse(text.format("1.0"))

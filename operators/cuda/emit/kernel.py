@@ -13,10 +13,9 @@ from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 
-from ....analyzer.specialize.literal_types import number_types
 from ....tdl import ast
 from ....tdl.printer import format
-from ....tdl.traverse import custom_reducers
+from ....tdl.traverse import custom_reducers, number_types
 from .datatypes import DataType
 from .entry_functions import BLOCK_THREADS, EntryFunction, entries, entry_text
 from .parameters import Parameters, make_parameters
