@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 
 from ...analyzer.indices.region import Shape
 from ..operator import Example, Operator
 from ..shapes.shape_solver import PartialShape
 from ..stages.attributes import Attributes, flag, integer, number
-from ..stages.definition import ByRank, ByShape, Variant, described, text, variant
+from ..stages.definition import ByRank, ByShape, Fixed, Variant, described, text, variant
 from .arguments import arguments, of_data, with_bias
 from .reshape import reshaped
-from .texts import check_rank, joined, names
+from .texts import check_rank
 
 LAYOUT = "batch, features, ..."
 
 FULLY_CONNECTED = """
 def FullyConnected(data, weight, *, num_hidden):
-    return lambda n, h=num_hidden: Sum(lambda k: data[n, k] * weight[h, k])
+{flatten}    return lambda {n}, h=num_hidden: Sum(lambda k: {rows}[{n}, k] * weight[h, k])
 """
 
 FULLY_CONNECTED_BIAS = """
 def FullyConnected(data, weight, bias, *, num_hidden):
-    product = lambda n, h=num_hidden: Sum(lambda k: data[n, k] * weight[h, k])
-    return lambda n, h: product[n, h] + bias[h]
+{flatten}    product = lambda {n}, h=num_hidden: Sum(lambda k: {rows}[{n}, k] * weight[h, k])
+    return lambda {n}, h: product[{n}, h] + bias[h]
+"""
+
+DOT = """
+def dot(lhs, rhs):
+    return lambda *i, *j: Sum(lambda k: lhs[{lhs}] * rhs[{rhs}])
+"""
+
+DOT_OF_VECTORS = """
+def dot(lhs, rhs):
+    return lambda one=1: Sum(lambda k: lhs[k] * rhs[k])
+"""
+
+GEMM = """
+def linalg_gemm(A, B, C, *, beta):
+    product = {product}
+    return lambda *b, i, j: product[*b, i, j] + beta * C[*b, i, j]
 """
 
 
 def _fully_connected(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
-    data, biased = shapes["data"], not attributes.flag("no_bias")
+    data = shapes["data"]
     check_rank("FullyConnected", "data", len(data), LAYOUT)
+    text = FULLY_CONNECTED if attributes.flag("no_bias") else FULLY_CONNECTED_BIAS
+    if not attributes.flag("flatten"):
+        return described(text.format(flatten="", rows="data", n="*n"), attributes)
     if len(data) == 2:
-        return described(FULLY_CONNECTED_BIAS if biased else FULLY_CONNECTED, attributes)
-    read, outer, lines = "data", joined(names("n", len(data) - 1)), []
-    if attributes.flag("flatten"):
-        read, outer = "flat", "n"
-        lines.append(f"flat = {reshaped('data', data, (data[0], prod(data[1:])))}")
-    hidden = attributes.integer("num_hidden")
-    product = f"lambda {outer}, h={hidden}: Sum(lambda k: {read}[{outer}, k] * weight[h, k])"
-    if biased:
-        lines += [f"product = {product}", f"return lambda {outer}, h: product[{outer}, h] + bias[h]"]
-    else:
-        lines.append(f"return {product}")
-    tensors = "data, weight, bias" if biased else "data, weight"
-    return variant(f"def FullyConnected({tensors}):\n" + "\n".join(f"    {line}" for line in lines))
+        return described(text.format(flatten="", rows="data", n="n"), attributes)
+    flatten = f"    flat = {reshaped('data', data, (data[0], prod(data[1:])))}\n"
+    return described(text.format(flatten=flatten, rows="flat", n="n"), attributes)
 
 
 def _fully_connected_hints(
@@ -71,47 +80,34 @@ def _fully_connected_hints(
 def _dot(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     """Sums over the last dimension of lhs and the first of rhs, or where transposed over first and last.
 
-    The other dimensions keep their order, as in MXNet, which treats them as one.
+    The other dimensions keep their order, as in MXNet, which treats them as one. The product of two vectors
+    has one dimension there, of one element.
     """
-    outer, inner = list(names("i", ranks["lhs"] - 1)), list(names("j", ranks["rhs"] - 1))
-    lhs, rhs = [*outer, "k"], ["k", *inner]
-    if attributes.flag("transpose_a"):
-        lhs = ["k", *outer]
-    if attributes.flag("transpose_b"):
-        rhs = [*inner, "k"]
-    binders = joined([*outer, *inner]) or "one=1"
-    return variant(
-        f"def dot(lhs, rhs):\n"
-        f"    return lambda {binders}: Sum(lambda k: lhs[{joined(lhs)}] * rhs[{joined(rhs)}])"
+    if ranks["lhs"] == ranks["rhs"] == 1:
+        return variant(DOT_OF_VECTORS)
+    lhs = "k, *i" if attributes.flag("transpose_a") else "*i, k"
+    rhs = "*j, k" if attributes.flag("transpose_b") else "k, *j"
+    return variant(DOT.format(lhs=lhs, rhs=rhs))
+
+
+def _matrix_product(name: str, a: str, b: str, scale: str) -> Fixed:
+    return Fixed(
+        lambda attributes: variant(f"def {name}({a}, {b}):\n    return {_product(attributes, a, b, scale)}")
     )
 
 
-def _matrix_product(name: str, a: str, b: str, scale: str) -> ByRank:
-    def describe(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-        batch = names("b", ranks[a] - 2)
-        return variant(f"def {name}({a}, {b}):\n    return {_product(attributes, batch, a, b, scale)}")
-
-    return ByRank(describe, of=(a, b))
-
-
-def _product(attributes: Attributes, batch: Sequence[str], a: str, b: str, scale: str) -> str:
+def _product(attributes: Attributes, a: str, b: str, scale: str) -> str:
     """Return the lambda of a product of matrices in a batch."""
-    left = joined([*batch, *(("k", "i") if attributes.flag("transpose_a") else ("i", "k"))])
-    right = joined([*batch, *(("j", "k") if attributes.flag("transpose_b") else ("k", "j"))])
+    left = "k, i" if attributes.flag("transpose_a") else "i, k"
+    right = "j, k" if attributes.flag("transpose_b") else "k, j"
     factor = f"{attributes.number(scale)!r} * " if scale and attributes.number(scale) != 1 else ""
-    return f"lambda {joined([*batch, 'i', 'j'])}: {factor}Sum(lambda k: {a}[{left}] * {b}[{right}])"
+    return f"lambda *b, i, j: {factor}Sum(lambda k: {a}[*b, {left}] * {b}[*b, {right}])"
 
 
-def _gemm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
+def _gemm(attributes: Attributes) -> Variant:
     """Return a scaled product, added to `C`. It is a separate stage, so that it can be reduced."""
-    batch = names("b", ranks["A"] - 2)
-    indices = joined([*batch, "i", "j"])
-    return variant(
-        "def linalg_gemm(A, B, C, *, beta):\n"
-        f"    product = {_product(attributes, batch, 'A', 'B', 'alpha')}\n"
-        f"    return lambda {indices}: product[{indices}] + beta * C[{indices}]",
-        {"beta": attributes.number("beta")},
-    )
+    product = _product(attributes, "A", "B", "alpha")
+    return variant(GEMM.format(product=product), {"beta": attributes.number("beta")})
 
 
 TRANSPOSES = (flag("transpose_a", False), flag("transpose_b", False))
@@ -141,7 +137,7 @@ OPERATORS = (
     ),
     Operator(
         name="linalg_gemm",
-        definition=ByRank(_gemm, of=("A",)),
+        definition=Fixed(_gemm),
         argument_names=arguments("A", "B", "C"),
         specs=(*TRANSPOSES, number("alpha", 1.0), number("beta", 1.0)),
         example=Example({"A": (2, 3, 4), "B": (2, 4, 5), "C": (2, 3, 5)}),

@@ -41,12 +41,12 @@ def _regression_gradient(name: str, difference: str) -> Callable[[Attributes, Ma
         data, label = shapes["data"], shapes["label"]
         if label != data and (label != data[:1] or data[1:] != (1,)):
             raise ShapeError(f"{name}: label has shape {label}, data has {data}; they must be equal")
-        variables = names("i", len(data))
-        body = difference.format(all=joined(variables), label=joined(variables[: len(label)]))
+        everywhere, labelled = ("*i", "*i") if label == data else ("*i, j", "*i")
+        body = difference.format(all=everywhere, label=labelled)
         outputs = product_of_extents("output_0", range(1, len(data)))
         return variant(
             f"def {name}_grad(output_0, label, *, grad_scale):\n"
-            f"    return lambda {joined(variables)}: ({body}) * (grad_scale / ({outputs}))",
+            f"    return lambda {everywhere}: ({body}) * (grad_scale / ({outputs}))",
             {"grad_scale": attributes.number("grad_scale")},
             targets={"data": "output_0"},
         )
@@ -72,8 +72,7 @@ def _regressions() -> tuple[Operator, ...]:
 
 def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     """Return `grad_scale` everywhere, or divided by the batch or by the number of valid elements."""
-    variables = names("i", len(shapes["data"]))
-    binders = sized_like(variables, "data")
+    binders = sized_like(names("i", len(shapes["data"])), "data")
     head = "def MakeLoss_grad(data, *, grad_scale):\n"
     constants = {"grad_scale": attributes.number("grad_scale")}
     targets = {"data": "output_0"}
@@ -83,9 +82,8 @@ def _constant_gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> V
         case "valid":
             head = "def MakeLoss_grad(data, *, grad_scale, valid_thresh):\n"
             constants["valid_thresh"] = attributes.number("valid_thresh")
-            valid = f"where(data[{joined(variables)}] > valid_thresh, 1, 0)"
             body = (
-                f"    valid = lambda one=1: Sum(lambda {joined(variables)}: {valid})\n"
+                "    valid = lambda one=1: Sum(lambda *i: where(data[*i] > valid_thresh, 1, 0))\n"
                 f"    return lambda {binders}: grad_scale / maximum(valid[0], 1)"
             )
         case _:

@@ -39,6 +39,31 @@ def BatchNorm_grad(grad_0, data, {gamma}mean, var, *, eps):
         + (data[{all}] - mean[{c}]) * rsqrt(var[{c}] + eps) * product_sum[{c}]) / ({count}))
 """
 
+INSTANCE = """
+def InstanceNorm(data, gamma, beta, *, eps):
+    mean = lambda n, c: Sum(lambda *i: data[n, c, *i]) / ({count})
+    var = lambda n, c: Sum(lambda *i: (data[n, c, *i] - mean[n, c]) ** 2) / ({count})
+    return lambda n, c, *i: gamma[c] * (data[n, c, *i] - mean[n, c]) * rsqrt(var[n, c] + eps) + beta[c]
+"""
+
+L2_INSTANCE = """
+def L2Normalization(data, *, eps):
+    squares = lambda n: Sum(lambda *i: data[n, *i] ** 2)
+    return lambda n, *i: data[n, *i] * rsqrt(squares[n] + eps)
+"""
+
+L2_CHANNEL = """
+def L2Normalization(data, *, eps):
+    squares = lambda n, *i: Sum(lambda c: data[n, c, *i] ** 2)
+    return lambda n, c, *i: data[n, c, *i] * rsqrt(squares[n, *i] + eps)
+"""
+
+L2_SPATIAL = """
+def L2Normalization(data, *, eps):
+    squares = lambda n, c: Sum(lambda *i: data[n, c, *i] ** 2)
+    return lambda n, c, *i: data[n, c, *i] * rsqrt(squares[n, c] + eps)
+"""
+
 LOCAL_RESPONSE = """
 def LRN(data, *, alpha, beta, knorm, nsize):
     energy = lambda n, c=data.shape[1], *i: knorm + alpha / nsize * Sum(lambda k=nsize:
@@ -123,16 +148,8 @@ def _per_channel(
 
 def _instance_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
     check_rank("InstanceNorm", "data", ranks["data"], "batch, channel, ...")
-    space = names("i", ranks["data"] - 2)
-    inner, count = joined(space), product_of_extents("data", range(2, ranks["data"]))
-    return variant(
-        "def InstanceNorm(data, gamma, beta, *, eps):\n"
-        f"    mean = lambda n, c: Sum(lambda {inner}: data[n, c, {inner}]) / ({count})\n"
-        f"    var = lambda n, c: Sum(lambda {inner}: (data[n, c, {inner}] - mean[n, c]) ** 2) / ({count})\n"
-        f"    return lambda n, c, {inner}: gamma[c] * (data[n, c, {inner}] - mean[n, c])"
-        " * rsqrt(var[n, c] + eps) + beta[c]",
-        {"eps": attributes.number("eps")},
-    )
+    count = product_of_extents("data", range(2, ranks["data"]))
+    return variant(INSTANCE.format(count=count), {"eps": attributes.number("eps")})
 
 
 def _layer_norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
@@ -158,20 +175,11 @@ def _response(attributes: Attributes) -> Variant:
     return variant(LOCAL_RESPONSE, constants)
 
 
-def _l2_normalization(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    check_rank("L2Normalization", "data", ranks["data"], "batch, ...")
-    inner = [*names("i", ranks["data"])]
-    mode = attributes.text("mode")
-    kept = {"instance": inner[:1], "channel": inner[:1] + inner[2:], "spatial": inner[:2]}[mode]
-    summed = joined([variable for variable in inner if variable not in kept])
-    return variant(
-        "def L2Normalization(data, *, eps):\n"
-        f"    squares = lambda {joined(kept)}: Sum(lambda {summed}: data[{joined(inner)}] ** 2)\n"
-        f"    return lambda {joined(inner)}: data[{joined(inner)}] * rsqrt(squares[{joined(kept)}] + eps)",
-        {"eps": attributes.number("eps")},
-    )
+def _l2_normalization(attributes: Attributes) -> Variant:
+    return variant(L2_MODES[attributes.text("mode")], {"eps": attributes.number("eps")})
 
 
+L2_MODES = {"instance": L2_INSTANCE, "channel": L2_CHANNEL, "spatial": L2_SPATIAL}
 CHANNELS = {"gamma": (3,), "beta": (3,)}
 
 OPERATORS = (
@@ -224,9 +232,9 @@ OPERATORS = (
     ),
     Operator(
         name="L2Normalization",
-        definition=ByRank(_l2_normalization),
+        definition=Fixed(_l2_normalization),
         argument_names=arguments("data"),
-        specs=(number("eps", 1e-10), choice("mode", "instance", "channel", "spatial", default="instance")),
+        specs=(number("eps", 1e-10), choice("mode", *L2_MODES, default="instance")),
         example=Example({"data": (2, 3, 4)}),
     ),
 )

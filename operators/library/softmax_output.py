@@ -32,15 +32,15 @@ def _forward(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
 def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     data, label = shapes["data"], shapes["label"]
     variables = names("i", len(data))
-    everywhere = joined(variables)
+    equal = label == data and not attributes.flag("multi_output")
+    everywhere = "*i" if equal else joined(variables)
     head, times = ("grad_0, ", f" * grad_0[{everywhere}]") if attributes.flag("out_grad") else ("", "")
     constants = {"grad_scale": attributes.number("grad_scale")}
     targets = {"data": "output_0"}
-    if label == data and not attributes.flag("multi_output"):
+    if equal:
         return variant(
             f"def SoftmaxOutput_grad({head}output_0, label, *, grad_scale):\n"
-            f"    return lambda {everywhere}: "
-            f"(output_0[{everywhere}] - label[{everywhere}]) * grad_scale{times}",
+            f"    return lambda *i: (output_0[*i] - label[*i]) * grad_scale{times}",
             constants,
             targets=targets,
         )
@@ -54,7 +54,7 @@ def _gradient(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
         constants["ignore_label"] = attributes.number("ignore_label")
     if attributes.flag("use_ignore"):
         body = f"where(label[{at}] == ignore_label, 0, {body})"
-    stage, scale = _scale(attributes, len(data), len(label))
+    stage, scale = _scale(attributes, len(data))
     return variant(
         f"def SoftmaxOutput_grad({head}output_0, label, *, {joined(tuple(constants))}):\n"
         f"{stage}    return lambda {everywhere}: ({body}) * {scale}{times}",
@@ -71,7 +71,7 @@ def _targets(attributes: Attributes, classes: int) -> tuple[float, float]:
     return (1 - smooth, smooth / (classes - 1)) if smooth and classes > 1 else (1, 0)
 
 
-def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str]:
+def _scale(attributes: Attributes, rank: int) -> tuple[str, str]:
     """Return a stage that the scale needs, and the scale: MXNet divides several outputs by their
     number, too.
     """
@@ -81,9 +81,8 @@ def _scale(attributes: Attributes, rank: int, label_rank: int) -> tuple[str, str
         case "batch":
             return "", f"(grad_scale / ({product_of_extents('output_0', (0, *rows))}))"
         case "valid":
-            labels = joined(names("j", label_rank))
-            valid = f"Sum(lambda {labels}: where(label[{labels}] != ignore_label, 1, 0))"
-            return f"    valid = lambda one=1: {valid}\n", "(grad_scale / maximum(valid[0], 1))"
+            valid = "    valid = lambda one=1: Sum(lambda *j: where(label[*j] != ignore_label, 1, 0))\n"
+            return valid, "(grad_scale / maximum(valid[0], 1))"
         case _:
             return "", f"(grad_scale / ({product_of_extents('output_0', space)}))" if space else "grad_scale"
 

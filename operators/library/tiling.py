@@ -90,9 +90,7 @@ def _continued(mode: str, data: Shape, width: Sequence[int]) -> Variant:
         lines.append(f"    {head} {_extended(mode, tensor, data, axis, before, after)}")
         tensor = f"padded{axis}"
     if not padded:
-        lines = [
-            f"    return lambda {joined(names('i', len(data)))}: {element('data', names('i', len(data)))}"
-        ]
+        lines = ["    return lambda *i: data[*i]"]
     return variant("def Pad(data):\n" + "\n".join(lines))
 
 

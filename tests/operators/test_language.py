@@ -193,6 +193,18 @@ CONSTRUCTS = {
         lambda a, bias: a + bias[:, None, None],
         {"n": "concat", "i0": "concat", "i1": "concat"},
     ),
+    "two starred variables": Construct(
+        "def f(a, b):\n    return lambda *i, *j: Sum(lambda k: a[*i, k] * b[k, *j])",
+        {"a": (2, 4, 3), "b": (3, 5)},
+        lambda a, b: np.tensordot(a, b, 1),
+        {"i0": "concat", "i1": "concat", "j0": "concat", "k": "reduce"},
+    ),
+    "a reduction over no dimensions": Construct(
+        "def f(a, b):\n    return lambda *i: b[*i] + Sum(lambda *k: a[*i, *k] ** 2)",
+        {"a": (4, 3), "b": (4, 3)},
+        lambda a, b: b + a**2,
+        {"i0": "concat", "i1": "concat"},
+    ),
     "a custom reducer": Construct(
         "def f(x):\n"
         "    LogSumExp = Reducer(lambda a, b: maximum(a, b) + log1p(exp(-abs(a - b))), -inf)\n"

@@ -72,6 +72,7 @@ SAME = {
     "1 and not x": "not x",
     "0 or (x or y)": "x or y",
     "where(1, x, y)": "x",
+    "Sum(lambda: x + 1)": "x + 1",
     "where(0, x, y)": "y",
     f"2 ** {MAX_BITS - 1}": str(2 ** (MAX_BITS - 1)),
     f"{2**MAX_BITS - 2} + 1": str(2**MAX_BITS - 1),
