@@ -36,7 +36,9 @@ def expand_stars(
     names: dict[str, dict[str, tuple[str, ...]]] = {}
     for unknown, value in solved.items():
         if isinstance(unknown, Length):
-            names.setdefault(unknown.scope, {})[unknown.star] = tuple(_fresh(unknown.star, value, taken))
+            chosen = names.setdefault(unknown.scope, {})
+            used = taken.union(*chosen.values())
+            chosen[unknown.star] = tuple(_fresh(unknown.star, value, used))
     stages = tuple(
         replace(stage, value=_spread(stage.value, names.get(stage.name, {}))) for stage in description.stages
     )

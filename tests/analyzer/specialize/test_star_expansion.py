@@ -61,6 +61,12 @@ def test_new_names_mean_nothing_else(text: str) -> None:
     assert tdl.format(tdl.parse(found)).strip() == found
 
 
+def test_no_two_stars_have_a_variable_in_common() -> None:
+    found, _ = expanded("def f(a, b):\n    return lambda *i, *i1: a[*i] * b[*i1]", a=11, b=1)
+    assert "b[i12]" in found
+    assert tdl.format(tdl.parse(found)).strip() == found
+
+
 def test_ranks_are_passed_on_from_tensor_to_tensor() -> None:
     text = "def f(a, b, c):\n    return lambda *i: Sum(lambda *j: a[*i, *j] * b[*j, *i, 0] * c[*j])"
     found, known = expanded(text, a=3, c=1)
