@@ -159,6 +159,12 @@ CONV1D = "lambda b, co, x: Sum(lambda ci, dx: data[b, ci, x + dx] * filters[ci, 
             {"a": (3, 4), "b": (4, 5)},
         ),
         (
+            "a, b",
+            "lambda *i, *j: Sum(lambda k: a[*i, k] * b[k, *j])",
+            {"a": (None, 4), "output_0": (3, 5, 6)},
+            {"a": (3, 4), "b": (4, 5, 6)},
+        ),
+        (
             "data, filters",
             CONV1D,
             {"filters": (3, None, 3), "output_0": (4, 6, 10)},
