@@ -101,7 +101,8 @@ def solve_ranks(
             values[unknown] = used
             continue
         left, times = values[equation.tensor] - used, equation.lengths.count(unknown)
-        if left != 0 if unknown is None else left < 0 or left % times:
+        fits = left == 0 if unknown is None else left >= 0 and left % times == 0
+        if not fits:
             raise _misfit(description, equation, values, origins)
         if unknown is not None:
             values[unknown], origins[unknown] = left // times, equation
@@ -117,8 +118,8 @@ def _misfit(
     """Return the error: the rank, the number of indices, and the access that decided about each star."""
     decided = [length for length in equation.lengths if length in values]
     indices = counted(equation.plain + sum(map(values.__getitem__, decided)), "index", "indices")
-    times = len(equation.lengths) - len(decided)
-    more = f" and {times} times '*{equation.lengths[-1].star}'" if times > 1 else " or more" if times else ""
+    free = [length for length in equation.lengths if length not in values]
+    more = f" and {len(free)} times '*{free[0].star}'" if len(free) > 1 else " or more" if free else ""
     reasons = [
         f"'*{length.star}' stands for {counted(values[length], 'variable')} in {_written(origins[length])}"
         for length in dict.fromkeys(decided)

@@ -25,6 +25,7 @@ SEEDS = (
     "    top = lambda b: Max(lambda k: x[b, k])\n"
     "    e = lambda b, j: exp(x[b, j] - top[b])\n"
     "    return lambda b, j: e[b, j] / Sum(lambda k: e[b, k])\n",
+    "def dot(a, b):\n    return lambda *i, *j: Sum(lambda k: a[*i, k] * b[k, *j])\n",
     "def embed(weight, data):\n    return lambda b, j: weight[data[b], j]\n",
     "def reverse(a):\n"
     "    return lambda i=a.shape[0]: a[a.shape[0] - 1 - i] if i % 2 == 0 and i // 3 < 4 else -i\n",

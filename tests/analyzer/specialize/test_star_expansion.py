@@ -236,6 +236,13 @@ def test_two_tensors_that_disagree_about_a_star() -> None:
     )
 
 
+def test_the_star_that_does_not_divide_a_rank_is_named() -> None:
+    text = "def f(a, b):\n    return lambda *i, *j: a[*j, *j, *i] * b[*i]"
+    with pytest.raises(ShapeError) as caught:
+        expanded(text, a=4, b=1)
+    assert "with 1 index and 2 times '*j', since '*i' stands for 1 variable in b[*i];" in str(caught.value)
+
+
 def test_stages_are_refused_in_the_name_of_the_whole() -> None:
     text = "def f(a):\n    once = lambda *i: a[*i, 0]\n    return lambda *i: once[*i]"
     with pytest.raises(ShapeError, match=r"^f: a has 0 dimensions, but is read with 1 index or more;"):
