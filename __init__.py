@@ -129,7 +129,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        _let_symbols_bind()
         value = importlib.import_module(f".{_MODULES[name]}", __name__)
     elif name in _HOMES:
         value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
@@ -141,26 +140,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def _let_symbols_bind() -> None:
-    """Give `Symbol.simple_bind` and `bind` the search and the runtime, which symbols must not import."""
-    from .dataflow.symbol import Symbol
-
-    class Face:
-        """The functions of `tofu.api`, which is imported when one of them is called."""
-
-        def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any:
-            from .api import simple_bind
-
-            return simple_bind(symbol, context, **arguments)
-
-        def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any:
-            from .api import bind
-
-            return bind(symbol, context, args, *others, **options)
-
-    Symbol.binder = Face()
 
 
 def _let_values_show() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy.typing as npt
 
@@ -19,13 +18,13 @@ from .partitioner.problem.constraints import Constraint
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
-from .runtime import bound_symbol, module
+from .runtime import module
 from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
 
-__all__ = ["Context", "Module", "bind", "cpu", "gpu", "partition", "simple_bind"]
+__all__ = ["Context", "Module", "cpu", "gpu", "partition"]
 
 
 def partition(
@@ -135,17 +134,3 @@ class Module(module.TrainableModule):
         plan = given or find_plan(graph, workers, SearchSettings(self._method))
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
-
-
-def simple_bind(symbol: Symbol, context: Any = None, **arguments: Any) -> bound_symbol.BoundSymbol:
-    """Bind a symbol to new arrays, partitioned over the context; see `bound_symbol.simple_bind`."""
-    return bound_symbol.simple_bind(symbol, context, lower=_partitioned, **arguments)
-
-
-def bind(symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> bound_symbol.BoundSymbol:
-    """Bind a symbol to the user's arrays, partitioned over the context; see `bound_symbol.bind`."""
-    return bound_symbol.bind(symbol, context, args, *others, lower=_partitioned, **options)
-
-
-def _partitioned(graph: Graph, workers: int) -> PartitionedGraph:
-    return lower(graph, find_plan(graph, workers, SearchSettings()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..analyzer.indices.region import Shape
 from ..errors import GraphError, ShapeError, TofuError
@@ -20,14 +20,6 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
-class SymbolBinder(Protocol):
-    """What makes runnable executors of a symbol; supplied by a room to the right of this one."""
-
-    def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
-
-    def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any: ...
-
-
 class Symbol(SymbolArithmetic):
     """One or more outputs of a network: immutable, and shared freely between larger symbols.
 
@@ -35,9 +27,6 @@ class Symbol(SymbolArithmetic):
     """
 
     __slots__ = ("_nodes", "heads")
-
-    binder: ClassVar[SymbolBinder]
-    """Given by the package when it is imported."""
 
     def __init__(self, heads: Sequence[Entry]) -> None:
         if not heads:
@@ -182,20 +171,6 @@ class Symbol(SymbolArithmetic):
             Path(path).write_text(text, encoding="utf-8")
         except OSError as error:
             raise GraphError(f"the graph file {path} cannot be written: {error.strerror}") from error
-
-    def simple_bind(
-        self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Sequence[int]
-    ) -> Any:
-        """Return an executor of this symbol with arrays of zeros: shapes by argument name, as in MXNet.
-
-        Several devices as `ctx` partition every operator and tensor over them. `grad_req` is "write", "add"
-        or "null", for all arguments, for each, or by name. Numbers are float32 whatever `type_dict` says.
-        """
-        return self.binder.simple_bind(self, ctx, grad_req=grad_req, **shapes)
-
-    def bind(self, ctx: Any, args: Any, *others: Any, **options: Any) -> Any:
-        """An executor on the user's arrays, with `args_grad`, `grad_req` and `aux_states`, as in MXNet."""
-        return self.binder.bind(self, ctx, args, *others, **options)
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

@@ -2,112 +2,268 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
-from ..api import bind as tofu_bind
-from ..api import simple_bind as tofu_simple_bind
+import numpy as np
+
+from ..analyzer.indices.region import Shape
+from ..api import partition
+from ..dataflow.graph import Role
 from ..dataflow.symbol import Symbol
-from ..runtime.bound_symbol import BoundSymbol
+from ..dataflow.training import gradient_graph, inference_graph
+from ..errors import DataError, ExecutionError, ShapeError
+from ..operators.kernels.kernel import Array
+from ..partitioner import lower
+from ..runtime import executor as runtime
+from ..runtime.choose_engine import engine_on
 from ..runtime.closeable import Closeable
+from ..runtime.context import Context, devices_of
+from ..runtime.initializer import Uniform, initial_value
+from ..runtime.parameters import tensors_of
+from ..support.wording import alternatives
 from . import random
+from .arguments import assign, named, requests_of
 from .ndarray.array import NDArray, as_array
 
 __all__ = ["Executor", "bind", "simple_bind"]
 
+Given = TypeVar("Given", NDArray, NDArray | None)
+
+
+def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, shapes: Mapping[str, Any]) -> Executor:
+    """See `Symbol.simple_bind`."""
+    return _bound_to_zeros(symbol, devices_of(ctx), grad_req, shapes, random.current_seed())
+
+
+def bind(symbol: Symbol, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
+    """See `Symbol.bind`. No gradient is computed for an argument without an array for it.
+
+    Raises DataError for an array that is missing or unknown, ShapeError for shapes that do not fit.
+    """
+    names = symbol.list_arguments()
+    arguments = named("args", names, args)
+    gradients = named("args_grad", names, args_grad or {}, partial=True)
+    auxiliary = named("aux_states", symbol.list_auxiliary_states(), aux_states or {})
+    symbol.infer_shape(**{name: array.shape for name, array in {**arguments, **auxiliary}.items()})
+    for name, gradient in gradients.items():
+        if gradient.shape != arguments[name].shape:
+            raise ShapeError(
+                f"argument '{name}' has shape {arguments[name].shape}, but its array in args_grad has shape "
+                f"{gradient.shape}"
+            )
+    requests = {
+        name: request if name in gradients else "null"
+        for name, request in requests_of(names, grad_req).items()
+    }
+    kept = {name: gradients[name] for name in _wanted(requests)}
+    return Executor(symbol, devices_of(ctx), requests, arguments, kept, auxiliary, random.current_seed())
+
 
 class Executor(Closeable):
-    """`arg_dict`, `grad_dict` and `aux_dict` hold the arrays; `forward` and `backward` compute with them."""
+    """Arrays for all arguments, auxiliary states and gradients, and calls that compute with them.
 
-    def __init__(self, bound: BoundSymbol) -> None:
-        self._bound = bound
-        self._symbol = bound.symbol
-        self.arg_dict = _wrapped(bound.arg_dict)
-        gradients = _wrapped(bound.grad_dict)
-        self.grad_dict = {name: gradients.get(name) for name in self.arg_dict}
-        self.aux_dict = _wrapped(bound.aux_dict)
+    `arg_dict`, `grad_dict` and `aux_dict` hold the arrays by name; `grad_dict` has None for an argument whose
+    gradient is not computed. A gradient that is zero everywhere stays zero. `seed` determines the random
+    numbers of operators such as Dropout.
+    """
+
+    def __init__(
+        self,
+        symbol: Symbol,
+        devices: Sequence[Context],
+        requests: Mapping[str, str],
+        arguments: dict[str, NDArray],
+        gradients: Mapping[str, NDArray],
+        auxiliary: dict[str, NDArray],
+        seed: int,
+    ) -> None:
+        self.arg_dict = arguments
+        self.grad_dict = {name: gradients.get(name) for name in arguments}
+        self.aux_dict = auxiliary
         self.outputs: list[NDArray] = []
+        self._symbol = symbol
+        self._requests = requests
+        self._devices = devices
+        self._seed = seed
+        self._seeds: dict[str, Array] = {}
+        self._executors: dict[bool, runtime.Executor] = {}
+        self._ran_training = False
 
     @property
     def output_dict(self) -> dict[str, NDArray]:
-        """The outputs of the last forward pass by name."""
+        """The outputs of the last forward pass by name; empty before it."""
         return dict(zip(self._symbol.list_outputs(), self.outputs, strict=False))
 
     @property
     def arg_arrays(self) -> list[NDArray]:
+        """The arguments in the order of `list_arguments`."""
         return list(self.arg_dict.values())
 
     @property
     def grad_arrays(self) -> list[NDArray | None]:
+        """The gradients in the order of `list_arguments`."""
         return list(self.grad_dict.values())
 
     @property
     def aux_arrays(self) -> list[NDArray]:
+        """The auxiliary states in the order of `list_auxiliary_states`."""
         return list(self.aux_dict.values())
 
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
-        """Compute the outputs; `kwargs` are assigned to arguments first. See `BoundSymbol.forward`."""
-        data = {name: as_array(value) for name, value in kwargs.items()}
-        self.outputs = [NDArray(output) for output in self._bound.forward(is_train, **data)]
+        """Compute the outputs; `kwargs` are assigned to arguments first.
+
+        If `is_train`, auxiliary states such as moving means are updated too.
+        """
+        for name, value in kwargs.items():
+            if name not in self.arg_dict:
+                raise DataError(f"the symbol has no argument '{name}'{alternatives(name, self.arg_dict)}")
+            assign(self.arg_dict, name, value)
+        executor = self._run(is_train, {})
+        self._ran_training = is_train
+        self.outputs = self._read_outputs(executor)
         return self.outputs
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
-        """Compute the gradients of the last `forward(is_train=True)`. See `BoundSymbol.backward`."""
-        if isinstance(out_grads, Mapping):
-            out_grads = [out_grads[name] for name in self._symbol.list_outputs() if name in out_grads]
-        if isinstance(out_grads, list | tuple):
-            self._bound.backward([as_array(gradient) for gradient in out_grads])
-        else:
-            self._bound.backward(None if out_grads is None else as_array(out_grads))
+        """Compute the gradients of the last `forward(is_train=True)` into `grad_dict`.
+
+        `out_grads` are the gradients of the outputs that are not losses, in order or by name; each of them is
+        required. A list with one for every output is accepted too; the entries of losses are ignored. Raises
+        ExecutionError if there was no such forward pass.
+        """
+        if not self._ran_training or not _wanted(self._requests):
+            raise ExecutionError(
+                "backward needs forward(is_train=True) before it, and a grad_req other than 'null'"
+            )
+        executor = self._executors[True]
+        heads = self._heads(executor)
+        if heads:
+            self._run(True, {**dict(zip(heads, self._listed(out_grads, heads), strict=True)), **self._seeds})
+        for name, gradient in self.grad_dict.items():
+            if gradient is None:
+                continue
+            array = gradient.numpy_array
+            if self._requests[name] == "write":
+                array[...] = 0
+            if executor.has(f"grad({name})"):
+                array[...] = np.add(array, executor.read(f"grad({name})"))
 
     def reshape(
         self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any
     ) -> Executor:
         """Return an executor for other shapes of some arguments; arrays whose shape stays are shared."""
-        return Executor(self._bound.reshape(**kwargs))
+        made = _bound_to_zeros(self._symbol, self._devices, self._requests, kwargs, self._seed)
+        _share(self.arg_dict, made.arg_dict)
+        _share(self.grad_dict, made.grad_dict)
+        _share(self.aux_dict, made.aux_dict)
+        return made
 
     def copy_params_from(
         self,
-        arg_params: Mapping[str, NDArray],
-        aux_params: Mapping[str, NDArray] | None = None,
+        arg_params: Mapping[str, Any],
+        aux_params: Mapping[str, Any] | None = None,
         allow_extra_params: bool = False,
     ) -> None:
-        """Assign values to arguments and auxiliary states by name. See `BoundSymbol.copy_params_from`."""
-        self._bound.copy_params_from(
-            {name: as_array(value) for name, value in arg_params.items()},
-            {name: as_array(value) for name, value in (aux_params or {}).items()},
-            allow_extra_params,
-        )
+        """Assign values to arguments and auxiliary states by name.
+
+        Raises DataError for an unknown name, unless extra names are allowed, and for another shape.
+        """
+        for mine, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
+            for name, value in given.items():
+                if name in mine:
+                    assign(mine, name, value)
+                elif not allow_extra_params:
+                    raise DataError(f"the symbol has no '{name}'{alternatives(name, mine)}")
 
     def close(self) -> None:
-        """End all threads and give the workers' memory back."""
-        self._bound.close()
+        """End all threads and release the workers' memory."""
+        for executor in self._executors.values():
+            executor.close()
+        self._executors.clear()
+
+    def _run(self, is_train: bool, heads: Mapping[str, Any]) -> runtime.Executor:
+        executor = self._executors.get(is_train)
+        if executor is None:
+            executor = self._executors[is_train] = self._make(is_train)
+        self._seeds = {name: executor.read(name) for name in self._seed_names(executor)}
+        for name, array in {**self.arg_dict, **self.aux_dict, **heads}.items():
+            if executor.has(name):
+                executor.write(name, as_array(array))
+        executor.run()
+        return executor
+
+    def _make(self, is_train: bool) -> runtime.Executor:
+        shapes = {name: array.shape for name, array in self.arg_dict.items()}
+        graph = (
+            gradient_graph(self._symbol, shapes, _wanted(self._requests))
+            if is_train
+            else inference_graph(self._symbol, shapes)
+        )
+        partitioned = lower(graph, partition(graph, len(self._devices)))
+        executor = runtime.Executor(partitioned, make_engine=engine_on(self._devices))
+        for name in self._seed_names(executor):
+            executor.write(name, initial_value(name, (1,), Uniform(), self._seed))
+        return executor
+
+    def _seed_names(self, executor: runtime.Executor) -> list[str]:
+        """Return the states of random operators, which no user sees."""
+        states = tensors_of(executor, Role.AUXILIARY)
+        return [state.name for state in states if state.name not in self.aux_dict]
+
+    def _read_outputs(self, executor: runtime.Executor) -> list[NDArray]:
+        for name, state in self.aux_dict.items():
+            if executor.has(name):
+                state.numpy_array[...] = executor.read(name)
+        graph = executor.partitioned.graph
+        names = [graph.tensors[index].name for index in graph.outputs[: len(self._symbol)]]
+        return [NDArray(executor.read(name)) for name in names]
+
+    def _heads(self, executor: runtime.Executor) -> list[str]:
+        """List the tensors that are fed besides the arguments: gradients of outputs that are not losses."""
+        fed = [t.name for t in executor.partitioned.graph.tensors if t.role is Role.DATA]
+        return [name for name in fed if name not in self.arg_dict]
+
+    def _listed(self, out_grads: Any, heads: Sequence[str]) -> list[Any]:
+        """Select the gradient for each of `heads` from the user's `out_grads`."""
+        outputs = self._symbol.list_outputs()
+        if isinstance(out_grads, Mapping):
+            out_grads = [out_grads[name] for name in outputs if name in out_grads]
+        listed = list(out_grads) if isinstance(out_grads, list | tuple) else [out_grads]
+        names = [f"head({name})" for name in outputs]
+        if out_grads is not None and len(listed) == len(names):
+            listed = [value for name, value in zip(names, listed, strict=True) if name in heads]
+        if out_grads is None or len(listed) != len(heads):
+            given = 0 if out_grads is None else len(listed)
+            raise DataError(f"backward needs out_grads for {', '.join(heads)}, but {given} were given")
+        return listed
 
 
-def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, shapes: Mapping[str, Any]) -> Executor:
-    """See `Symbol.simple_bind`."""
-    arguments: dict[str, Any] = {name: _shape(value) for name, value in shapes.items()}
-    seed = random.current_seed()
-    return Executor(tofu_simple_bind(symbol, ctx, grad_req=grad_req, seed=seed, **arguments))
+def _bound_to_zeros(
+    symbol: Symbol, devices: Sequence[Context], grad_req: Any, shapes: Mapping[str, Any], seed: int
+) -> Executor:
+    """Bind a symbol to zeros. Raises ShapeError if shapes cannot be inferred from those given."""
+    extents = {name: (value,) if isinstance(value, int) else tuple(value) for name, value in shapes.items()}
+    shapes_of_arguments, _, shapes_of_states = symbol.infer_shape(**extents)
+    names = symbol.list_arguments()
+    requests = requests_of(names, grad_req)
+    arguments = _zeros(names, shapes_of_arguments)
+    gradients = _zeros(_wanted(requests), [arguments[name].shape for name in _wanted(requests)])
+    states = _zeros(symbol.list_auxiliary_states(), shapes_of_states)
+    return Executor(symbol, devices, requests, arguments, gradients, states, seed)
 
 
-def bind(symbol: Symbol, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
-    """See `Symbol.bind`."""
-    arguments, gradients, states = map(_unwrapped, (args, args_grad, aux_states))
-    seed = random.current_seed()
-    return Executor(tofu_bind(symbol, ctx, arguments, gradients, grad_req, states, seed=seed))
+def _zeros(names: Sequence[str], shapes: Sequence[Shape]) -> dict[str, NDArray]:
+    return {name: NDArray(np.zeros(shape, np.float32)) for name, shape in zip(names, shapes, strict=True)}
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    return (value,) if isinstance(value, int) else tuple(value)
+def _wanted(requests: Mapping[str, str]) -> list[str]:
+    """Return the arguments whose gradient is computed."""
+    return [name for name, request in requests.items() if request != "null"]
 
 
-def _wrapped(arrays: Mapping[str, Any]) -> dict[str, NDArray]:
-    return {name: NDArray(array) for name, array in arrays.items()}
-
-
-def _unwrapped(given: Any) -> Any:
-    """Return the NumPy arrays in a dictionary or list of arrays."""
-    if isinstance(given, Mapping):
-        return {name: as_array(value) for name, value in given.items() if value is not None}
-    return given if given is None else [None if value is None else as_array(value) for value in given]
+def _share(arrays: Mapping[str, Given], new: dict[str, Given]) -> None:
+    """Put the arrays whose shape is that of the new ones in their place."""
+    for name, array in arrays.items():
+        other = new[name]
+        if array is not None and other is not None and array.shape == other.shape:
+            new[name] = array

@@ -8,7 +8,6 @@ from tofu.dataflow import sym
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import DataError, ExecutionError
-from tofu.runtime.bound_symbol import simple_bind
 from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.learning_rate import CosineRate
@@ -167,29 +166,3 @@ def test_parameters_can_be_overwritten_at_any_time() -> None:
             DataError, match="'fc_bis', which is not a variable of the symbol; did you mean 'fc_bias'"
         ):
             model.set_parameters({"fc_bis": [0.0]})
-
-
-def test_simple_bind_forward_and_backward() -> None:
-    """d/dw of a linear output with a given head gradient, and of a loss that needs none."""
-    with NameScope():
-        symbol = sym.FullyConnected(sym.Variable("data"), num_hidden=3, name="fc1")
-    generator = np.random.default_rng(0)
-    with simple_bind(symbol, [cpu(0), cpu(1)], lower=lowered, data=(4, 5)) as bound:
-        for array in bound.arg_dict.values():
-            array[:] = generator.integers(-3, 4, array.shape)
-        x, w, b = (bound.arg_dict[name] for name in ("data", "fc1_weight", "fc1_bias"))
-        (output,) = bound.forward(is_train=True)
-        np.testing.assert_array_equal(output, x @ w.T + b)
-        head = generator.integers(-3, 4, (4, 3)).astype(np.float32)
-        bound.backward(head)
-        np.testing.assert_array_equal(bound.grad_dict["fc1_weight"], head.T @ x)
-        np.testing.assert_array_equal(bound.grad_dict["data"], head @ w)
-        np.testing.assert_array_equal(bound.grad_dict["fc1_bias"], head.sum(axis=0))
-        with pytest.raises(DataError, match=r"backward needs out_grads for head\(fc1_output\)"):
-            bound.backward()
-        bound.forward(data=np.zeros((4, 5)))
-        np.testing.assert_array_equal(bound.output_dict["fc1_output"], np.tile(b, (4, 1)))
-        with pytest.raises(ExecutionError, match="backward needs forward"):
-            bound.backward(head)
-        with pytest.raises(DataError, match=r"no argument 'date'"):
-            bound.forward(date=x)

@@ -9,22 +9,22 @@ import numpy.typing as npt
 
 from ..errors import DataError
 from ..support.wording import alternatives
-from .initializer import Floats
+from .ndarray.array import NDArray, as_array
 
-Arrays = Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike | None]
+Arrays = Mapping[str, npt.ArrayLike | NDArray | None] | Sequence[npt.ArrayLike | NDArray | None]
 GradientRequest = str | Sequence[str] | Mapping[str, str]
 REQUESTS = ("write", "add", "null")
 
 
-def assign(arrays: Mapping[str, Floats], name: str, value: npt.ArrayLike) -> None:
+def assign(arrays: Mapping[str, NDArray], name: str, value: npt.ArrayLike | NDArray) -> None:
     """Overwrite the elements of an array. Raises DataError for a value of another shape."""
-    array = np.asarray(value)
+    array = as_array(value)
     if array.shape != arrays[name].shape:
         raise DataError(f"'{name}' has shape {arrays[name].shape}, but its new value has shape {array.shape}")
-    arrays[name][...] = array
+    arrays[name].numpy_array[...] = array
 
 
-def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, Floats]:
+def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False) -> dict[str, NDArray]:
     """Return arrays of float32 by name; arrays that already have this type are shared.
 
     Raises DataError for an unknown array and, unless `partial`, for a missing one.
@@ -32,16 +32,17 @@ def named(what: str, names: Sequence[str], given: Arrays, partial: bool = False)
     if not isinstance(given, Mapping):
         if len(given) != len(names):
             raise DataError(f"{what} has {len(given)} arrays, but needs {len(names)}: {', '.join(names)}")
-        given = {name: array for name, array in zip(names, given, strict=True) if array is not None}
-    for name in given:
+        given = dict(zip(names, given, strict=True))
+    arrays = {name: as_array(array) for name, array in given.items() if array is not None}
+    for name in arrays:
         if name not in names:
             raise DataError(
                 f"{what} has an array for '{name}', which the symbol does not have{alternatives(name, names)}"
             )
-    missing = [name for name in names if name not in given]
+    missing = [name for name in names if name not in arrays]
     if missing and not partial:
         raise DataError(f"{what} lacks {', '.join(missing)}; give an array for each")
-    return {name: np.asarray(given[name], np.float32) for name in names if name in given}
+    return {name: NDArray(np.asarray(arrays[name], np.float32)) for name in names if name in arrays}
 
 
 def requests_of(names: Sequence[str], grad_req: GradientRequest) -> dict[str, str]:
