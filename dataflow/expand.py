@@ -11,9 +11,9 @@ from ..operators.operator import Gradient, Operator
 from ..operators.stages.stage import Stage
 from .builder import GraphBuilder
 from .graph import Phase, Role
-from .node import Entry, Node
-from .shapes import Table
-from .symbol import Symbol, auxiliary_variables
+from .node import Entry, Node, auxiliary_variables
+from .symbol import Symbol
+from .symbol.shapes import Table
 from .ties import find_ties
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,6 +39,11 @@ class Node:
     @property
     def is_variable(self) -> bool:
         return self.operator is None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all visible outputs, in order."""
+        return tuple([Entry(self, index) for index in range(len(self.outputs))])
 
     def output_name(self, index: int) -> str:
         """Name an output: `fc1_output`, `split0_output2`; a variable's output has the variable's name."""
@@ -84,6 +89,30 @@ def topological(heads: Iterable[Entry]) -> tuple[Node, ...]:
             order.append(node)
             stack.pop()
     return tuple(order)
+
+
+def auxiliary_variables(nodes: Sequence[Node]) -> set[Node]:
+    """Variables that operators update. Raises GraphError for one that is an argument elsewhere."""
+    auxiliary: set[Node] = set()
+    for node in nodes:
+        if node.operator is not None and node.operator.auxiliary:
+            states = node.inputs[-len(node.operator.auxiliary) :]
+            for entry, state in zip(states, node.operator.auxiliary, strict=True):
+                if not entry.node.is_variable:
+                    raise GraphError(
+                        f"{state} of {node.name!r} is updated in place, so it must be a variable, "
+                        f"not {entry.node.output_name(entry.output)!r}"
+                    )
+                auxiliary.add(entry.node)
+    for node in nodes:
+        if node.operator is None or not auxiliary:
+            continue
+        for entry in node.inputs[: len(node.inputs) - len(node.operator.auxiliary)]:
+            if entry.node in auxiliary:
+                raise GraphError(
+                    f"{entry.node.name!r} is an auxiliary state and cannot be an argument of {node.name!r}"
+                )
+    return auxiliary
 
 
 def check_unique_names(nodes: Iterable[Node]) -> None:

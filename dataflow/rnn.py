@@ -6,14 +6,16 @@ corresponding operations one strategy (Tofu, section 5.1, coarsening of unrolled
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from ..errors import GraphError
-from . import compose
+from .settings import TIE
 from .symbol import Symbol
+from .symbol.compose import apply, variable
 
 
 class Cell(Protocol):
@@ -41,10 +43,10 @@ class Cell(Protocol):
 def _parameters(prefix: str, i2h_bias: str | None = None) -> tuple[Symbol, ...]:
     """Weight and bias of the products with inputs and with the last output."""
     return (
-        compose.variable(f"{prefix}i2h_weight"),
-        compose.variable(f"{prefix}i2h_bias", init=i2h_bias),
-        compose.variable(f"{prefix}h2h_weight"),
-        compose.variable(f"{prefix}h2h_bias"),
+        variable(f"{prefix}i2h_weight"),
+        variable(f"{prefix}i2h_bias", init=i2h_bias),
+        variable(f"{prefix}h2h_weight"),
+        variable(f"{prefix}h2h_bias"),
     )
 
 
@@ -52,11 +54,11 @@ def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
     """`node(operator, role, *operands, **attributes)` at a time step, tied to its copies at the others."""
 
     def node(operator: str, role: str, *operands: Symbol, **attributes: object) -> Symbol:
-        return compose.apply(
+        return apply(
             operator,
             *operands,
             name=f"{prefix}t{time}_{role}",
-            attr={compose.TIE: f"{prefix}{role}"},
+            attr={TIE: f"{prefix}{role}"},
             **attributes,
         )
 
@@ -75,7 +77,7 @@ class _Recurrent(ABC):
     def begin_state(self) -> list[Symbol]:
         """Zeros; the batch is inferred."""
         return [
-            compose.apply("_zeros", shape=(0, self.num_hidden), name=f"{self.prefix}begin_state_{index}")
+            apply("_zeros", shape=(0, self.num_hidden), name=f"{self.prefix}begin_state_{index}")
             for index in range(self.state_count)
         ]
 
@@ -110,7 +112,7 @@ class LSTMCell(_Recurrent):
 
     def __post_init__(self) -> None:
         if not self.parameters:
-            bias = compose.initializer_text("lstmbias", forget_bias=self.forget_bias)
+            bias = json.dumps(["lstmbias", {"forget_bias": self.forget_bias}])
             object.__setattr__(self, "parameters", _parameters(self.prefix, bias))
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -257,8 +259,8 @@ def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: 
     if isinstance(inputs, Symbol) and len(inputs) == 1:
         if length == 1:
             name = f"{prefix}inputs"
-            return [compose.apply("Reshape", inputs, shape=(0, -3) if axis else (-3, 0), name=name)]
-        sliced = compose.apply(
+            return [apply("Reshape", inputs, shape=(0, -3) if axis else (-3, 0), name=name)]
+        sliced = apply(
             "SliceChannel", inputs, num_outputs=length, axis=axis, squeeze_axis=True, name=f"{prefix}inputs"
         )
         return list(sliced)
@@ -271,13 +273,13 @@ def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: 
 def merged(prefix: str, outputs: Sequence[Symbol], axis: int) -> Symbol:
     """One symbol of the outputs of all steps, with time along `axis`."""
     stacked = [
-        compose.apply(
+        apply(
             "expand_dims",
             output,
             axis=axis,
             name=f"{prefix}t{time}_outputs",
-            attr={compose.TIE: f"{prefix}outputs"},
+            attr={TIE: f"{prefix}outputs"},
         )
         for time, output in enumerate(outputs)
     ]
-    return compose.apply("Concat", *stacked, dim=axis, name=f"{prefix}outputs")
+    return apply("Concat", *stacked, dim=axis, name=f"{prefix}outputs")

@@ -9,6 +9,9 @@ from typing import ClassVar, Self
 from ..errors import GraphError
 from .scope import Scope
 
+TIE = "__tie__"
+"""The setting whose value copies of one node share."""
+
 UNMARKED = frozenset({"ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage"})
 """Settings that MXNet accepts, and before 0.9 wrote, without the double underscores."""
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from ..errors import OperatorError
 from ..operators.library import registry
-from .compose import apply
-from .compose import group as Group
-from .compose import variable as Variable
 from .naming import NameScope
-from .serialize import load, load_json
 from .symbol import Symbol
+from .symbol.compose import apply
+from .symbol.compose import group as Group
+from .symbol.compose import variable as Variable
+from .symbol.load import load, load_json
 
 var = Variable
 

@@ -12,8 +12,8 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from ..operators.stages.attributes import Attributes
-from .compose import TIE
 from .node import Node
+from .settings import TIE
 
 Kind = tuple[int, Attributes]
 """An operator, by identity, and its attributes."""

@@ -15,8 +15,8 @@ from .graph import Graph, Role
 from .loss_scale import checked_scale, divided, scaled_heads
 from .optimizer import Optimizer, get_optimizer
 from .precision import mixed_precision
-from .shapes import complete, infer_symbol
 from .symbol import Symbol
+from .symbol.shapes import complete, infer_symbol
 from .updates import Updates
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..dataflow import serialize, sym
+from ..dataflow import sym
 from ..dataflow import symbol as dataflow
-from ..dataflow.compose import group, variable
 from ..dataflow.settings import UNMARKED, marked
+from ..dataflow.symbol.compose import group, variable
 from ..errors import GraphError, OperatorError
 from ..operators.library import registry
 from ..runtime.context import Context
@@ -61,22 +61,6 @@ class Symbol(dataflow.Symbol):
         called = _function(name)
         return lambda *arguments, **attributes: called(self, *arguments, **attributes)
 
-    def __iter__(self) -> Iterator[Symbol]:
-        return (of(symbol) for symbol in super().__iter__())
-
-    def __getitem__(self, key: int | str) -> Symbol:
-        return of(super().__getitem__(key))
-
-    def __call__(self, *args: dataflow.Symbol, **kwargs: Any) -> Symbol:
-        return of(super().__call__(*args, **kwargs))
-
-    def get_internals(self) -> Symbol:
-        return of(super().get_internals())
-
-    def get_children(self) -> Symbol | None:
-        children = super().get_children()
-        return None if children is None else of(children)
-
     def __eq__(self, other: object) -> Any:
         return NotImplemented if other is None else self._compare(other, "_equal")
 
@@ -85,12 +69,6 @@ class Symbol(dataflow.Symbol):
 
     def __bool__(self) -> bool:
         raise GraphError("a symbol has no truth value before it is computed; compare it with `is None`")
-
-    def _combine(self, *arguments: Any) -> Symbol:
-        return of(super()._combine(*arguments))
-
-    def __abs__(self) -> Symbol:
-        return of(super().__abs__())
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """Return the node's attributes as text, settings also without underscores.
@@ -189,12 +167,12 @@ def Group(symbols: Sequence[dataflow.Symbol]) -> Symbol:
 
 def load(fname: str | Path) -> Symbol:
     """Return the symbol in a file that MXNet or `save` wrote."""
-    return of(serialize.load(fname))
+    return of(sym.load(fname))
 
 
 def load_json(json_str: str) -> Symbol:
     """Return the symbol that `tojson` wrote, here or in MXNet."""
-    return of(serialize.load_json(json_str))
+    return of(sym.load_json(json_str))
 
 
 fromjson = load_json

@@ -24,11 +24,6 @@ CIRCLES = {
         for name in ("contraction", "finish", "onehot_steps", "program", "scan_steps")
     ),
     frozenset(f"operators.{name}" for name in ("inference", "operator")),
-    # users call everything on a symbol, so its class is the face of the files next to it
-    frozenset(
-        f"dataflow.{name}"
-        for name in ("arithmetic", "compose", "serialize", "shapes", "substitute", "symbol", "types")
-    ),
     # frozen, in MXNet's own layout
     frozenset(f"mx.{name}" for name in ("callback", "model")),
     frozenset(f"mx.{name}" for name in ("ndarray.array", "ndarray.imperative", "random")),

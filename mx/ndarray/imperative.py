@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dataflow.compose import plain, split_positional
+from ...dataflow.symbol.apply_operator import plain, split_positional
 from ...errors import OperatorError
 from ...operators.library import registry
 from ...operators.operator import Operator

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...dataflow import rnn
-from ...dataflow.compose import TIE
+from ...dataflow.settings import TIE
 from ...errors import GraphError
 from .. import symbol as sym
 from ..initializer import Initializer, LSTMBias

@@ -7,8 +7,8 @@ import pytest
 
 from tofu import GraphError
 from tofu.dataflow import sym
-from tofu.dataflow.compose import TIE
 from tofu.dataflow.rnn import GRUCell, LSTMCell, SequentialRNNCell
+from tofu.dataflow.settings import TIE
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.training import inference_graph
 

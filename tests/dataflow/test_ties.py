@@ -6,9 +6,9 @@ import pytest
 
 from tofu import models
 from tofu.dataflow import sym
-from tofu.dataflow.compose import TIE
 from tofu.dataflow.graph import Graph
 from tofu.dataflow.naming import NameScope
+from tofu.dataflow.settings import TIE
 from tofu.dataflow.symbol import Symbol
 from tofu.dataflow.ties import find_ties
 from tofu.dataflow.training import training_graph

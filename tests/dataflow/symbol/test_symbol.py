@@ -259,3 +259,15 @@ def test_a_chain_of_a_hundred_thousand_operators() -> None:
         assert body.list_arguments() == ["x"]
         assert body.infer_shape(x=(2, 3))[1] == [(2, 3)]
         del body
+
+
+def test_what_a_subclass_makes_is_of_its_kind() -> None:
+    class Own(Symbol):
+        __slots__ = ()
+
+    with NameScope():
+        own = Own(sym.SliceChannel(sym.Variable("x"), num_outputs=2, name="slice").heads)
+        first = own[0]
+        made = [*own, first, own["slice_output1"], first + first, 2 - first, -first, abs(first), first > 1]
+        made += [own.get_internals(), own.get_children(), first(x=sym.Variable("y"))]
+    assert {type(symbol) for symbol in made} == {Own}

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GraphError
-from ..support.wording import alternatives
-from .node import Entry, Node
-from .symbol import Symbol
+from ...errors import GraphError
+from ...support.wording import alternatives
+from ..node import Entry, Node
+from .outputs import Outputs
 
 MXNET_CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
 """How graph files number types, `__dtype__`."""
@@ -26,7 +26,7 @@ Types = dict[Entry, np.dtype[Any]]
 """The types that are known."""
 
 
-def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
+def infer_types(symbol: Outputs, given: Mapping[str, Any]) -> Types:
     """Infer everything that follows from types given by argument name and from those set on variables.
 
     Raises GraphError for an unknown argument name, and if two types disagree.
@@ -55,7 +55,7 @@ def infer_types(symbol: Symbol, given: Mapping[str, Any]) -> Types:
 def _spread(node: Node, found: Types) -> None:
     """Spread the types that are known around one node."""
     assert node.operator is not None
-    outputs = [Entry(node, index) for index in range(len(node.outputs))]
+    outputs = node.entries
     stated = node.attributes.get("dtype")
     if isinstance(stated, str):
         found.update(dict.fromkeys(outputs, _type(node.name, stated)))

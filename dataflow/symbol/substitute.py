@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..errors import GraphError
-from ..support.wording import alternatives
-from .node import Entry, Node
-from .symbol import Symbol
+from ...errors import GraphError
+from ...support.wording import alternatives
+from ..node import Entry, Node
+from .outputs import Outputs
 
 
 def substitute(
-    symbol: Symbol, positional: Sequence[Symbol], named: Mapping[str, Symbol], name: str | None = None
-) -> Symbol:
-    """See `Symbol.__call__`. Nodes that no replaced argument reaches are shared with `symbol`."""
+    symbol: Outputs, positional: Sequence[Outputs], named: Mapping[str, Outputs], name: str | None = None
+) -> tuple[Entry, ...]:
+    """Return the outputs; see `Symbol.__call__`. Nodes that no replaced argument reaches are shared."""
     arguments = symbol.list_arguments()
     if positional and named:
         raise GraphError("give the symbols either by position or by name, not both")
@@ -24,7 +24,7 @@ def substitute(
     for argument, value in given.items():
         if argument not in arguments:
             raise GraphError(f"the symbol has no argument {argument!r}{alternatives(argument, arguments)}")
-        if not isinstance(value, Symbol) or len(value) != 1:
+        if not isinstance(value, Outputs) or len(value) != 1:
             raise GraphError(
                 f"argument {argument!r} is replaced by {value!r}, expected a symbol of one output"
             )
@@ -41,9 +41,7 @@ def substitute(
         if symbol.name is None or head.is_variable:
             raise GraphError("name= renames the node of a symbol that is one operator's; this one is not")
         made[head] = replace(made[head], name=name)
-    composed = Symbol([_replaced(head, made, values) for head in symbol.heads])
-    composed.list_arguments()
-    return composed
+    return tuple([_replaced(head, made, values) for head in symbol.heads])
 
 
 def _replaced(entry: Entry, made: Mapping[Node, Node], values: Mapping[Node, Entry]) -> Entry:

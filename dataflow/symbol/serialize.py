@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ..errors import GraphError, OperatorError, TofuError
-from ..operators.declare import parse
-from ..operators.library import registry
-from ..operators.operator import Operator
-from .node import Entry, Node, variable_node, visible_outputs
-from .settings import UNMARKED
-from .symbol import Symbol, auxiliary_variables
+from ...errors import GraphError, OperatorError
+from ...operators.declare import parse
+from ...operators.library import registry
+from ...operators.operator import Operator
+from ..node import Entry, Node, auxiliary_variables, variable_node, visible_outputs
+from ..settings import UNMARKED
+from .outputs import Outputs
 
 DESCRIPTION = "__description__"
 
@@ -47,8 +46,11 @@ DIALECTS: Mapping[str, Dialect] = {
 }
 
 
-def to_json(symbol: Symbol, dialect: str = "0.11") -> str:
-    """The symbol as text, a line for each node; see `Symbol.tojson`. GraphError for an unknown dialect."""
+def to_json(symbol: Outputs, dialect: str = "0.11") -> str:
+    """Return the symbol as text, a line for each node; see `Symbol.tojson`.
+
+    Raises GraphError for an unknown dialect.
+    """
     if dialect not in DIALECTS:
         raise GraphError(f"there is no dialect {dialect!r}; known are {', '.join(DIALECTS)}")
     spoken = DIALECTS[dialect]
@@ -86,22 +88,8 @@ def to_json(symbol: Symbol, dialect: str = "0.11") -> str:
     return f'{{"nodes": [\n{lines}\n],\n{members}}}\n'
 
 
-def load(path: str | Path) -> Symbol:
-    """Load the symbol in a file. Raises GraphError for one that is missing or malformed."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise GraphError(f"the graph file {path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise GraphError(f"{path} is not a graph file: {error}") from None
-    try:
-        return load_json(text)
-    except TofuError as error:
-        raise error.saying(f"{path}: {error}") from error
-
-
-def load_json(text: str) -> Symbol:
-    """Read a symbol that `tojson` wrote, here or in MXNet. Raises GraphError, OperatorError."""
+def read_json(text: str) -> tuple[Entry, ...]:
+    """Read the outputs that `to_json` wrote, or MXNet. Raises GraphError, OperatorError."""
     try:
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -114,9 +102,7 @@ def load_json(text: str) -> Symbol:
     heads = graph.get("heads")
     if not isinstance(heads, list) or not heads:
         raise GraphError('the graph file has no "heads", the list of its outputs')
-    symbol = Symbol([_read_entry(head, nodes, len(nodes), "the list of heads") for head in heads])
-    symbol.list_arguments()
-    return symbol
+    return tuple([_read_entry(head, nodes, len(nodes), "the list of heads") for head in heads])
 
 
 def _read_node(fields: Any, nodes: list[Node], count: int) -> Node:

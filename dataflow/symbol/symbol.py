@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from ..analyzer.indices.region import Shape
-from ..errors import GraphError, ShapeError, TofuError
-from ..support.wording import alternatives
+from ...analyzer.indices.region import Shape
+from ...errors import GraphError, ShapeError, TofuError
+from ...support.wording import alternatives
+from ..node import Entry, Node, auxiliary_variables
+from ..settings import mark
 from .arithmetic import SymbolArithmetic
-from .node import Entry, Node, check_unique_names, topological
-from .settings import mark
-
-if TYPE_CHECKING:
-    from .shapes import Table
+from .serialize import read_json, to_json
+from .shapes import Table, complete, infer_symbol
+from .substitute import substitute
+from .types import DEFAULT, infer_types
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -26,92 +27,52 @@ class Symbol(SymbolArithmetic):
     `symbol[0]` and `symbol["fc1_output"]` select outputs, iteration yields them one by one.
     """
 
-    __slots__ = ("_nodes", "heads")
+    __slots__ = ()
 
-    def __init__(self, heads: Sequence[Entry]) -> None:
-        if not heads:
-            raise GraphError("a symbol needs at least one output")
-        self.heads = tuple(heads)
-        self._nodes: tuple[Node, ...] | None = None
+    def __iter__(self) -> Iterator[Self]:
+        return (type(self)((head,)) for head in self.heads)
 
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """List all nodes, inputs before users. Raises GraphError if two share a name."""
-        if self._nodes is None:
-            nodes = topological(self.heads)
-            check_unique_names(nodes)
-            self._nodes = nodes
-        return self._nodes
-
-    @property
-    def name(self) -> str | None:
-        """Return the node's name; None for a group of several nodes."""
-        nodes = {head.node for head in self.heads}
-        return self.heads[0].node.name if len(nodes) == 1 else None
-
-    def __len__(self) -> int:
-        return len(self.heads)
-
-    def __iter__(self) -> Iterator[Symbol]:
-        return (Symbol((head,)) for head in self.heads)
-
-    def __getitem__(self, key: int | str) -> Symbol:
+    def __getitem__(self, key: int | str) -> Self:
         names = self.list_outputs()
         if isinstance(key, str):
             found = [head for head, name in zip(self.heads, names, strict=True) if name == key]
             if len(found) != 1:
                 problem = "several outputs" if found else "no output"
                 raise GraphError(f"there are {problem} named {key!r}{alternatives(key, names)}")
-            return Symbol(found)
+            return type(self)(found)
         if not -len(names) <= key < len(names):
             raise IndexError(f"output {key} of a symbol with {len(names)} outputs: {', '.join(names)}")
-        return Symbol((self.heads[key],))
+        return type(self)((self.heads[key],))
 
     def __repr__(self) -> str:
         return f"<Symbol {', '.join(self.list_outputs()[:8])}>"
 
-    def __copy__(self) -> Symbol:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> Symbol:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from .serialize import load_json
+        return (_restore, (type(self), self.tojson()))
 
-        return (load_json, (self.tojson(),))
-
-    def list_arguments(self) -> list[str]:
-        """Names of the variables, auxiliary states excluded, depth first from the outputs."""
-        auxiliary = self._auxiliary()
-        return [node.name for node in self.nodes if node.is_variable and node not in auxiliary]
-
-    def list_auxiliary_states(self) -> list[str]:
-        """Names of the states that an iteration overwrites, such as BatchNorm's moving mean."""
-        auxiliary = self._auxiliary()
-        return [node.name for node in self.nodes if node in auxiliary]
-
-    def list_outputs(self) -> list[str]:
-        """Names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
-        return [head.node.output_name(head.output) for head in self.heads]
-
-    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Symbol:
+    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Self:
         """This network with other symbols in the place of its arguments, in order or by name.
 
         `name` renames the output node. Raises GraphError for an argument that is not there.
         """
-        from .substitute import substitute
+        composed = type(self)(substitute(self, args, kwargs, name))
+        composed.list_arguments()
+        return composed
 
-        return substitute(self, args, kwargs, name)
-
-    def get_internals(self) -> Symbol:
+    def get_internals(self) -> Self:
         """Return every output of every node; `get_internals()["fc1_output"]` is a part of the network."""
-        return Symbol([Entry(node, index) for node in self.nodes for index in range(len(node.outputs))])
+        return type(self)([entry for node in self.nodes for entry in node.entries])
 
-    def get_children(self) -> Symbol | None:
+    def get_children(self) -> Self | None:
         """Return the inputs of the output nodes; None for a variable."""
         inputs = [entry for head in self.heads for entry in head.node.inputs]
-        return Symbol(inputs) if inputs else None
+        return type(self)(inputs) if inputs else None
 
     def attr(self, key: str) -> str | None:
         """Return an attribute of the node as text, as the user gave it; None if it was not given."""
@@ -134,8 +95,6 @@ class Symbol(SymbolArithmetic):
         0 and None stand for an unknown extent. Raises ShapeError if shapes disagree, or if some stay unknown;
         the message names them.
         """
-        from .shapes import complete, infer_symbol
-
         tables = infer_symbol(self, self._keywords("shapes", positional, known, ShapeError))
         complete(self, tables)
         return self._shapes(tables)
@@ -144,8 +103,6 @@ class Symbol(SymbolArithmetic):
         self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
     ) -> tuple[list[Shape], list[Shape], list[Shape]]:
         """As `infer_shape`, with 0 for an unknown extent and () for a shape of which nothing is known."""
-        from .shapes import infer_symbol
-
         return self._shapes(infer_symbol(self, self._keywords("shapes", positional, known, ShapeError)))
 
     def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:
@@ -153,15 +110,11 @@ class Symbol(SymbolArithmetic):
 
         Undetermined types are float32. Raises GraphError for an unknown argument, and if types disagree.
         """
-        from .types import DEFAULT, infer_types
-
         found = infer_types(self, self._keywords("types", positional, known, GraphError))
         return self._listed(lambda entry: found.get(entry, DEFAULT).type)
 
     def tojson(self, *, dialect: str = "0.11") -> str:
         """Return the symbol as MXNet writes it: `dialect` is "0.11", which all versions read, or "1.x"."""
-        from .serialize import to_json
-
         return to_json(self, dialect)
 
     def save(self, path: str | Path, *, dialect: str = "0.11") -> None:
@@ -177,9 +130,6 @@ class Symbol(SymbolArithmetic):
         if len(nodes) != 1:
             raise GraphError("a group has no attributes; select one of its outputs first")
         return self.heads[0].node
-
-    def _auxiliary(self) -> set[Node]:
-        return auxiliary_variables(self.nodes)
 
     def _keywords(
         self, what: str, positional: Sequence[Given], known: Mapping[str, Given], error: type[TofuError]
@@ -197,7 +147,7 @@ class Symbol(SymbolArithmetic):
 
     def _listed(self, found: Callable[[Entry], Found]) -> tuple[list[Found], list[Found], list[Found]]:
         """List the values found for the arguments, the outputs and the auxiliary states."""
-        auxiliary = self._auxiliary()
+        auxiliary = auxiliary_variables(self.nodes)
         variables = [node for node in self.nodes if node.is_variable]
         return (
             [found(Entry(node, 0)) for node in variables if node not in auxiliary],
@@ -206,25 +156,6 @@ class Symbol(SymbolArithmetic):
         )
 
 
-def auxiliary_variables(nodes: Sequence[Node]) -> set[Node]:
-    """Variables that operators update. Raises GraphError for one that is an argument elsewhere."""
-    auxiliary: set[Node] = set()
-    for node in nodes:
-        if node.operator is not None and node.operator.auxiliary:
-            states = node.inputs[-len(node.operator.auxiliary) :]
-            for entry, state in zip(states, node.operator.auxiliary, strict=True):
-                if not entry.node.is_variable:
-                    raise GraphError(
-                        f"{state} of {node.name!r} is updated in place, so it must be a variable, "
-                        f"not {entry.node.output_name(entry.output)!r}"
-                    )
-                auxiliary.add(entry.node)
-    for node in nodes:
-        if node.operator is None or not auxiliary:
-            continue
-        for entry in node.inputs[: len(node.inputs) - len(node.operator.auxiliary)]:
-            if entry.node in auxiliary:
-                raise GraphError(
-                    f"{entry.node.name!r} is an auxiliary state and cannot be an argument of {node.name!r}"
-                )
-    return auxiliary
+def _restore(kind: type[Symbol], text: str) -> Symbol:
+    """Return a pickled symbol."""
+    return kind(read_json(text))

@@ -1,119 +1,53 @@
-"""Compose symbols: variables, groups, and operators applied to symbols."""
+"""Apply an operator to outputs of nodes: a new node, with variables for the inputs that are not given."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import GraphError, OperatorError
-from ..operators.library import registry
-from ..operators.operator import Operator
-from ..support.wording import alternatives
-from .naming import current_scope
-from .node import Entry, Node, duplicate_name, topological, variable_node, visible_outputs
-from .place import Place, caller
-from .settings import UNMARKED, current_settings, for_slot, mark, marked
-from .symbol import Symbol
+from ...errors import GraphError, OperatorError
+from ...operators.library import registry
+from ...operators.operator import Operator
+from ...support.wording import alternatives
+from ..naming import current_scope
+from ..node import Entry, Node, duplicate_name, topological, variable_node, visible_outputs
+from ..place import Place, caller
+from ..settings import UNMARKED, current_settings, for_slot, mark, marked
+from .outputs import Outputs
 
-TIE = "__tie__"
-VARIABLE_SETTINGS = ("shape", "attr", "dtype", "init", "lr_mult", "wd_mult")
 NOTHING: Mapping[str, Any] = {}
 
 
-def variable(
-    name: str,
-    shape: Sequence[int | None] | None = None,
-    *,
-    attr: Mapping[str, str] | None = None,
-    dtype: object = None,
-    init: object = None,
-    lr_mult: float | None = None,
-    wd_mult: float | None = None,
-    **settings: str,
-) -> Symbol:
-    """Make an input of the network: data, a label or a parameter. 0 or None in `shape` is unknown.
-
-    `init` is an initializer's JSON text or an object with `dumps()`; the multipliers scale the learning
-    rate and the weight decay of this parameter. Further keywords, `__layout__`, are settings as text.
-    """
-    if not isinstance(name, str) or not name:
-        raise GraphError(f"a variable's name must be text, not {name!r}")
-    if bare := [key for key in settings if key != mark(key)]:
-        raise GraphError(
-            f"variable {name!r} has no setting {bare[0]!r}{alternatives(bare[0], VARIABLE_SETTINGS)}"
-        )
-    text = marked(current_settings().get(attr)) | marked(settings)
-    known = {
-        "__shape__": None if shape is None else str(tuple(extent or 0 for extent in shape)),
-        "__dtype__": None if dtype is None else plain(dtype, "dtype"),
-        "__init__": init.dumps() if hasattr(init, "dumps") else init,
-        "__lr_mult__": lr_mult,
-        "__wd_mult__": wd_mult,
-    }
-    text |= {key: str(value) for key, value in known.items() if value is not None}
-    node = variable_node(name, text, caller())
-    current_scope().claim(name)
-    return Symbol((Entry(node, 0),))
-
-
-def group(symbols: Sequence[Symbol]) -> Symbol:
-    """Make one symbol with the outputs of several."""
-    for symbol in symbols:
-        if not isinstance(symbol, Symbol):
-            raise GraphError(f"a group is made of symbols; {symbol!r} is not a symbol")
-    grouped = Symbol([head for symbol in symbols for head in symbol.heads])
-    grouped.list_arguments()
-    return grouped
-
-
-def apply(
+def apply_operator(
     operator: Operator | str,
-    *inputs: Symbol,
-    name: str | None = None,
-    attr: Mapping[str, str] | None = None,
-    **arguments: Any,
-) -> Symbol:
-    """Apply an operator, the user's own or one of the library by name, to symbols.
-
-    Inputs go by position or by name; those left out become variables, `fc1_weight`. Other keywords are
-    attributes. `attr` holds settings that do not change results, as text. Raises OperatorError, GraphError.
-    """
-    symbols = {key: value for key, value in arguments.items() if isinstance(value, Symbol)}
-    values = {key: value for key, value in arguments.items() if key not in symbols}
-    return compose(operator, inputs, values, symbols, name=name, settings=attr or NOTHING)
-
-
-def compose(
-    operator: Operator | str,
-    positional: Sequence[Symbol],
+    positional: Sequence[Outputs],
     values: Mapping[str, Any] = NOTHING,
-    named: Mapping[str, Symbol] = NOTHING,
+    named: Mapping[str, Outputs] = NOTHING,
     *,
     name: str | None = None,
     hint: str | None = None,
     settings: Mapping[str, str] = NOTHING,
-) -> Symbol:
+) -> Node:
     """Apply an operator, with separate arguments for everything; `hint` begins an automatic name."""
     place = caller()
     try:
-        return _compose(operator, positional, values, named, name, hint, settings, place)
+        return _applied(operator, positional, values, named, name, hint, settings, place)
     except (OperatorError, GraphError) as error:
         raise error.saying(f"{error}\n  at {place}" if place else str(error)) from error
 
 
-def _compose(
+def _applied(
     operator: Operator | str,
-    positional: Sequence[Symbol],
+    positional: Sequence[Outputs],
     values: Mapping[str, Any],
-    named: Mapping[str, Symbol],
+    named: Mapping[str, Outputs],
     name: str | None,
     hint: str | None,
     settings: Mapping[str, str],
     place: Place | None,
-) -> Symbol:
+) -> Node:
     if not isinstance(operator, Operator | str):
         raise OperatorError(
             f"expected an operator, found {operator!r}; decorate a function with @tofu.op to make it one"
@@ -123,7 +57,7 @@ def _compose(
     values = {key: plain(value, key) for key, value in values.items() if value is not None}
     direct = {key: str(value) for key, value in values.items() if key in UNMARKED or key == mark(key)}
     values = {key: value for key, value in values.items() if key not in direct}
-    positional, ordered = split_positional(operator, positional, Symbol, values)
+    positional, ordered = split_positional(operator, positional, Outputs, values)
     if operator.count_attribute is not None:
         values.setdefault(operator.count_attribute, len(positional) + len(named))
     if repeated_value := next((key for key in ordered if key in values), None):
@@ -154,7 +88,7 @@ def _compose(
     repeated = [new for new in (*created.values(), node) if not scope.claim(new.name)]
     if repeated:
         _refuse_duplicates(node, repeated)
-    return Symbol([Entry(node, index) for index in range(len(node.outputs))])
+    return node
 
 
 def split_positional(
@@ -194,8 +128,8 @@ def _assign(
     operator: Operator,
     name: str,
     slots: Sequence[str],
-    positional: Sequence[Symbol],
-    named: Mapping[str, Symbol],
+    positional: Sequence[Outputs],
+    named: Mapping[str, Outputs],
 ) -> dict[str, Entry]:
     """Assign the given inputs to slots by name."""
     if len(positional) > len(slots):
@@ -211,7 +145,7 @@ def _assign(
             continue
         if slot in given:
             raise OperatorError(f"{operator.name} {name!r}: input {slot!r} is given by position and by name")
-        if not isinstance(symbol, Symbol):
+        if not isinstance(symbol, Outputs):
             raise OperatorError(
                 f"{operator.name} {name!r}: input {slot!r} is {symbol!r}, expected a symbol; "
                 "attributes are given by keyword"
@@ -232,8 +166,3 @@ def _refuse_duplicates(node: Node, repeated: Sequence[Node]) -> None:
         new = names.get(other.name)
         if new is not None and new is not other:
             raise duplicate_name(other, new)
-
-
-def initializer_text(kind: str, **settings: object) -> str:
-    """Write an initializer as MXNet stores it with a variable: `["zero", {}]`."""
-    return json.dumps([kind, settings])

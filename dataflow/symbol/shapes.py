@@ -11,18 +11,18 @@ import ast
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from ..errors import ShapeError, TofuError
-from ..operators.operator import Operator
-from ..operators.shapes.shape_solver import PartialShape
-from ..support.wording import alternatives
-from .node import Entry, Node
-from .symbol import Symbol
+from ...errors import ShapeError, TofuError
+from ...operators.operator import Operator
+from ...operators.shapes.shape_solver import PartialShape
+from ...support.wording import alternatives
+from ..node import Entry, Node
+from .outputs import Outputs
 
 Table = dict[Node, list[PartialShape]]
 """For each node the shapes of its outputs; None in place of a shape or an extent that is unknown."""
 
 
-def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None]) -> Table:
+def infer_symbol(symbol: Outputs, given: Mapping[str, Sequence[int | None] | None]) -> Table:
     """Infer everything that follows from shapes given by argument name and from those set on variables.
 
     Raises ShapeError for an unknown argument name, and if two shapes disagree.
@@ -43,7 +43,7 @@ def infer_symbol(symbol: Symbol, given: Mapping[str, Sequence[int | None] | None
     return table
 
 
-def complete(symbol: Symbol, table: Table) -> None:
+def complete(symbol: Outputs, table: Table) -> None:
     """Raise ShapeError naming the unknown shapes, if there are any."""
     unknown = [
         (node.output_name(index), shape)
