@@ -10,12 +10,20 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from functools import partial
+from typing import ClassVar, Protocol, TypeVar
 
 from ..errors import GraphError
 from .settings import TIE
 from .symbol import Symbol
 from .symbol.compose import apply, variable
+
+AnySymbol = TypeVar("AnySymbol", bound=Symbol)
+Unroll = Callable[
+    [int, AnySymbol | Sequence[AnySymbol], Sequence[AnySymbol], str, bool],
+    tuple[list[AnySymbol] | AnySymbol, list[AnySymbol]],
+]
+"""Unrolls a layer: length, inputs, states, layout and whether to merge outputs; gives outputs and states."""
 
 
 class Cell(Protocol):
@@ -31,11 +39,11 @@ class Cell(Protocol):
         """Return the number of its states."""
         ...
 
-    def begin_state(self) -> list[Symbol]:
+    def begin_state(self) -> Sequence[Symbol]:
         """Return the states before the first step."""
         ...
 
-    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
+    def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, Sequence[Symbol]]:
         """Compute the output and next states of one step on inputs [batch, features]."""
         ...
 
@@ -203,19 +211,8 @@ class SequentialRNNCell:
         merge_outputs: bool = False,
     ) -> tuple[list[Symbol] | Symbol, list[Symbol]]:
         """Unroll layer after layer; see `unroll`. States are those of all cells, in order."""
-        if not self.cells:
-            raise GraphError("the stack has no cells; add one before unrolling")
-        states = _begun(self, begin_state)
-        outputs: Symbol | Sequence[Symbol] = inputs
-        last: list[Symbol] = []
-        result: list[Symbol] | Symbol = []
-        for position, cell in enumerate(self.cells):
-            own, states = states[: cell.state_count], states[cell.state_count :]
-            merge = merge_outputs and position == len(self.cells) - 1
-            result, final = unroll(cell, length, outputs, own, layout, merge)
-            outputs = result
-            last += final
-        return result, last
+        layers = [(cell.state_count, partial(unroll, cell)) for cell in self.cells]
+        return unroll_layers(layers, length, inputs, _begun(self, begin_state), layout, merge_outputs)
 
 
 def unroll(
@@ -236,17 +233,43 @@ def unroll(
         raise GraphError(f"layout is {layout!r}, expected 'NTC' or 'TNC'")
     axis = layout.index("T")
     steps = steps_of(cell.prefix, length, inputs, axis)
-    states = _begun(cell, begin_state)
+    states: Sequence[Symbol] = _begun(cell, begin_state)
     outputs = []
     for time, step in enumerate(steps):
         output, states = cell.step(time, step, states)
         outputs.append(output)
-    return (merged(cell.prefix, outputs, axis) if merge_outputs else outputs), states
+    return (merged(cell.prefix, outputs, axis) if merge_outputs else outputs), list(states)
+
+
+def unroll_layers(
+    layers: Sequence[tuple[int, Unroll[AnySymbol]]],
+    length: int,
+    inputs: AnySymbol | Sequence[AnySymbol],
+    states: Sequence[AnySymbol],
+    layout: str,
+    merge_outputs: bool,
+) -> tuple[list[AnySymbol] | AnySymbol, list[AnySymbol]]:
+    """Unroll layer after layer, each on the outputs of the one before; returns as `unroll`.
+
+    A layer is its number of states and what unrolls it. Raises GraphError if there is none.
+    """
+    if not layers:
+        raise GraphError("the stack has no cells; add one before unrolling")
+    outputs: AnySymbol | Sequence[AnySymbol] = inputs
+    result: list[AnySymbol] | AnySymbol = []
+    last: list[AnySymbol] = []
+    for position, (count, unrolled) in enumerate(layers):
+        own, states = states[:count], states[count:]
+        merge = merge_outputs and position == len(layers) - 1
+        result, final = unrolled(length, outputs, own, layout, merge)
+        outputs = result
+        last += final
+    return result, last
 
 
 def _begun(cell: Cell | SequentialRNNCell, given: Sequence[Symbol] | None) -> list[Symbol]:
     if given is None:
-        return cell.begin_state()
+        return list(cell.begin_state())
     if len(given) != cell.state_count:
         raise GraphError(f"begin_state has {len(given)} states, but the cell has {cell.state_count}")
     return list(given)

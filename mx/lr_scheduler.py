@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ..errors import DataError
+from ..runtime.learning_rate import CosineRate
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
@@ -114,5 +114,5 @@ class CosineScheduler(PolyScheduler):
         super().__init__(max_update, base_lr, final_lr=final_lr, **warmup)
 
     def after_warmup(self, num_update: int) -> float:
-        share = (1 + math.cos(math.pi * self.done(num_update))) / 2
-        return self.final_lr + (self.base_lr_given - self.final_lr) * share
+        falling = CosineRate(self.base_lr_given, self.max_update, self.warmup_steps, self.final_lr)
+        return falling(num_update)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..dataflow import optimizer as dataflow
@@ -90,10 +91,17 @@ class Optimizer:
         """Raises OperatorError: updates are operations of the graph."""
         raise OperatorError("updates run inside the partitioned graph; call Module.update")
 
-    def _made(self, operator: str, attributes: Mapping[str, float]) -> dataflow.Optimizer:
-        clip = {} if self.clip_gradient is None else {"clip_gradient": float(self.clip_gradient)}
-        return dataflow.Optimizer(
-            operator, {**attributes, **clip}, self.wd, self.rescale_grad, self.lr_mult, self.wd_mult
+    def _with_common(self, made: dataflow.Optimizer, **attributes: float) -> dataflow.Optimizer:
+        """Add further attributes, and the settings that all optimizers have."""
+        if self.clip_gradient is not None:
+            attributes["clip_gradient"] = float(self.clip_gradient)
+        return replace(
+            made,
+            attributes={**made.attributes, **attributes},
+            weight_decay=self.wd,
+            rescale=self.rescale_grad,
+            rate_multipliers=self.lr_mult,
+            decay_multipliers=self.wd_mult,
         )
 
 
@@ -122,15 +130,13 @@ class SGD(Optimizer):
 
     @property
     def settings(self) -> dataflow.Optimizer:
-        if self.momentum == 0:
-            return self._made("sgd_update", {})
-        return self._made("sgd_mom_update", {"momentum": self.momentum})
+        return self._with_common(dataflow.sgd(self.momentum))
 
 
 class _Moments(Optimizer):
     """Optimizers that keep means of gradients and of their squares."""
 
-    operator: ClassVar[str]
+    make: ClassVar[Callable[..., dataflow.Optimizer]]
     defaults: ClassVar[Mapping[str, float]] = {"learning_rate": 0.001}
 
     def __init__(
@@ -146,21 +152,21 @@ class _Moments(Optimizer):
 
     @property
     def settings(self) -> dataflow.Optimizer:
-        return self._made(self.operator, self.moments)
+        return self._with_common(type(self).make(**self.moments))
 
 
 @register
 class Adam(_Moments):
     """Adam; weight decay is part of the gradient."""
 
-    operator = "adam_update"
+    make = staticmethod(dataflow.adam)
 
 
 @register
 class AdamW(_Moments):
     """Adam; weights decay by `wd` times the learning rate, apart from the gradient."""
 
-    operator = "adamw_update"
+    make = staticmethod(dataflow.adamw)
 
 
 @register
@@ -181,12 +187,14 @@ class RMSProp(Optimizer):
     ) -> None:
         super().__init__(learning_rate=learning_rate, **settings)
         self.centered = centered
-        self.attributes = {"gamma1": gamma1, "epsilon": epsilon}
-        if centered:
-            self.attributes["gamma2"] = gamma2
+        self.means = {"gamma1": gamma1, "epsilon": epsilon}
+        self.attributes = {"gamma2": gamma2} if centered else {}
         if clip_weights is not None:
             self.attributes["clip_weights"] = clip_weights
 
     @property
     def settings(self) -> dataflow.Optimizer:
-        return self._made("rmspropalex_update" if self.centered else "rmsprop_update", self.attributes)
+        made = dataflow.rmsprop(**self.means)
+        if self.centered:
+            made = replace(made, operator="rmspropalex_update")
+        return self._with_common(made, **self.attributes)

@@ -1,4 +1,4 @@
-"""SymbolArithmetic between symbols, and between symbols and numbers, as MXNet writes it.
+"""Arithmetic between symbols, and between symbols and numbers, as MXNet writes it.
 
 Between symbols the operators are element-wise and do not broadcast; `broadcast_add` and friends do.
 """

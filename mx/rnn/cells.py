@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...dataflow import rnn
+from ...dataflow import symbol as dataflow
 from ...dataflow.settings import TIE
 from ...errors import GraphError
 from .. import symbol as sym
@@ -95,13 +96,10 @@ class BaseRNNCell(ABC):
         steps are variables. Outputs are a list, or one symbol in `layout` with `merge_outputs`.
         """
         self.reset()
-        steps = split(inputs, length, layout, self._prefix, input_prefix)
-        states = list(self.begin_state() if begin_state is None else begin_state)
-        outputs: list[Symbol] = []
-        for step in steps:
-            output, states = self(step, states)
-            outputs.append(output)
-        return merge(outputs, layout, bool(merge_outputs), self._prefix), states
+        given = step_variables(length, input_prefix) if inputs is None else inputs
+        outputs, states = rnn.unroll(_Stepped(self), length, given, begin_state, layout, bool(merge_outputs))
+        own = [sym.of(output) for output in outputs] if isinstance(outputs, list) else sym.of(outputs)
+        return own, [sym.of(state) for state in states]
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return arrays by gate, `lstm_i2h_f_weight`, in place of those of all gates, `lstm_i2h_weight`."""
@@ -136,38 +134,28 @@ class BaseRNNCell(ABC):
         return sym.of(getattr(sym, operator)(*operands, name=name, attr=attr, **attributes))
 
 
-class RNNCell(BaseRNNCell):
-    """The activation of the inputs' and the state's products: Elman's network."""
+class _Stepped:
+    """A cell as `dataflow.rnn` unrolls it."""
 
-    gates = ("",)
+    def __init__(self, cell: BaseRNNCell) -> None:
+        self.cell = cell
+        self.prefix = cell._prefix
+        self.state_count = len(cell.state_info)
 
-    def __init__(
-        self, num_hidden: int, activation: str = "tanh", prefix: str = "rnn_", params: RNNParams | None = None
-    ) -> None:
-        super().__init__(prefix, params)
-        self.hidden = num_hidden
-        self.activation = activation
-        self._weights = [
-            self._params.get(f"{p}_{kind}") for p in ("i2h", "h2h") for kind in ("weight", "bias")
-        ]
+    def begin_state(self) -> States:
+        return self.cell.begin_state()
 
-    @property
-    def state_info(self) -> list[dict[str, Any]]:
-        return [{"shape": (0, self.hidden), "__layout__": "NC"}]
-
-    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
-        self._counter += 1
-        i2h = self.node("FullyConnected", "i2h", inputs, *self._weights[:2], num_hidden=self.hidden)
-        h2h = self.node("FullyConnected", "h2h", states[0], *self._weights[2:], num_hidden=self.hidden)
-        total = self.node("elemwise_add", "sum", i2h, h2h)
-        output = self.node("Activation", "out", total, act_type=self.activation)
-        return output, [output]
+    def step(
+        self, time: int, inputs: dataflow.Symbol, states: Sequence[dataflow.Symbol]
+    ) -> tuple[Symbol, States]:
+        """Compute one step. The cell counts the steps itself."""
+        return self.cell(sym.of(inputs), [sym.of(state) for state in states])
 
 
-class _Described(BaseRNNCell):
-    """A cell that `dataflow.rnn` describes."""
+class _Recurrent(BaseRNNCell):
+    """A cell of `num_hidden` features with weights for its inputs and for its last output."""
 
-    state_count: ClassVar[int]
+    states: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -187,7 +175,31 @@ class _Described(BaseRNNCell):
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
-        return [{"shape": (0, self.hidden), "__layout__": "NC"} for _ in range(self.state_count)]
+        return [{"shape": (0, self.hidden), "__layout__": "NC"} for _ in range(self.states)]
+
+
+class RNNCell(_Recurrent):
+    """The activation of the inputs' and the state's products: Elman's network."""
+
+    gates = ("",)
+
+    def __init__(
+        self, num_hidden: int, activation: str = "tanh", prefix: str = "rnn_", params: RNNParams | None = None
+    ) -> None:
+        super().__init__(num_hidden, prefix, params)
+        self.activation = activation
+
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
+        self._counter += 1
+        i2h = self.node("FullyConnected", "i2h", inputs, *self._weights[:2], num_hidden=self.hidden)
+        h2h = self.node("FullyConnected", "h2h", states[0], *self._weights[2:], num_hidden=self.hidden)
+        total = self.node("elemwise_add", "sum", i2h, h2h)
+        output = self.node("Activation", "out", total, act_type=self.activation)
+        return output, [output]
+
+
+class _Described(_Recurrent):
+    """A cell that `dataflow.rnn` describes."""
 
     @abstractmethod
     def described(self) -> rnn.Cell:
@@ -203,7 +215,7 @@ class LSTMCell(_Described):
     """Long short-term memory. Gates: input, forget, candidate, output; states: the output and the memory."""
 
     gates = ("_i", "_f", "_c", "_o")
-    state_count = 2
+    states = rnn.LSTMCell.state_count
 
     def __init__(
         self,
@@ -222,7 +234,7 @@ class GRUCell(_Described):
     """A gated recurrent unit. Gates: reset, update, candidate."""
 
     gates = ("_r", "_z", "_o")
-    state_count = 1
+    states = rnn.GRUCell.state_count
 
     def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None) -> None:
         super().__init__(num_hidden, prefix, params)
@@ -234,8 +246,13 @@ class GRUCell(_Described):
 def split(inputs: Any, length: int, layout: str, prefix: str, input_prefix: str = "") -> list[Symbol]:
     """Return one symbol [batch, features] for each step. Raises GraphError if there are not `length`."""
     if inputs is None:
-        return [sym.Variable(f"{input_prefix}t{step}_data") for step in range(length)]
+        return step_variables(length, input_prefix)
     return [sym.of(step) for step in rnn.steps_of(prefix, length, inputs, axis_of(layout))]
+
+
+def step_variables(length: int, input_prefix: str) -> list[Symbol]:
+    """Return a variable for the inputs of each step."""
+    return [sym.Variable(f"{input_prefix}t{step}_data") for step in range(length)]
 
 
 def merge(outputs: list[Symbol], layout: str, merged: bool, prefix: str) -> Outputs:

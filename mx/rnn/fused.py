@@ -13,7 +13,17 @@ from ...support.wording import alternatives
 from .. import symbol as sym
 from ..ndarray.array import Array, NDArray, as_array
 from ..symbol import Symbol
-from .cells import BaseRNNCell, GRUCell, LSTMCell, Outputs, RNNCell, RNNParams, States, axis_of
+from .cells import (
+    BaseRNNCell,
+    GRUCell,
+    LSTMCell,
+    Outputs,
+    RNNCell,
+    RNNParams,
+    States,
+    axis_of,
+    step_variables,
+)
 from .modifiers import DropoutCell
 from .stacks import BidirectionalCell, SequentialRNNCell
 
@@ -75,7 +85,7 @@ class FusedRNNCell(BaseRNNCell):
         self.reset()
         axis = axis_of(layout)
         if inputs is None:
-            inputs = [sym.Variable(f"{input_prefix}t{step}_data") for step in range(length)]
+            inputs = step_variables(length, input_prefix)
         if not isinstance(inputs, Symbol):
             inputs = sym.Concat(*[sym.expand_dims(step, axis=0) for step in inputs], dim=0)
         elif axis == 1:

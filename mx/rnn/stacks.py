@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from ...dataflow import rnn
 from ...errors import GraphError
 from .. import symbol as sym
 from ..ndarray.array import NDArray
@@ -67,16 +69,11 @@ class SequentialRNNCell(CellGroup):
     ) -> tuple[Outputs, States]:
         """Unroll layer after layer; see `BaseRNNCell.unroll`."""
         self.reset()
-        if not self._cells:
-            raise GraphError("the stack has no cells; add one before unrolling")
-        left = list(self.begin_state() if begin_state is None else begin_state)
-        last: States = []
-        for cell in self._cells:
-            own, left = left[: len(cell.state_info)], left[len(cell.state_info) :]
-            merged = bool(merge_outputs) and cell is self._cells[-1]
-            inputs, after = cell.unroll(length, inputs, own, layout, merged, input_prefix)
-            last += after
-        return inputs, last
+        layers = [
+            (len(cell.state_info), partial(cell.unroll, input_prefix=input_prefix)) for cell in self._cells
+        ]
+        states = self.begin_state() if begin_state is None else list(begin_state)
+        return rnn.unroll_layers(layers, length, inputs, states, layout, bool(merge_outputs))
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         found = dict(args)

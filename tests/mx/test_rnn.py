@@ -183,6 +183,11 @@ def test_states_to_start_from_may_be_variables() -> None:
     assert {"in_t0_data", "in_t1_data"} <= set(mx.sym.Group(steps).list_arguments())
 
 
+def test_every_state_to_start_from_is_given() -> None:
+    with pytest.raises(mx.MXNetError, match="begin_state has 1 states, but the cell has 2"):
+        mx.rnn.LSTMCell(4).unroll(2, mx.sym.Variable("data"), begin_state=[mx.sym.Variable("first")])
+
+
 def test_what_cannot_be_built() -> None:
     x = mx.sym.Variable("x")
     with pytest.raises(mx.MXNetError, match="layout is 'NCT', expected 'NTC' or 'TNC'"):
