@@ -6,7 +6,9 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from .model import BatchEndParam, save_checkpoint
 
 __all__ = [
     "BatchEndParam",
@@ -16,15 +18,6 @@ __all__ = [
     "log_train_metric",
     "module_checkpoint",
 ]
-
-
-class BatchEndParam(NamedTuple):
-    """What a callback gets after a batch."""
-
-    epoch: int
-    nbatch: int
-    eval_metric: Any
-    locals: Any = None
 
 
 class Speedometer:
@@ -87,7 +80,6 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[BatchEn
 
 def do_checkpoint(prefix: str, period: int = 1) -> Callable[[int, Any, Any, Any], None]:
     """After every `period` epochs saves symbol and parameters: `prefix-symbol.json`, `prefix-0001.params`."""
-    from .model import save_checkpoint
 
     def callback(epoch: int, symbol: Any, arg_params: Any, aux_params: Any) -> None:
         if (epoch + 1) % max(period, 1) == 0:

@@ -22,9 +22,9 @@ from ..runtime.context import Context, devices_of
 from ..runtime.initializer import Uniform, initial_value
 from ..runtime.parameters import tensors_of
 from ..support.wording import alternatives
-from . import random
 from .arguments import assign, named, requests_of
 from .ndarray.array import NDArray, as_array
+from .seed import current_seed
 
 __all__ = ["Executor", "bind", "simple_bind"]
 
@@ -33,7 +33,7 @@ Given = TypeVar("Given", NDArray, NDArray | None)
 
 def simple_bind(symbol: Symbol, ctx: Any, grad_req: Any, shapes: Mapping[str, Any]) -> Executor:
     """See `Symbol.simple_bind`."""
-    return _bound_to_zeros(symbol, devices_of(ctx), grad_req, shapes, random.current_seed())
+    return _bound_to_zeros(symbol, devices_of(ctx), grad_req, shapes, current_seed())
 
 
 def bind(symbol: Symbol, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_states: Any) -> Executor:
@@ -57,7 +57,7 @@ def bind(symbol: Symbol, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux
         for name, request in requests_of(names, grad_req).items()
     }
     kept = {name: gradients[name] for name in _wanted(requests)}
-    return Executor(symbol, devices_of(ctx), requests, arguments, kept, auxiliary, random.current_seed())
+    return Executor(symbol, devices_of(ctx), requests, arguments, kept, auxiliary, current_seed())
 
 
 class Executor(Closeable):

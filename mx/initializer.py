@@ -14,8 +14,8 @@ from ..errors import DataError
 from ..runtime import initializer as runtime
 from ..runtime.initializer import WeightRule, generator
 from ..support.wording import alternatives
-from . import random
 from .ndarray.array import NDArray, as_array
+from .seed import current_seed
 
 __all__ = [
     "Bilinear",
@@ -112,7 +112,7 @@ class Initializer:
 
     def _draw(self, name: str, arr: NDArray, rule: WeightRule) -> None:
         """Fill by a rule of the runtime, from the generator of this name."""
-        arr[:] = rule(arr.shape, generator(str(name), random.current_seed()))
+        arr[:] = rule(arr.shape, generator(str(name), current_seed()))
 
 
 def register(klass: type[Initializer]) -> type[Initializer]:
@@ -238,7 +238,7 @@ class Orthogonal(Initializer):
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         rows = arr.shape[0]
-        drawn = generator(str(name), random.current_seed())
+        drawn = generator(str(name), current_seed())
         shape = (rows, arr.size // rows)
         matrix = drawn.uniform(-1, 1, shape) if self.rand_type == "uniform" else drawn.normal(0, 1, shape)
         left, _, right = np.linalg.svd(matrix, full_matrices=False)

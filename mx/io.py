@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import DataError
 from ..models.files.idx import read_idx
 from ..runtime.data import ArrayIterator
-from . import random
 from .ndarray.array import NDArray, as_array
+from .seed import current_seed
 
 __all__ = ["DataBatch", "DataDesc", "DataIter", "MNISTIter", "NDArrayIter", "ResizeIter"]
 
@@ -122,7 +122,7 @@ class NDArrayIter(DataIter):
             _named(label, label_name) or None,
             batch_size,
             shuffle=shuffle,
-            seed=random.current_seed(),
+            seed=current_seed(),
             drop_last=last_batch_handle == "discard",
         )
         self.num_data = self._batches.samples

@@ -6,18 +6,26 @@ Parameters are in the safetensors format, under the names `arg:fc1_weight` and `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..dataflow.symbol import Symbol
 from ..errors import DataError
 from . import symbol as sym
-from .callback import BatchEndParam
 from .ndarray.array import NDArray
 from .ndarray.files import load, save
 
 __all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
 
 Params = Mapping[str, NDArray]
+
+
+class BatchEndParam(NamedTuple):
+    """What a callback gets after a batch."""
+
+    epoch: int
+    nbatch: int
+    eval_metric: Any
+    locals: Any = None
 
 
 def save_checkpoint(

@@ -19,12 +19,13 @@ from ...runtime.learning_rate import fed_rate
 from ...runtime.parameters import optimizer_state
 from ...support.wording import alternatives
 from .. import metric as mx_metric
-from .. import model, random
+from .. import model
 from ..initializer import InitDesc, Uniform
 from ..io import DataBatch, DataDesc
 from ..ndarray.array import NDArray, as_array
 from ..ndarray.files import load, save
 from ..optimizer import Optimizer, create
+from ..seed import current_seed
 from .base_module import BaseModule, Params
 from .inputs import Inputs, described
 from .iteration import Iteration
@@ -129,7 +130,7 @@ class Module(BaseModule):
         kept = self.get_params() if self.binded and self.params_initialized else None
         if self.binded:
             self.close()
-        self._module = tofu.Module(self.symbol, self._context, seed=random.current_seed())
+        self._module = tofu.Module(self.symbol, self._context, seed=current_seed())
         self._executor: Executor | None = None
         self._iteration: Iteration | None = None
         self.binded = True

@@ -6,10 +6,9 @@ from typing import Any
 
 from ...operators.library import registry
 from ...support.wording import alternatives
-from .array import NDArray, as_array
-from .creation import arange, array, empty, full, ones, ones_like, zeros, zeros_like
+from .array import NDArray, as_array, function, waitall
+from .creation import arange, array, concatenate, empty, full, ones, ones_like, zeros, zeros_like
 from .files import load, save
-from .imperative import concatenate, function, waitall
 
 __all__ = [
     "NDArray",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy.typing as npt
 from ...errors import DataError, OperatorError
 from ...operators.library import registry
 from ...runtime.context import Context, cpu
+from .imperative import Array, computed
 
-Array = npt.NDArray[Any]
 Operand = Any
 
 
@@ -143,8 +144,6 @@ class NDArray:
         """Operators as methods: `a.sum(axis=1)` is `mx.nd.sum(a, axis=1)`."""
         if name.startswith("_"):
             raise AttributeError(name)
-        from .imperative import function
-
         try:
             called = function(name)
         except OperatorError as error:
@@ -250,3 +249,31 @@ def _plain(key: Any) -> Any:
 def as_array(value: npt.ArrayLike | NDArray) -> Array:
     """Return the NumPy array behind a value, shared if it is one."""
     return value.numpy_array if isinstance(value, NDArray) else np.asarray(value)
+
+
+Result = NDArray | list[NDArray]
+
+
+@cache
+def function(called: str) -> Callable[..., Result]:
+    """Return the operator of this name as a function on arrays. Raises OperatorError if it is unknown."""
+    operator = registry.get(called)
+
+    def call(*inputs: Any, out: NDArray | None = None, name: str | None = None, **keywords: Any) -> Result:
+        plain = {key: _numpy(value) for key, value in keywords.items()}
+        produced = [NDArray(array) for array in computed(operator, [*map(_numpy, inputs)], plain)]
+        if out is not None:
+            out[:] = produced[0]
+            return out
+        return produced[0] if len(produced) == 1 else produced
+
+    call.__name__ = call.__qualname__ = called
+    return call
+
+
+def waitall() -> None:
+    """Nothing to wait for: results are there when a call returns."""
+
+
+def _numpy(value: Any) -> Any:
+    return value.numpy_array if isinstance(value, NDArray) else value

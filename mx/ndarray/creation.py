@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime.context import Context
-from .array import NDArray
+from .array import NDArray, Result, function
 
 Extents = int | Sequence[int]
 
@@ -54,3 +54,8 @@ def arange(
     """`start`, `start + step`, ... below `stop`, each `repeat` times."""
     numbers = np.arange(start, step=step) if stop is None else np.arange(start, stop, step)
     return NDArray(np.repeat(numbers, repeat).astype(dtype or "float32"))
+
+
+def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> Result:
+    """Return arrays one after the other. Raises ShapeError if they do not fit."""
+    return function("Concat")(*arrays, dim=axis)

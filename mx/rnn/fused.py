@@ -11,7 +11,8 @@ import numpy as np
 from ...errors import DataError, GraphError
 from ...support.wording import alternatives
 from .. import symbol as sym
-from ..ndarray.array import Array, NDArray, as_array
+from ..ndarray.array import NDArray, as_array
+from ..ndarray.imperative import Array
 from ..symbol import Symbol
 from .cells import (
     BaseRNNCell,

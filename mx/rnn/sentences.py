@@ -10,9 +10,9 @@ import numpy as np
 
 from ...errors import DataError
 from ...runtime.initializer import generator
-from .. import random
 from ..io import DataBatch, DataDesc, DataIter
 from ..ndarray.array import NDArray
+from ..seed import current_seed
 
 
 def encode_sentences(
@@ -94,7 +94,7 @@ class BucketSentenceIter(DataIter):
     def reset(self) -> None:
         """Begin again, in another order of batches, and of sentences in buckets."""
         self._epoch += 1
-        drawn = generator(f"sentences {self._epoch}", random.current_seed())
+        drawn = generator(f"sentences {self._epoch}", current_seed())
         self._order = [drawn.permutation(len(rows)) for rows in self._rows]
         places = [
             (bucket, start)
