@@ -2,45 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
 
 from ..analyzer.indices.region import Shape
 from .shapes.shape_solver import PartialShape, is_complete, merge, solve
 from .stages.attributes import Attributes
-from .stages.build_stages import describe, produced_shapes
+from .stages.build_stages import describe, produced_shapes, stages_of
 from .stages.definition import ByRank, ByShape, Definition, Fixed
 
-if TYPE_CHECKING:
-    from .operator import Operator
+Hints = Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]]
 
 
-def infer(
-    operator: Operator, attributes: Attributes, given: Mapping[str, PartialShape]
-) -> dict[str, PartialShape]:
-    """Return all shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`.
+@dataclass(frozen=True, slots=True)
+class ShapeRules:
+    """What determines the shapes around an operator with given attributes."""
 
-    Shapes are the same in training and inference, so the simpler description, that of inference, is solved.
-    """
-    definition = operator.inference_definition or operator.definition
-    arguments = (*operator.arguments(attributes), *operator.auxiliary)
-    names = (*arguments, *operator.outputs(attributes))
-    known: dict[str, PartialShape] = {name: given.get(name) for name in names}
+    name: str
+    """The operator's name."""
+    definition: Definition
+    """Makes the description that is solved."""
+    attributes: Attributes
+    """The attributes."""
+    arguments: tuple[str, ...]
+    """Names of the arguments and the auxiliary states."""
+    outputs: tuple[str, ...]
+    """Names of the outputs."""
+    hints: Hints | None
+    """Adds shapes that the description cannot be solved for."""
+    seeds: tuple[str, ...]
+    """Names of the states that hold one whole number each."""
+
+
+def infer(rules: ShapeRules, given: Mapping[str, PartialShape]) -> dict[str, PartialShape]:
+    """Return all shapes of arguments, auxiliary states and outputs that follow; see `Operator.infer`."""
+    name, definition, attributes = rules.name, rules.definition, rules.attributes
+    known: dict[str, PartialShape] = {
+        tensor: given.get(tensor) for tensor in (*rules.arguments, *rules.outputs)
+    }
     before: dict[str, PartialShape] | None = None
     while known != before:
         before = dict(known)
-        if operator.hints is not None:
-            _merge_into(known, operator.name, operator.hints(attributes, known))
-        if all(is_complete(known[name]) for name in arguments):
-            shapes = _complete({name: shape for name, shape in known.items() if is_complete(shape)})
-            if _describable(definition, attributes, known):
-                shapes |= dict.fromkeys(operator.seeds, (1,))
-                stages = operator.stages(attributes, shapes, training=False)
-                _merge_into(known, operator.name, produced_shapes(stages, shapes))
+        if rules.hints is not None:
+            _merge_into(known, name, rules.hints(attributes, known))
+        describable = _describable(definition, attributes, known)
+        if all(is_complete(known[argument]) for argument in rules.arguments):
+            if describable:
+                shapes = _complete({tensor: shape for tensor, shape in known.items() if is_complete(shape)})
+                shapes |= dict.fromkeys(rules.seeds, (1,))
+                stages = stages_of(describe(definition, attributes, shapes, name), shapes)
+                _merge_into(known, name, produced_shapes(stages, shapes))
             break
-        if _describable(definition, attributes, known):
-            variant = describe(definition, attributes, _complete(known), operator.name)
-            _merge_into(known, operator.name, solve(variant, known))
+        if describable:
+            _merge_into(known, name, solve(describe(definition, attributes, _complete(known), name), known))
     return known
 
 

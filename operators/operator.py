@@ -15,7 +15,7 @@ from ..analyzer.bind.shapes import shapes_by_name
 from ..analyzer.indices.region import Shape
 from ..errors import OperatorError
 from ..tdl import ast
-from .inference import infer
+from .inference import Hints, ShapeRules, infer
 from .shapes.shape_solver import PartialShape
 from .stages.attributes import Attributes, AttributeSpec, check_attributes
 from .stages.binding import StagedBoundOperator, bind_variant
@@ -98,7 +98,7 @@ class Operator:
     gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
     """Replaces the derived adjoint, unless it returns None. It takes the attributes, and the shapes of
     everything that the forward stages read and produce."""
-    hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
+    hints: Hints | None = None
     """Adds shapes that the description cannot be solved for."""
     is_loss: bool = False
     """Whether the backward pass starts here, without head gradients."""
@@ -233,7 +233,7 @@ class Operator:
         the rank is known, a dimension is None if its extent is not. Raises ShapeError if two known
         values disagree.
         """
-        return infer(self, self.attributes(attributes), shapes)
+        return infer(self._shape_rules(self.attributes(attributes)), shapes)
 
     def bind(
         self, shapes: Mapping[str, Shape], training: bool = True, **attributes: object
@@ -245,8 +245,20 @@ class Operator:
         allowed = (*self.arguments(checked), *self.auxiliary, *self.seeds, *self.outputs(checked))
         shapes = shapes_by_name(self.name, shapes)
         variant = self._variant(checked, shapes, training)
-        infer(self, checked, shapes)
+        infer(self._shape_rules(checked), shapes)
         return bind_variant(variant, shapes, allowed)
+
+    def _shape_rules(self, attributes: Attributes) -> ShapeRules:
+        """Shapes are the same in training and inference. The description of inference is the simpler one."""
+        return ShapeRules(
+            self.name,
+            self.inference_definition or self.definition,
+            attributes,
+            (*self.arguments(attributes), *self.auxiliary),
+            self.outputs(attributes),
+            self.hints,
+            self.seeds,
+        )
 
     def _variant(self, attributes: Attributes, shapes: Mapping[str, Shape], training: bool) -> Variant:
         definition = self.definition
