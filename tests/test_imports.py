@@ -18,11 +18,6 @@ CIRCLES = {
     ),
     # a stage makes what it is bound to, which knows its stage
     frozenset(f"operators.stages.{name}" for name in ("bound_operator", "stage")),
-    # a program of array steps is made of contractions, which fall back to programs
-    frozenset(
-        f"operators.derive.program.{name}"
-        for name in ("contraction", "finish", "onehot_steps", "program", "scan_steps")
-    ),
 }
 """Circles that still stand, with their reasons. Files may be taken out of them; nothing may be added."""
 

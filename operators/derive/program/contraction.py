@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,7 @@ from ..nodes.ir import Apply, Node, Reduction
 from ..steps.matrices import as_matrix, packed, spread, transposed
 from ..steps.steps import Value, copy, fixed, register
 from ..steps.views import narrow
-
-if TYPE_CHECKING:
-    from .program import Program
+from .open_program import OpenProgram
 
 WORKSPACE_ELEMENTS = 1 << 20
 """Elements of one packed factor or result chunk: 4 MiB in single precision."""
@@ -62,7 +59,7 @@ class _Axes:
     summed: tuple[int, ...]
 
 
-def contract(program: Program, node: Reduction, target: Array) -> None:
+def contract(program: OpenProgram, node: Reduction, target: Array) -> None:
     """Write steps that compute a contraction over the whole box into `target`, one axis per variable."""
     assert isinstance(node.body, Apply)
     left, right = node.body.arguments
@@ -81,7 +78,7 @@ def contract(program: Program, node: Reduction, target: Array) -> None:
             _multiply(program, a, b, chunk, groups, add=number > 0)
 
 
-def _groups(program: Program, node: Reduction, left: Node, right: Node, target: Array) -> _Axes:
+def _groups(program: OpenProgram, node: Reduction, left: Node, right: Node, target: Array) -> _Axes:
     def ordered(names: frozenset[str], strides: tuple[int, ...]) -> tuple[int, ...]:
         axes = [axis for axis in program.order if program.lowered.variables[axis] in names]
         return tuple(sorted(axes, key=lambda axis: -abs(strides[axis])))
@@ -96,7 +93,7 @@ def _groups(program: Program, node: Reduction, left: Node, right: Node, target: 
     )
 
 
-def _strides(program: Program, factor: Node) -> tuple[int, ...]:
+def _strides(program: OpenProgram, factor: Node) -> tuple[int, ...]:
     """Return how a factor will lie in memory, before anything is computed."""
     view = program.whole_view(factor)
     if view is not None:
@@ -105,7 +102,7 @@ def _strides(program: Program, factor: Node) -> tuple[int, ...]:
 
 
 def _chunk_lengths(
-    program: Program, node: Reduction, left: Node, right: Node, groups: _Axes, target: Array
+    program: OpenProgram, node: Reduction, left: Node, right: Node, groups: _Axes, target: Array
 ) -> dict[str, int]:
     """Return chunks that keep every packed matrix within the workspace, cut along slow and shared
     axes first.
@@ -131,7 +128,7 @@ def _chunk_lengths(
 
 
 def _matrix(
-    program: Program,
+    program: OpenProgram,
     factor: Node,
     ranges: Ranges,
     batch: tuple[int, ...],
@@ -148,7 +145,7 @@ def _matrix(
     return known
 
 
-def _multiply(program: Program, a: Value, b: Value, chunk: Value, groups: _Axes, add: bool) -> None:
+def _multiply(program: OpenProgram, a: Value, b: Value, chunk: Value, groups: _Axes, add: bool) -> None:
     steps, dtype = program.steps, program.number
     if not add and (direct := _direct(chunk, groups, program)) is not None:
         if direct.strides[-1] == dtype.itemsize:
@@ -165,6 +162,6 @@ def _multiply(program: Program, a: Value, b: Value, chunk: Value, groups: _Axes,
         steps.add(copy, (values,), chunk, inplace=False)
 
 
-def _direct(chunk: Value, groups: _Axes, program: Program) -> Value | None:
+def _direct(chunk: Value, groups: _Axes, program: OpenProgram) -> Value | None:
     """Return the result's memory as a matrix a product can be written to."""
     return as_matrix(chunk, groups.batch, groups.rows, groups.columns, program.number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,13 +14,11 @@ from ..nodes.ir import Node, Reduction, Scalar
 from ..reductions.guarded import apply, every, product
 from ..steps.steps import fixed
 from ..steps.views import narrow
-
-if TYPE_CHECKING:
-    from .program import Program
+from .open_program import OpenProgram
 
 
 def finish(
-    program: Program,
+    program: OpenProgram,
     node: Reduction,
     target: Array,
     factors: tuple[Node, ...],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +19,8 @@ from ..steps.steps import DType, Operand, convert, copy, fixed
 from ..steps.views import narrow
 from . import rows
 from .finish import finish
+from .open_program import OpenProgram
 from .rows import Digit
-
-if TYPE_CHECKING:
-    from .program import Program
 
 CODE = np.dtype(np.int64)
 LOCATED = 1 << 16
@@ -33,7 +30,7 @@ ROOM = 1 << 12
 """The least number of rows added up together."""
 
 
-def write_onehot(program: Program, plan: OneHot, target: Array) -> None:
+def write_onehot(program: OpenProgram, plan: OneHot, target: Array) -> None:
     """Write steps that compute a gather or scatter over the whole box; `target` has an axis per variable."""
     writing = _Writing(program, plan)
     if plan.gathers:
@@ -45,7 +42,7 @@ def write_onehot(program: Program, plan: OneHot, target: Array) -> None:
 
 
 class _Writing:
-    def __init__(self, program: Program, plan: OneHot) -> None:
+    def __init__(self, program: OpenProgram, plan: OneHot) -> None:
         self.program, self.plan = program, plan
         self.nothing = identity(plan.node.reducer)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +18,8 @@ from ..reductions.scan import Scan
 from ..steps.steps import Operand, Value, convert, fixed, register
 from ..steps.views import narrow
 from .finish import finish
+from .open_program import OpenProgram
 from .recurrence import accumulate, fall_off, recur, weigh
-
-if TYPE_CHECKING:
-    from .program import Program
-
 
 SCANNED_BLOCKS = 4
 """Blocks that are scanned together, since a scan has many calls."""
@@ -52,7 +48,7 @@ class _Reach:
         return abs(self.step) == 1 and length(self.inside) == self.terms
 
 
-def write_scan(program: Program, plan: Scan, target: Array) -> None:
+def write_scan(program: OpenProgram, plan: Scan, target: Array) -> None:
     """Write steps that compute a scan over the whole box into `target`, one axis per variable."""
     reach, order = _reach(program, plan), plan.order
     others = [program.lowered.variables[axis] for axis in program.order]
@@ -63,7 +59,7 @@ def write_scan(program: Program, plan: Scan, target: Array) -> None:
         writing.block(narrow(target, program.axes, block, program.box), {**program.box, **block})
 
 
-def _reach(program: Program, plan: Scan) -> _Reach:
+def _reach(program: OpenProgram, plan: Scan) -> _Reach:
     order = plan.order
     first, stop = program.box[order.variable]
     begin, end = program.box[order.along]
@@ -89,7 +85,7 @@ def _reach(program: Program, plan: Scan) -> _Reach:
 class _Writing:
     """Steps for blocks of the variables that the scan does not run along."""
 
-    def __init__(self, program: Program, plan: Scan, reach: _Reach, elements: int) -> None:
+    def __init__(self, program: OpenProgram, plan: Scan, reach: _Reach, elements: int) -> None:
         """`elements`: the terms of the largest block."""
         self.program, self.plan, self.reach = program, plan, reach
         self.axis = program.axes[plan.order.along]
