@@ -12,10 +12,8 @@ ROOT = Path(__file__).parents[1]
 OTHERS = {"tests", "benchmarks", "examples", "docs", "build"}
 
 CIRCLES = {
-    # `Bound` is made by what it is taken apart into; the analysis hands itself on whole
-    frozenset(
-        f"analyzer.bind.{name}" for name in ("analysis", "binding", "bound", "elements_touched", "tightness")
-    ),
+    # an analysis makes what it is bound to, which is computed from the whole of it
+    frozenset(f"analyzer.bind.{name}" for name in ("analysis", "binding", "bound")),
     # a stage makes what it is bound to, which knows its stage
     frozenset(f"operators.stages.{name}" for name in ("bound_operator", "stage")),
 }

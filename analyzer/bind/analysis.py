@@ -93,7 +93,7 @@ class Analysis:
     @property
     def elements_touched(self) -> sympy.Expr:
         """Elements of input regions and outputs, in the extents of variables and tensors; see `touched`."""
-        return elements_formula(self)
+        return elements_formula(self.description, self.accesses, self.extents.of)
 
     def bind(self, shapes: Mapping[str, Sequence[int]]) -> Bound:
         """Return the description for concrete shapes; equal shapes give the same object.

@@ -22,7 +22,7 @@ from ..strategies.discover import Kind, Refusal, Split
 from ..strategies.strategy import Strategy
 from . import binding
 from .elements_touched import ITEM_BYTES
-from .tightness import Looseness, looseness
+from .tightness import BoundSizes, Looseness, looseness
 
 if TYPE_CHECKING:
     from .analysis import Analysis
@@ -154,7 +154,9 @@ class Bound(NotebookDisplay):
     @cached_property
     def looseness(self) -> tuple[Looseness, ...]:
         """Tensors whose regions hold elements that are not read, with the reason."""
-        return looseness(self)
+        analysis = self.analysis
+        symbols = dict(zip(analysis.symbols, analysis.extents_of(self.shapes), strict=True))
+        return looseness(analysis.accesses, BoundSizes(self.shapes, self.extents, symbols))
 
     @property
     def tight(self) -> bool:

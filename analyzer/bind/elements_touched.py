@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import sympy
 
+from ...tdl import ast
 from ..indices.affine import Absolute, Affine, Minimum, Remainder, extent_symbol, inside
 from ..indices.intervals import Interval, bounds
 from ..input_regions.access import Access
-
-if TYPE_CHECKING:
-    from .analysis import Analysis
 
 DEEPEST = 2
 """The most remainders, minima and absolute values inside each other."""
@@ -27,21 +24,22 @@ def variable_extent(variable: str) -> sympy.Symbol:
     return sympy.Symbol(variable, integer=True, nonnegative=True)
 
 
-def elements_formula(analysis: Analysis) -> sympy.Expr:
+def elements_formula(
+    description: ast.Description, accesses: Sequence[Access], extents_of: Mapping[str, sympy.Expr]
+) -> sympy.Expr:
     """Return elements of all input regions and outputs, in the extents of variables and tensors.
 
+    `accesses` are grouped by tensor, and `extents_of` has the extent of every variable.
     The iteration space must not be empty. If a padded index moves in steps across the edge of its tensor, the
     region is slightly smaller than this count (see `edges`). An index nested deeper than `DEEPEST` counts as
     its whole dimension, because its bounds would fill pages.
     """
-    extents = {
-        extent: variable_extent(name) for name, extent in analysis.extents.of.items() if extent.is_Symbol
-    }
-    groups = groupby(analysis.accesses, key=lambda access: access.tensor)
-    inputs = (_hull([_region(access, extents) for access in accesses]) for _, accesses in groups)
+    extents = {extent: variable_extent(name) for name, extent in extents_of.items() if extent.is_Symbol}
+    groups = groupby(accesses, key=lambda access: access.tensor)
+    inputs = (_hull([_region(access, extents) for access in group]) for _, group in groups)
     outputs = (
         sympy.Mul(*(variable_extent(binder.name) for binder in output.variables))
-        for output in analysis.description.outputs
+        for output in description.outputs
     )
     total: sympy.Expr = sympy.Add(*inputs, *outputs)
     return total

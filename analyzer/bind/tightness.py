@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 import sympy
 
@@ -20,11 +21,8 @@ from ..indices.affine import (
     WholeDimension,
     variables_of,
 )
-from ..indices.region import Region
+from ..indices.region import Region, Shape
 from ..input_regions.access import Access
-
-if TYPE_CHECKING:
-    from .bound import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +42,33 @@ class Image(NamedTuple):
     gap: int
 
 
-def looseness(bound: Bound) -> tuple[Looseness, ...]:
+@dataclass(frozen=True, slots=True)
+class BoundSizes:
+    """The sizes of everything that a description is bound to."""
+
+    shapes: Mapping[str, Shape]
+    """The shape of every tensor."""
+    extents: Mapping[str, int]
+    """The extent of every variable."""
+    symbols: Mapping[sympy.Symbol, int]
+    """The extents of tensors by their symbols."""
+
+
+def looseness(accesses: Sequence[Access], bound: BoundSizes) -> tuple[Looseness, ...]:
     """Return every tensor whose region of the whole iteration space is not known to be tight, and why."""
     found = []
-    for tensor, group in groupby(bound.analysis.accesses, key=lambda access: access.tensor):
-        accesses = [access for access in group if all(bound.extents[name] for name in access.enclosing)]
-        reasons = [(access, _reason(access, bound)) for access in accesses]
+    for tensor, group in groupby(accesses, key=lambda access: access.tensor):
+        reached = [access for access in group if all(bound.extents[name] for name in access.enclosing)]
+        reasons = [(access, _reason(access, bound)) for access in reached]
         loose = next(((access, reason) for access, reason in reasons if reason), None)
-        if loose is None and not _covers([_region(bound, access) for access in accesses]):
-            loose = (accesses[-1], "the elements that several accesses read do not form one box")
+        if loose is None and not _covers([_region(bound, access) for access in reached]):
+            loose = (reached[-1], "the elements that several accesses read do not form one box")
         if loose is not None:
             found.append(Looseness(tensor, loose[0].span, loose[1]))
     return tuple(found)
 
 
-def _reason(access: Access, bound: Bound) -> str:
+def _reason(access: Access, bound: BoundSizes) -> str:
     """Return why one access's region is not known to be tight; empty if it is."""
     moved: set[str] = set()
     for axis, (index, repeated) in enumerate(zip(access.indices, access.repeated, strict=True)):
@@ -82,7 +92,7 @@ def _reason(access: Access, bound: Bound) -> str:
     return ""
 
 
-def _image(form: Affine, bound: Bound) -> Image:
+def _image(form: Affine, bound: BoundSizes) -> Image:
     """Return the values of an index over the whole iteration space."""
     constant = _number(form.constant, bound)
     parts = [Image(constant, constant, 0)]
@@ -162,7 +172,7 @@ def _covers(regions: list[Region]) -> bool:
     return True
 
 
-def _region(bound: Bound, access: Access) -> Region:
+def _region(bound: BoundSizes, access: Access) -> Region:
     """Return what one access reads over the whole iteration space, clipped to the tensor."""
     shape = bound.shapes[access.tensor]
     region = []
@@ -175,7 +185,6 @@ def _region(bound: Bound, access: Access) -> Region:
     return tuple(region)
 
 
-def _number(constant: sympy.Expr, bound: Bound) -> int:
+def _number(constant: sympy.Expr, bound: BoundSizes) -> int:
     """Return a constant expression for the shapes that are bound."""
-    extents = bound.analysis.extents_of(bound.shapes)
-    return int(constant.subs(dict(zip(bound.analysis.symbols, extents, strict=True))))
+    return int(constant.subs(bound.symbols))
