@@ -58,17 +58,39 @@ class Tally:
         return self.metric.finish(self.total / self.rows) if self.rows else math.nan
 
 
-def _classes(label: Array, output: Array) -> npt.NDArray[np.int64]:
-    """Return labels as class numbers, one per row of the output `[rows, classes]`."""
-    rows, classes = output.shape[0], math.prod(output.shape[1:])
-    if output.ndim != 2 or label.size != rows:
+def row_labels(label: Array, output: Array) -> Array:
+    """Return a label for each row of the output `[rows, classes]`.
+
+    Raises DataError for an output of another form, and unless there are as many labels as rows.
+    """
+    if output.ndim != 2 or label.size != output.shape[0]:
         raise DataError(
             "a metric of classes needs outputs [rows, classes] and a label for each row, but the output has "
             f"shape {output.shape} and the label {label.shape}"
         )
-    if rows and not 0 <= label.min() <= label.max() < classes:
+    return label.reshape(-1)
+
+
+def check_classes(label: Array, classes: int) -> None:
+    """Raise DataError for a label that is not the number of a class."""
+    if label.size and not 0 <= label.min() <= label.max() < classes:
         raise DataError(f"labels run from {label.min()} to {label.max()}, but there are {classes} classes")
-    return label.reshape(-1).astype(np.int64)
+
+
+def surprises(classes: Array, output: Array, smallest: float, added: float = 0.0) -> Values:
+    """Return minus the logarithm of the probability of each row's class, plus `added`.
+
+    Probabilities below `smallest` count as it.
+    """
+    chosen = output[np.arange(len(output)), classes].astype(np.float64)
+    surprise: Values = -np.log(np.maximum(chosen + added, smallest))
+    return surprise
+
+
+def _classes(label: Array, output: Array) -> npt.NDArray[np.int64]:
+    labels = row_labels(label, output)
+    check_classes(labels, output.shape[1])
+    return labels.astype(np.int64)
 
 
 def _correct(label: Array, output: Array) -> Values:
@@ -77,9 +99,7 @@ def _correct(label: Array, output: Array) -> Values:
 
 
 def _surprise(label: Array, output: Array) -> Values:
-    chosen = output[np.arange(len(output)), _classes(label, output)].astype(np.float64)
-    surprise: Values = -np.log(np.maximum(chosen, 1e-30))
-    return surprise
+    return surprises(_classes(label, output), output, 1e-30)
 
 
 def _squared(label: Array, output: Array) -> Values:

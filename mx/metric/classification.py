@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import DataError
+from ...runtime.metrics import check_classes, row_labels, surprises
 from .base import Array, EvalMetric, Listed, register
 
 
@@ -44,7 +45,7 @@ class TopKAccuracy(EvalMetric):
         self.top_k = top_k
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
-        actual = _row_labels(self.name, label, pred)
+        actual = row_labels(label, pred).astype(np.int64)
         top = np.argsort(pred, axis=1, kind="stable")[:, -self.top_k :]
         return float((top == actual[:, None]).any(axis=1).sum()), len(pred)
 
@@ -62,7 +63,7 @@ class F1(EvalMetric):
         self._hits = self._errors = 0
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
-        actual = _row_labels(self.name, label, pred)
+        actual = row_labels(label, pred).astype(np.int64)
         if actual.size and actual.max() > 1:
             raise DataError(f"metric '{self.name}' is for two classes, but there is a label {actual.max()}")
         chosen = pred.argmax(axis=1)
@@ -87,17 +88,12 @@ class _Surprise(EvalMetric):
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         rows = np.moveaxis(pred, self.axis, -1).reshape(-1, pred.shape[self.axis])
-        actual = _row_labels(self.name, label, rows)
+        actual = row_labels(label, rows).astype(np.int64)
         if self.ignore_label is not None:
             counted = actual != self.ignore_label
             actual, rows = actual[counted], rows[counted]
-        if actual.size and not 0 <= actual.min() <= actual.max() < rows.shape[1]:
-            raise DataError(
-                f"metric '{self.name}' has labels from {actual.min()} to {actual.max()} for "
-                f"{rows.shape[1]} classes"
-            )
-        chosen = rows[np.arange(len(rows)), actual].astype(np.float64)
-        return float(-np.log(np.maximum(chosen + self.eps, self.smallest)).sum()), len(rows)
+        check_classes(actual, rows.shape[1])
+        return float(surprises(actual, rows, self.smallest, self.eps).sum()), len(rows)
 
 
 @register
@@ -137,13 +133,3 @@ class Perplexity(_Surprise):
     def get(self) -> tuple[Listed, Any]:
         name, value = super().get()
         return name, math.exp(value) if value < 700 else math.inf if value >= 700 else value
-
-
-def _row_labels(metric: str, label: Array, rows: Array) -> Array:
-    """Return labels as class numbers, one for each row of outputs `[rows, classes]`. Raises DataError."""
-    if rows.ndim != 2 or label.size != len(rows):
-        raise DataError(
-            f"metric '{metric}' needs a label for each row of outputs [rows, classes], but has labels "
-            f"{label.shape} for outputs {rows.shape}"
-        )
-    return label.ravel().astype(np.int64)
