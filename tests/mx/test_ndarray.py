@@ -206,3 +206,8 @@ def test_files(tmp_path: Any) -> None:
 
 def test_shown_as_mxnet_shows_it() -> None:
     assert repr(mx.nd.array([[1, 2]])) == "\n[[1. 2.]]\n<NDArray 1x2 @cpu(0)>"
+
+
+def test_lists_stand_for_arrays_after_the_first() -> None:
+    found = mx.nd.elemwise_add(mx.nd.array([1, 2]), [3, 4])
+    np.testing.assert_array_equal(found.asnumpy(), [4, 6])
