@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from ..operators.stages.stage import Stage
+from ..analyzer.bind.analysis import Analysis
 from ..tdl import ast
 from ..tdl.traverse import Node, children, walk
 from .graph import Operation
@@ -23,21 +23,21 @@ def exact_tensors(operations: Sequence[Operation]) -> set[int]:
     """Tensors of operations in execution order whose values are used as positions, or become those."""
     exact: set[int] = set()
     for operation in reversed(operations):
-        stage = operation.bound.stage
-        tensors = dict(zip(stage.inputs, operation.inputs, strict=True))
-        wanted = set(_positions(stage))
+        analysis = operation.bound.analysis
+        tensors = dict(zip(analysis.description.tensor_names, operation.inputs, strict=True))
+        wanted = set(_positions(analysis))
         for number, output in enumerate(operation.outputs):
             if output in exact:
-                wanted.update(_sources(stage, number))
+                wanted.update(_sources(analysis, number))
         exact.update(tensors[name] for name in wanted)
     return exact
 
 
 @cache
-def _positions(stage: Stage) -> frozenset[str]:
+def _positions(analysis: Analysis) -> frozenset[str]:
     """Tensors whose elements are indices, or are compared with index variables."""
     found: set[str] = set()
-    for node in walk(stage.description):
+    for node in walk(analysis.description):
         match node:
             case ast.Element(indices=indices) | ast.OpaqueElement(indices=indices):
                 for index in indices:
@@ -51,9 +51,9 @@ def _positions(stage: Stage) -> frozenset[str]:
 
 
 @cache
-def _sources(stage: Stage, output: int) -> frozenset[str]:
+def _sources(analysis: Analysis, output: int) -> frozenset[str]:
     """Tensors from whose elements the value of an output is chosen or computed."""
-    return frozenset(_values(stage.description.outputs[output].body))
+    return frozenset(_values(analysis.description.outputs[output].body))
 
 
 def _counts(expression: Node) -> bool:

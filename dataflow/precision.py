@@ -45,10 +45,10 @@ class _Rewrite:
 
     def inputs(self, operation: Operation) -> tuple[int, ...]:
         """Return the inputs of an operation; a contraction with a 16-bit result reads only 16-bit inputs."""
-        factors = operation.bound.stage.factors
+        factors = operation.bound.factors
         if factors is None or self.tensors[operation.outputs[0]].dtype != self.dtype:
             return operation.inputs
-        names = operation.bound.stage.inputs
+        names = operation.bound.description.tensor_names
         return tuple(
             self.cast(index, operation, name)
             if name in factors and self.tensors[index].dtype != self.dtype
@@ -81,7 +81,7 @@ class _Rewrite:
 
 def _typed(graph: Graph, dtype: str) -> list[Tensor]:
     """Return the tensors with the types in which they are stored."""
-    contracted = {o.outputs[0] for o in graph.operations if o.bound.stage.factors is not None}
+    contracted = {o.outputs[0] for o in graph.operations if o.bound.factors is not None}
     kept = exact_tensors(graph.operations) | (set(graph.outputs) - contracted)
     return [
         tensor

@@ -103,7 +103,7 @@ class Program:
         bound = operation.bound
         boxes = bound.input_regions(bound.full_box[None])
         regions = {name: to_region(found[0]) for name, found in boxes.items() if name in bound.reads}
-        tensors = dict(zip(bound.stage.inputs, operation.inputs, strict=True))
+        tensors = dict(zip(bound.description.tensor_names, operation.inputs, strict=True))
         inputs = {
             name: view_of(self.buffers[tensors[name]], (slice(*interval) for interval in region))
             for name, region in regions.items()

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...analyzer.bind.analysis import Analysis
 from ...analyzer.bind.bound import Bound
 from ...analyzer.bind.shapes import checked_shapes
 from ...analyzer.indices.region import Shape, to_region
 from ...errors import ShapeError
 from ...tdl.numbers import real_array
 from ..derive import derive
-from ..kernels.kernel import Array, KernelCall, Run, prepared, view_of
+from ..kernels.kernel import Array, Kernel, KernelCall, Run, prepared, view_of
+from .contraction import Factors, contraction
 from .opaque_kernels import Functions, compute_by_parts, has_parts
-
-if TYPE_CHECKING:
-    from .stage import Stage
 
 
 class BoundOperator(Bound):
     """A `Bound` that can be computed: by the kernel attached to its stage, else by a derived one."""
 
-    def __init__(self, stage: Stage, shapes: Mapping[str, Shape]) -> None:
-        """`shapes` has exactly the tensors of the stage. Raises ShapeError if they do not fit."""
-        analysis = stage.analysis
-        super().__init__(analysis, checked_shapes(stage.description, analysis.ranks, shapes))
-        self.stage = stage
+    def __init__(
+        self, analysis: Analysis, shapes: Mapping[str, Shape], kernel: Kernel | None, opaques: Functions
+    ) -> None:
+        """`shapes` has exactly the tensors of the description. Raises ShapeError if they do not fit.
+
+        `kernel` is the attached kernel, and `opaques` are the functions behind `Opaque()` names.
+        """
+        super().__init__(analysis, checked_shapes(analysis.description, analysis.ranks, shapes))
+        self.kernel = kernel
+        self.opaques = opaques
+
+    @cached_property
+    def factors(self) -> Factors | None:
+        """The two tensors whose products it sums; see `contraction`."""
+        return contraction(self.description)
 
     def prepare(self, call: KernelCall) -> Run:
         """Return the function that computes one box of this operator, called once per iteration."""
@@ -37,9 +45,9 @@ class BoundOperator(Bound):
     def _prepare(self, call: KernelCall, opaque: Functions) -> Run:
         if not any(output.size for output in call.outputs):
             return _nothing
-        if self.stage.kernel is not None:
-            return prepared(self.stage.kernel, call)
-        functions = {**self.stage.opaques, **opaque}
+        if self.kernel is not None:
+            return prepared(self.kernel, call)
+        functions = {**self.opaques, **opaque}
         return compute_by_parts(call, functions) if self._has_parts else derive(call)
 
     @cached_property
@@ -51,7 +59,7 @@ class BoundOperator(Bound):
 
         `opaque` adds to the functions that the stage brings.
         """
-        return super().interpret(tensors, {**self.stage.opaques, **(opaque or {})})
+        return super().interpret(tensors, {**self.opaques, **(opaque or {})})
 
     def compute(self, tensors: Mapping[str, Array], opaque: Functions | None = None) -> tuple[Array, ...]:
         """Return the outputs for whole input tensors, from the attached kernel or else the derived one.

@@ -18,7 +18,6 @@ from ...errors import ShapeError
 from ...tdl import ast
 from ..kernels.kernel import Kernel
 from .bound_operator import BoundOperator
-from .contraction import Factors, contraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +52,6 @@ class Stage:
         """What follows from the description for all shapes."""
         return analyze(self.description)
 
-    @cached_property
-    def factors(self) -> Factors | None:
-        """The two tensors whose products it sums; see `contraction`."""
-        return contraction(self.description)
-
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:
         """Return the stage for concrete input shapes; equal shapes give the same object.
 
@@ -69,7 +63,8 @@ class Stage:
         key = tuple(tuple(shapes[name]) for name in self.inputs)
         bound = self._bounds.get(key)
         if bound is None:
-            bound = BoundOperator(self, dict(zip(self.inputs, key, strict=True)))
+            known = dict(zip(self.inputs, key, strict=True))
+            bound = BoundOperator(self.analysis, known, self.kernel, self.opaques)
             self._bounds[key] = bound
         return bound
 

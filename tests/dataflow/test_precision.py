@@ -29,7 +29,7 @@ def readers(graph: Graph, tensor: int) -> list[Operation]:
     return [
         o
         for o in graph.operations
-        if any(o.inputs[o.bound.stage.inputs.index(name)] == tensor for name in o.bound.reads)
+        if any(o.inputs[o.bound.description.tensor_names.index(name)] == tensor for name in o.bound.reads)
     ]
 
 
@@ -62,11 +62,11 @@ def test_an_output_that_a_product_makes_is_narrow_like_its_factors() -> None:
 @pytest.mark.parametrize("model", ["lenet", "lstm", "transformer-6-512", "wresnet-28-10"])
 def test_products_read_and_make_one_type(model: str) -> None:
     graph = mixed(model)
-    products = [o for o in graph.operations if o.bound.stage.factors is not None]
+    products = [o for o in graph.operations if o.bound.factors is not None]
     assert len(products) > 10
     for operation in products:
-        reads = dict(zip(operation.bound.stage.inputs, operation.inputs, strict=True))
-        read = [reads[name] for name in operation.bound.stage.factors or ()]
+        reads = dict(zip(operation.bound.description.tensor_names, operation.inputs, strict=True))
+        read = [reads[name] for name in operation.bound.factors or ()]
         assert {graph.tensors[i].dtype for i in (*read, *operation.outputs)} == {"float16"}, operation.name
 
 

@@ -63,7 +63,7 @@ def check_kernel() -> Check:
             box = random_box(bound, rng, split) if number else bound.full_box
             call = kernel_call(bound, box, tensors, dtype)
             run = kernel(call)
-            functions = bound.stage.opaques
+            functions = bound.opaques
             expected = tdl.interpret(
                 bound.description, bound.extents, tensors, bound.shapes, dict(call.box), functions
             )

@@ -103,7 +103,7 @@ def target(command: Convolution) -> DeviceView:
 
 def _attached(call: KernelCall) -> tuple[Pass, Attached] | None:
     """Return the attached convolution kernel, if there is one, and which tensor it computes."""
-    match call.bound.stage.kernel if isinstance(call.bound, BoundOperator) else None:
+    match call.bound.kernel if isinstance(call.bound, BoundOperator) else None:
         case kernels.ConvolutionOutput() as kernel:
             return Pass.FORWARD, kernel
         case kernels.ConvolutionDataGradient() as kernel:

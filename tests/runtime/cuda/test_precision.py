@@ -155,7 +155,7 @@ def test_libraries_compute_every_contraction_in_the_graphs_type(host: Bench) -> 
     matrices = {matrix.type for p in products for matrix in (p.left, p.right, p.result)}
     views = {view.type for c in convolutions for view in (c.data, c.weight, c.output)}
     assert matrices == views == {"float16"}
-    contractions = sum(operation.bound.stage.factors is not None for operation in graph.operations)
+    contractions = sum(operation.bound.factors is not None for operation in graph.operations)
     assert (len(products), len(convolutions)) == (3 * 2 * STEPS, 5 * 2 * STEPS)
     assert contractions == 3 + 5
 

@@ -17,6 +17,7 @@ from tofu.operators.cuda.vendor import convolutions
 from tofu.operators.cuda.vendor.convolutions import Need, commands, supported
 from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.bound_operator import BoundOperator
+from tofu.operators.stages.stage import derived
 
 from ..arrays import Guarded, decode, guarded_call, random_box
 from ..vendor_stand_ins import memory, run_convolution, view_of
@@ -258,4 +259,4 @@ def test_weights_with_gaps_are_copied() -> None:
 
 def test_other_stages_are_left_to_their_descriptions() -> None:
     bound = bound_pass(Pass.FORWARD, {"kernel": (3, 3), "num_filter": 4}, (2, 4, 5, 5))
-    assert not supported(dense_call(replace(bound.stage, kernel=None).bind(bound.shapes)))
+    assert not supported(dense_call(derived(bound.description).bind(bound.shapes)))

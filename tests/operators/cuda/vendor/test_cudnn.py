@@ -85,7 +85,7 @@ def whole(bound: BoundOperator, type: str, order: dict[int, Any]) -> KernelCall:
 def bound_convolutions(names: tuple[str, ...]) -> tuple[BoundOperator, ...]:
     """All convolutions that training these models runs, gradients included, each once."""
     operations = (each for name in names for each in models.get(name).training_graph().operations)
-    found = {each.bound: None for each in operations if isinstance(each.bound.stage.kernel, ATTACHED)}
+    found = {each.bound: None for each in operations if isinstance(each.bound.kernel, ATTACHED)}
     return tuple(found)
 
 
