@@ -51,7 +51,7 @@ def partition(
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
-    `memory` is a number of bytes or text such as `12GB`. `TrainableModule` also counts the scratch memory of kernels,
+    `memory` is a number of bytes or text such as `12GB`. `Module` also counts the scratch memory of kernels,
     which is known only after they are prepared.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
