@@ -21,21 +21,7 @@ from dataclasses import dataclass, field
 from ...tdl.ast import Binary, Binder, Element, Expression, Number, Variable
 from ...tdl.traverse import Node, substitute, walk
 from ..indices.polynomial import Polynomial, Ranges, at_least_one, expression, is_positive
-
-
-@dataclass(slots=True)
-class Inversion:
-    """The solution: `values` of solved variables, in terms of positions and free variables.
-
-    Variables that solved an equation are in `solved_by` with its axis, those of extent 1 are 0. `guards` hold
-    where the element is read at all. `fresh` are new free variables and `ranges` knows them too.
-    """
-
-    values: dict[str, Expression] = field(default_factory=dict)
-    solved_by: dict[str, int] = field(default_factory=dict)
-    guards: list[Binary] = field(default_factory=list)
-    fresh: list[Binder] = field(default_factory=list)
-    ranges: Ranges = field(default_factory=lambda: Ranges({}))
+from .equations import Division, Equation, Inversion
 
 
 def invert(
@@ -78,47 +64,33 @@ def invert(
     return solver.found
 
 
-@dataclass(frozen=True, slots=True)
-class _Equation:
-    """`polynomial == 0`, which comes from a dimension's index."""
-
-    axis: int
-    polynomial: Polynomial
-
-
-@dataclass(frozen=True, slots=True)
-class _Division:
-    """`whole // divisor` or `whole % divisor`, the atom that an equation holds `factor` times."""
-
-    equation: _Equation
-    atom: Binary
-    factor: Polynomial
-    whole: Polynomial
-    divisor: Polynomial
-
-    @property
-    def around(self) -> Polynomial:
-        """The rest of the equation."""
-        return self.equation.polynomial - Polynomial.atom(self.atom) * self.factor
-
-
 @dataclass(slots=True)
 class _Solver:
-    """Equations, and the variables that are still unknown. Each step tells whether it could do anything.
-
-    `implied` are new variables that are in range where those are that they are parts of.
-    """
+    """Equations, and the variables that are still unknown. Each step returns whether it changed anything."""
 
     outputs: tuple[str, ...]
+    """The output variables, for which equations are solved by preference."""
+
     unknown: list[str]
+    """The variables without a value so far, new ones included."""
+
     ranges: Ranges
+    """The extents of all variables and positions."""
+
     new_name: Callable[[str], str]
+    """Returns an unused name that is made from the given one."""
+
     found: Inversion = field(default_factory=Inversion)
-    equations: list[_Equation] = field(default_factory=list)
+    """The solution so far."""
+
+    equations: list[Equation] = field(default_factory=list)
+    """The equations that remain to be solved or compared."""
+
     implied: list[Polynomial] = field(default_factory=list)
+    """New variables that are in range whenever the variables that they are parts of are."""
 
     def add(self, axis: int, polynomial: Polynomial) -> None:
-        self.equations.append(_Equation(axis, polynomial))
+        self.equations.append(Equation(axis, polynomial))
 
     def solve_bare(self) -> bool:
         """Solve an equation that says what one variable is."""
@@ -232,7 +204,7 @@ class _Solver:
         self.found.guards[:] = [guard for guard in guards if guard.left != guard.right]
         self.found.values[name] = known[name]
         self.equations[:] = [
-            _Equation(other.axis, self.ranges.polynomial(substitute(expression(other.polynomial), known)))
+            Equation(other.axis, self.ranges.polynomial(substitute(expression(other.polynomial), known)))
             for other in self.equations
         ]
         self.found.fresh[:] = [binder for binder in self.found.fresh if binder.name != name]
@@ -319,7 +291,7 @@ class _Solver:
             return True
         return False
 
-    def _divisions(self, operator: str) -> Iterator[_Division]:
+    def _divisions(self, operator: str) -> Iterator[Division]:
         """Unknown quotients or remainders by positive divisors."""
         for equation in self.equations:
             for atom in equation.polynomial.atoms:
@@ -328,22 +300,22 @@ class _Solver:
                         factor = equation.polynomial.coefficient(atom)
                         whole, divisor = self.ranges.polynomial(left), self.ranges.polynomial(right)
                         if factor is not None and _divides(factor) and self.ranges.nonnegative(divisor):
-                            yield _Division(equation, atom, factor, whole, divisor)
+                            yield Division(equation, atom, factor, whole, divisor)
 
-    def _solvable(self, division: _Division) -> bool:
+    def _solvable(self, division: Division) -> bool:
         return any(division.whole.coefficient(Variable(name)) is not None for name in self.unknown)
 
-    def _value(self, division: _Division) -> Polynomial:
+    def _value(self, division: Division) -> Polynomial:
         """Return what the equation says that a quotient or remainder is."""
         return self._divided(-division.around, division.factor)
 
-    def _residue(self, division: _Division) -> Polynomial:
+    def _residue(self, division: Division) -> Polynomial:
         """Return what the equation says that a remainder is, guarded if that may be none of its values."""
         residue = self._value(division)
         self.found.guards.extend(in_range(residue, division.divisor, self.ranges))
         return residue
 
-    def _turned(self, division: _Division, value: Polynomial, sign: int) -> Polynomial:
+    def _turned(self, division: Division, value: Polynomial, sign: int) -> Polynomial:
         """`value` up to multiples of the divisor; it stands in the remainder with `sign` and a shift."""
         shift = division.whole - value * sign
         residue = self._residue(division)
@@ -351,9 +323,9 @@ class _Solver:
             return residue
         return self.ranges.remainder((residue - shift) * sign, division.divisor)
 
-    def _replace(self, division: _Division, polynomial: Polynomial) -> None:
+    def _replace(self, division: Division, polynomial: Polynomial) -> None:
         place = self.equations.index(division.equation)
-        self.equations[place] = _Equation(division.equation.axis, polynomial)
+        self.equations[place] = Equation(division.equation.axis, polynomial)
 
     def _new(self, base: str, extent: Polynomial) -> Polynomial:
         name = self.new_name(base)

@@ -36,10 +36,14 @@ class Site(NamedTuple):
     """A read of a description."""
 
     element: ast.Element
+    """The element that is read, with its index expressions."""
+
     outer: tuple[str, ...]
     """The output variables around it."""
+
     inner: tuple[str, ...]
     """The reduction variables around it."""
+
     mentioned: tuple[str, ...]
     """Those of both that its indices mention."""
 

@@ -41,18 +41,28 @@ def offered(subject: Subject) -> Sequence[Strategy]:
 
 @dataclass(frozen=True)
 class Case:
-    """An operator to audit: how to bind it, where to start, how many workers to try, which strategies.
-
-    `domain` says on which data the operator is defined, `report` is told which check begins.
-    """
+    """An operator to audit."""
 
     name: str
+    """The name under which findings report the operator."""
+
     bind: Bind
+    """Binds the operator to other shapes, for smaller counterexamples."""
+
     subject: Subject
+    """The operator, bound to the shapes to start with."""
+
     workers: tuple[int, ...] = (2, 3)
+    """The numbers of workers to try."""
+
     select: Select = field(default=offered)
+    """Returns the strategies to audit; those that the analysis offers, unless tests plant others."""
+
     domain: Domain = ANYTHING
+    """The data for which the operator is defined."""
+
     report: Report = unheard
+    """Called with the name, the check that begins, and the variable of the strategy that is checked."""
 
     @cached_property
     def given(self) -> Sample:

@@ -19,12 +19,17 @@ class Reading:
     """The accesses of one tensor."""
 
     tensor: str
+    """The tensor's name."""
+
     rank: int
     """The tensor's number of dimensions."""
+
     start: int
     """The column of the first access's first dimension, among all dimensions of all accesses."""
+
     count: int
     """The number of accesses."""
+
     enclosing: tuple[tuple[int, ...], ...]
     """For each access, the positions of the variables around it."""
 
@@ -35,12 +40,16 @@ class Reader:
 
     bulk: Bulk
     """Computes a lower and an upper bound for each dimension of each access."""
+
     limits: Integers
     """The extents of these dimensions."""
+
     refinements: tuple[Edge | Trial, ...]
     """Replace bounds that are not exact."""
+
     readings: tuple[Reading, ...]
     """The accesses by tensor. Tensors that are absent are never read."""
+
     ranks: Mapping[str, int]
     """The number of dimensions of every tensor."""
 
