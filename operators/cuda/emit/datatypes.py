@@ -14,16 +14,22 @@ from ....errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """`storage` is the C++ type of an element, `numpy` the type that holds its bits on the host.
-
-    `macro` asks the prelude for the header that defines `storage`; empty if none is needed.
-    """
+    """An element type that tensors may have on a device."""
 
     name: str
+    """The name that users give it, as in `float16`."""
+
     storage: str
+    """The C++ type of an element."""
+
     numpy: np.dtype[np.generic]
+    """The type that holds its bits on the host."""
+
     integer: bool = False
+    """Whether values are integers."""
+
     macro: str = ""
+    """The macro that makes the prelude include the header of `storage`; empty if none is needed."""
 
 
 _TABLE = (

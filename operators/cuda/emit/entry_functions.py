@@ -24,16 +24,24 @@ BLOCK_THREADS = 256
 class EntryFunction:
     """One way to compute a group of outputs.
 
-    `outputs` are their numbers, `variables` their index variables. With `cooperative` reductions (each by its
-    index variables) a block shares `outer` variables, reduces together, and spreads the others over its
-    threads. Without, every element has a thread of its own and `outer` are all variables.
+    If there are cooperative reductions, a block shares the `outer` variables, reduces together, and spreads
+    the others over its threads. Otherwise every element has a thread.
     """
 
     name: str
+    """The name of the entry, from which its functions are named."""
+
     outputs: tuple[int, ...]
+    """The numbers of the outputs that it computes."""
+
     variables: tuple[str, ...]
+    """Their index variables, in order."""
+
     outer: tuple[str, ...]
+    """The variables whose values are fixed for a block; all of them without cooperative reductions."""
+
     cooperative: tuple[tuple[str, ...], ...] = ()
+    """For each cooperative reduction, its index variables."""
 
     @property
     def inner(self) -> tuple[str, ...]:

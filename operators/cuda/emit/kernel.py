@@ -27,16 +27,20 @@ OPTIONS = ("-std=c++17",)
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """`text` defines the parameters and the entries; compile it behind the prelude, see `source`.
-
-    `groups` holds, for each group of outputs, the entries to choose from. Equal descriptions with equal
-    types give the same kernel and the same `name`, which no other kernel has.
-    """
+    """A kernel's source. Equal descriptions with equal types give the same kernel."""
 
     name: str
+    """The kernel's name, which no other kernel has."""
+
     parameters: Parameters
+    """The struct that its functions take."""
+
     groups: tuple[tuple[EntryFunction, ...], ...]
+    """For each group of outputs, the entries to choose from."""
+
     text: str
+    """The definitions of the parameters and the entries, to be compiled after the prelude; `source` is
+    both."""
 
     @cached_property
     def source(self) -> str:

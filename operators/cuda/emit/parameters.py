@@ -77,16 +77,19 @@ class Gather:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The struct of one description with the element types of its tensors and outputs.
-
-    `inputs` holds a type for every tensor that is read, in the order of the description. `finite` asks for a
-    flag, behind those of `gathers`, that is set where a result is infinite or no number.
-    """
+    """The struct of one description with the element types of its tensors and outputs."""
 
     description: ast.Description
+    """The description that the kernel computes."""
+
     inputs: tuple[tuple[str, DataType], ...]
+    """The name and type of every tensor that is read, in the order of the description."""
+
     outputs: tuple[DataType, ...]
+    """The type of each output."""
+
     finite: bool = False
+    """Whether the kernel sets one more flag, after those of `gathers`, if a result is infinite or NaN."""
 
     @property
     def operator(self) -> str:

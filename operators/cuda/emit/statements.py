@@ -33,15 +33,19 @@ Key = tuple[object, ...]
 
 @dataclass(slots=True)
 class Scope:
-    """A block of C++: the index variables that it introduces, its lines, the values known in it.
-
-    `loop`: it is run for every value of its index variables, perhaps for none.
-    """
+    """A block of C++."""
 
     names: frozenset[str]
+    """The index variables that it introduces."""
+
     loop: bool = False
+    """Whether it runs for every value of its index variables, perhaps for none."""
+
     lines: list[str] = field(default_factory=list)
+    """Its statements, one per line."""
+
     known: dict[Key, Value] = field(default_factory=dict)
+    """The C++ variables that hold values already computed in it."""
 
 
 Looper = Callable[["Body", ast.Reduce], "Loop"]

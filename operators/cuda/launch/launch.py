@@ -25,15 +25,19 @@ FEW_OUTPUTS = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch, along the first dimension only; `threads` are those of one block.
-
-    `together` says that they wait for each other.
-    """
+    """One launch, along the first dimension of grid and block."""
 
     function: str
+    """The function's name."""
+
     blocks: int
+    """The number of blocks."""
+
     threads: int
+    """The number of threads of each block."""
+
     together: bool
+    """Whether the threads of a block wait for each other."""
 
 
 def launches(kernel: CudaKernel, call: KernelCall) -> tuple[Launch, ...]:

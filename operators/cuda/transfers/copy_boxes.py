@@ -28,15 +28,20 @@ Axis = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """`shape` words of `width` bytes in several views: where each starts, and its strides in bytes.
-
-    The first view is the one that is written; its strides fall from axis to axis.
-    """
+    """Words in several views, of which the first one is written."""
 
     width: int
+    """The bytes of a word."""
+
     shape: Shape
+    """The number of words along each axis, the same for all views."""
+
     starts: tuple[int, ...]
+    """For each view, the address of its first word."""
+
     strides: tuple[tuple[int, ...], ...]
+    """For each axis, the distance of neighbours in each view, in bytes. Those of the first view fall from
+    axis to axis."""
 
     @property
     def count(self) -> int:

@@ -168,12 +168,19 @@ def _command(computes: Pass, part: Part) -> Convolution | None:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """Rows that windows read, places whose windows read them, and the padding between the two."""
+    """One spatial dimension of a convolution without rows and places that meet nothing."""
 
     rows: Interval
+    """The rows of the data that some window reads."""
+
     places: Interval
+    """The places whose windows read some row."""
+
     before: int
+    """The rows of zeros before the rows that are left."""
+
     after: int
+    """The rows of zeros after them; negative if the last window ends before they do."""
 
 
 def _met(rows: int, places: int, taps: int, stride: int, dilate: int, before: int) -> _Met:

@@ -28,33 +28,56 @@ _TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A view without its address, of which only the alignment is known. Strides count elements."""
+    """A view whose address is unknown but for its alignment."""
 
     shape: Shape
+    """The number of elements along each axis."""
+
     strides: tuple[int, ...]
+    """The distance of neighbours along each axis, in elements."""
+
     type: str
+    """The element type, one of those in `_TYPES`."""
+
     alignment_bytes: int
+    """A power of two that divides the address, at most `ALIGNMENT_BYTES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """All that a plan depends on, in two or three spatial dimensions."""
+    """Everything that a plan depends on, in two or three spatial dimensions."""
 
     computes: Pass
+    """Which of the three tensors is written, from the other two."""
+
     data: Tensor
+    """The images, `[image, channel, *row]`."""
+
     weight: Tensor
+    """The filters, `[filter, channel, *tap]`."""
+
     output: Tensor
+    """The results, `[image, filter, *place]`."""
+
     geometry: Geometry
+    """Which row a place and a tap meet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """An engine with its settings, `name`, for every command of one signature."""
+    """An engine of the library with its settings, for every command of one signature."""
 
     graph: Any
+    """The library's graph of the operation, which the plan belongs to."""
+
     index: int
+    """The number of the plan in the graph."""
+
     name: str
+    """The library's name for engine and settings."""
+
     workspace_bytes: int
+    """The scratch that a command has to provide."""
 
     def execute(self, command: Convolution, handle: int) -> None:
         """Enqueue the command on the handle's stream. Raises ExecutionError."""

@@ -30,19 +30,34 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """`result = scale * sum over summed of left * right`; all views have an axis for each index variable.
+    """`result = scale * sum over summed of left * right`.
 
-    An axis is of length 1 if the view does not depend on the variable.
+    All views have one axis for each index variable, of length 1 if the view does not depend on it.
     """
 
     left: DeviceView
+    """The left factor."""
+
     right: DeviceView
+    """The right factor."""
+
     result: DeviceView
+    """What is written."""
+
     batch: Sequence[int]
+    """The axes along which all three vary."""
+
     rows: Sequence[int]
+    """The axes along which the left factor and the result vary."""
+
     columns: Sequence[int]
+    """The axes along which the right factor and the result vary."""
+
     summed: Sequence[int]
+    """The axes along which the two factors vary, and the result does not."""
+
     scale: float
+    """The number that every sum is multiplied by."""
 
 
 def product(call: KernelCall) -> Product | None:

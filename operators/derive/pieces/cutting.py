@@ -89,18 +89,21 @@ class Taken:
 
 @dataclass(slots=True)
 class Asked:
-    """The cuts of one index variable with which an expression becomes affine and its conditions decided.
-
-    `periods` are pairs `(length, place)`: a quotient of this variable alone changes at every value that is
-    `place` modulo `length`. `shared` is the modulus by which residues make quotients affine that mix it with
-    other variables. `conditions` are the values from which a condition or the side of a bend may change,
-    `borders` those at which padding begins.
-    """
+    """The cuts of one index variable that make an expression affine and decide its conditions."""
 
     periods: set[tuple[int, int]] = field(default_factory=set)
+    """Pairs `(length, place)`: a quotient of this variable alone changes at every value that is `place`
+    modulo `length`."""
+
     shared: int = 1
+    """The modulus whose residues make quotients affine that mix the variable with others; 1 if there are
+    none."""
+
     conditions: set[int] = field(default_factory=set)
+    """The values from which a condition, or the side of a bend, may change."""
+
     borders: set[int] = field(default_factory=set)
+    """The values at which padding begins."""
 
 
 def asked(nodes: Iterable[Node], builder: NodeBuilder) -> dict[str, Asked]:

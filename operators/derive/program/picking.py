@@ -20,17 +20,29 @@ from .access import OpenAccess, outside_error
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """The step that picks rows of a table, which has the picked dimension first and then `inner` axes.
+    """The step that picks rows of a table.
 
-    `arguments` are the table, the row numbers and, if the access is padded, the value of missing rows.
+    It is called with the table, the row numbers and, if the access is padded, the value of missing rows. The
+    table has the picked dimension first, and then the `inner` axes.
     """
 
     tensor: str
+    """The tensor's name, for error messages."""
+
     dimension: int
+    """The dimension in which rows are picked, for error messages."""
+
     lower: int
+    """The number of the table's first row in the whole tensor."""
+
     upper: int
+    """The number after that of its last row."""
+
     outer: tuple[int, ...]
+    """The axes of the result along which row numbers vary, slowest first."""
+
     inner: tuple[int, ...]
+    """The axes of the result along a row, slowest first."""
 
     def __call__(self, table: Array, numbers: Array, *padding: Array, out: Array) -> None:
         """Copy the rows. Raises DataError for a number outside of the tensor if nothing is said for it."""

@@ -32,16 +32,23 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Windows:
-    """Where windows lie: output place `o` and tap `t` meet row `o * stride + t * dilate - before`.
-
-    One number per spatial dimension; `before` may be negative. `places` and `taps` are counts.
-    """
+    """Where windows lie: place `o` and tap `t` meet row `o * stride + t * dilate - before`, in each spatial
+    dimension."""
 
     places: Sizes
+    """The number of places."""
+
     taps: Sizes
+    """The number of taps of a window."""
+
     stride: Sizes
+    """The distance between the windows of neighbouring places, in rows."""
+
     dilate: Sizes
+    """The distance between neighbouring taps of a window, in rows."""
+
     before: Sizes
+    """How far the first window begins before the first row; negative if it begins after it."""
 
     @property
     def line(self) -> int:
