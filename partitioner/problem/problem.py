@@ -134,12 +134,19 @@ class Problem:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Choices for all classes of a problem, spread over the names of its graph."""
+    """Choices for all classes of a problem."""
 
     problem: Problem
+    """The problem."""
+
     factors: tuple[int, ...]
+    """The factor of each step so far."""
+
     strategies: tuple[Strategies, ...]
+    """For each class of operations, its strategy in each step."""
+
     dimensions: tuple[Dimensions, ...]
+    """For each class of tensors, the dimension that each step splits; None if the step replicates."""
 
     @cached_property
     def layouts(self) -> dict[str, SplitLayout]:

@@ -17,15 +17,20 @@ from .pairwise import Costs, Pair, Pairwise, total, transposed
 
 @dataclass(frozen=True, slots=True)
 class Reweighted:
-    """A problem as `bound + sum of unary + sum of tables`, all of which are at least zero.
-
-    For every value of `a`, the table `[a, b]` with `a < b` has an entry that is zero.
-    """
+    """A problem as `bound + sum of unary + sum of tables`, all of which are at least zero."""
 
     bound: int
+    """A lower bound on the cost of every assignment."""
+
     domains: tuple[int, ...]
+    """The number of values of each variable."""
+
     unary: tuple[Costs, ...]
+    """For each variable, the cost of each value, `[values]`."""
+
     tables: Mapping[Pair, Costs]
+    """For each pair of variables `a < b`, the cost of each pair of values, `[values of a, values of b]`. For
+    every value of `a` one entry is zero."""
 
     def cost(self, assignment: Sequence[int]) -> float:
         """Compute the cost of an assignment beyond the bound."""

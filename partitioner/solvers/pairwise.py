@@ -25,15 +25,19 @@ EXACT_LIMIT = 1 << 52
 
 @dataclass(frozen=True, slots=True)
 class Pairwise:
-    """Minimise `constant + sum of unary[v][value] + sum of tables[a, b][value of a, value of b]`.
-
-    Pairs ascend: `a < b`.
-    """
+    """Minimise `constant + sum of unary[v][value] + sum of tables[a, b][value of a, value of b]`."""
 
     domains: tuple[int, ...]
+    """The number of values of each variable."""
+
     constant: float
+    """The part of the cost that no choice changes."""
+
     unary: tuple[Costs, ...]
+    """For each variable, the cost of each value, `[values]`."""
+
     tables: Mapping[Pair, Costs]
+    """For each pair of variables `a < b`, the cost of each pair of values, `[values of a, values of b]`."""
 
     def neighbours(self) -> list[list[int]]:
         """Return the variables that each variable shares a table with, ascending."""
