@@ -21,12 +21,19 @@ class UnsupportedNodeError(OperatorError):
 
 @dataclass(frozen=True)
 class Node:
-    """A node's kind, attributes, inputs (None if one is left out) and number of outputs."""
+    """A node with the values of its inputs."""
 
     kind: str
+    """The name of the ONNX operator."""
+
     attributes: Mapping[str, object]
+    """By name, the values of its attributes."""
+
     inputs: tuple[Array | None, ...]
+    """The values of its inputs; None for one that is left out."""
+
     outputs: int
+    """The number of its outputs."""
 
     def __getitem__(self, position: int) -> Array:
         array = self.inputs[position]
