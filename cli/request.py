@@ -23,10 +23,13 @@ class Request:
 
     workers: int
     """Number of workers."""
+
     settings: SearchSettings
     """What the search is asked for."""
+
     machine: Machine | None
     """The machine whose links carry the traffic, whatever is minimised."""
+
     memory_bytes: int | None
     """Memory of each device; None if it is not known."""
 
