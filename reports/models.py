@@ -51,14 +51,25 @@ normalisation that are held at one count, as they do in MXNet; moving averages d
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A model at its defaults. `data` holds the shapes of its inputs except labels, for one sample."""
+    """A model at its defaults."""
 
     name: str
+    """The model's name."""
+
     parameters: int
+    """The number of elements of all parameters."""
+
     batch: int
+    """The default batch."""
+
     data: tuple[Shape, ...]
+    """The shapes of its inputs except labels, for one sample."""
+
     options: tuple[str, ...]
+    """The names of its options."""
+
     source: str
+    """Where the model was published."""
 
 
 def model_facts() -> list[ModelFacts]:

@@ -23,20 +23,31 @@ WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
-    """One operator at the shapes of its example.
-
-    `elementwise`: every stage computes each element from the elements at the same place. `opaque`: a stage
-    calls an opaque function. `output_reduction`: a stage offers a `reduce` strategy.
-    """
+    """One operator at the shapes of its example."""
 
     name: str
+    """The operator's name."""
+
     aliases: tuple[str, ...]
+    """Its other names."""
+
     attributes: tuple[str, ...]
+    """The names of its attributes."""
+
     stages: int
+    """The number of its stages."""
+
     elementwise: bool
+    """Whether every stage computes each element from the elements at the same place."""
+
     opaque: bool
+    """Whether a stage calls an opaque function."""
+
     output_reduction: bool
+    """Whether a stage offers a `reduce` strategy."""
+
     expression: str
+    """The description of its last stage, in TDL."""
 
     @property
     def kind(self) -> str:

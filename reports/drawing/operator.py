@@ -29,12 +29,19 @@ SWATCH = 18.0
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A tensor as the workers see it: what is written above and under its picture."""
+    """A tensor as the workers see it."""
 
     name: str
+    """The tensor's name."""
+
     shape: Shape
+    """The tensor's shape."""
+
     drawn: Plane
+    """The picture."""
+
     below: tuple[str, ...]
+    """Lines of text under the picture."""
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -52,13 +59,22 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A strategy: its inputs and outputs, or why there are none; `stage` if it is the first of one."""
+    """A strategy: its inputs and outputs, or why it cannot be drawn."""
 
     heading: str
+    """The strategy, in words."""
+
     inputs: tuple[_Part, ...] = ()
+    """The inputs with the parts that workers read."""
+
     outputs: tuple[_Part, ...] = ()
+    """The outputs with the parts that workers make."""
+
     refused: str = ""
+    """Why the strategy cannot be drawn; empty if it can."""
+
     stage: str = ""
+    """The name of its stage if it is the stage's first row; otherwise empty."""
 
     @property
     def parts(self) -> tuple[_Part, ...]:
