@@ -23,15 +23,28 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """One change to one function: its file, its name in it and its lines, the lines changed."""
+    """One change to one function."""
 
     path: str
+    """The file, relative to the repository's root."""
+
     function: str
+    """The function's name in it, with that of its class."""
+
     body: frozenset[int]
+    """The lines of the function's body."""
+
     number: int
+    """The number of the change among those of the function, from 1."""
+
     lines: frozenset[int]
+    """The lines that change."""
+
     module: libcst.Module
+    """The syntax tree of the file."""
+
     mutation: Mutation
+    """The node that changes, and its replacement."""
 
     @cached_property
     def key(self) -> str:

@@ -70,14 +70,25 @@ NAMES = {
 
 @dataclass
 class Contender:
-    """A process that runs a step when asked to."""
+    """A process that runs a training step when asked to."""
 
     name: str
+    """The name in the table."""
+
     process: subprocess.Popen[str]
+    """The process, which reads commands and writes answers, one per line."""
+
     facts: dict[str, Any] = field(default_factory=dict)
+    """What the process says of itself when it starts, such as versions."""
+
     processor: list[float] = field(default_factory=list)
+    """The processor time of each step, in seconds."""
+
     wall: list[float] = field(default_factory=list)
+    """The wall time of each step, in seconds."""
+
     losses: list[float] = field(default_factory=list)
+    """The loss of each step."""
 
     def hear(self) -> Any:
         assert self.process.stdout is not None

@@ -13,17 +13,25 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Case:
-    """An operator of MXNet with attributes as text and arrays by input name.
-
-    `states` are auxiliary states. `fixed` inputs are indices, labels or lengths, which have no gradient.
-    """
+    """An operator of MXNet with its attributes and arrays."""
 
     operator: str
+    """MXNet's name of the operator."""
+
     attributes: Mapping[str, str]
+    """By name, the text of each attribute."""
+
     inputs: Mapping[str, Array]
+    """By name, the array of each input."""
+
     states: Mapping[str, Array] = field(default_factory=dict)
+    """By name, the array of each auxiliary state."""
+
     fixed: tuple[str, ...] = ()
+    """The inputs that are indices, labels or lengths, and have no gradient."""
+
     training: bool = True
+    """Whether the operator runs as in training."""
 
 
 def case(

@@ -23,13 +23,22 @@ MOST_PIECES = 8
 
 @dataclass(frozen=True)
 class Case:
-    """A box assembled from `pieces` that it is cut into along `axis`; a sum of whole terms where None."""
+    """A box that is assembled or summed."""
 
     name: str
+    """What the case stands for, in a word."""
+
     shape: tuple[int, ...]
+    """The shape of the box."""
+
     type: str
+    """The element type."""
+
     axis: int | None
+    """The axis along which the pieces are cut; None if every piece is a whole term of a sum."""
+
     pieces: int
+    """The number of pieces."""
 
     @property
     def nbytes(self) -> int:

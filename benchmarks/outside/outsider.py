@@ -58,20 +58,25 @@ def below(name: str, axis: int | None = None) -> Kind:
 
 @dataclass(frozen=True)
 class Outsider:
-    """One operator.
-
-    `peer` computes the same from PyTorch's tensors, in the order of the description, with attributes by name.
-    `small` sizes are checked, at `large` ones PyTorch takes some milliseconds. `kinds` are those of tensors
-    that hold something else than any numbers. `unsayable` is a part of the message by which Tofu refuses the
-    description; an operator that can be described has none.
-    """
+    """An operator that an outside user could write."""
 
     text: str
+    """Its description."""
+
     peer: Callable[..., Any]
+    """Computes the same from PyTorch's tensors, in the order of the description, with attributes by name."""
+
     small: Sizes
+    """The sizes at which results are checked."""
+
     large: Sizes
+    """The sizes at which times are measured: PyTorch takes some milliseconds."""
+
     kinds: Mapping[str, Kind]
+    """By tensor, what it holds if not any numbers."""
+
     unsayable: str
+    """A part of the message by which Tofu refuses the description; empty if it can be described."""
 
     @property
     def name(self) -> str:
