@@ -90,7 +90,7 @@ class DataIter:
 
     def next(self) -> DataBatch:
         """Return the next batch. Raises StopIteration after the last."""
-        raise NotImplementedError("an iterator says its next batch in next()")
+        raise NotImplementedError("an iterator returns its next batch from next(); override it")
 
     def reset(self) -> None:
         """Begin again."""

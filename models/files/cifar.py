@@ -44,7 +44,7 @@ def read(path: Path, reading: Reading) -> Dataset:
         return Dataset(WHAT, split(path, _batch(path), None, reading.hold_out), CLASSES)
     files = _batches(path)
     if not files:
-        raise refusal(path, "data_batch_1 and the like", f"{TEST} alone", "training needs batches of its own")
+        raise refusal(path, "data_batch_1 and the like", f"{TEST} alone", "add the batches to train on")
     parts = [_batch(each) for each in files]
     train = Samples(np.concatenate([p.data for p in parts]), np.concatenate([p.label for p in parts]))
     test = _batch(path / TEST) if (path / TEST).is_file() else None

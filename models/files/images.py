@@ -117,7 +117,7 @@ def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
     except UnidentifiedImageError as error:
         raise refusal(path, "an image", "another kind of file", "remove it from the folder") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise refusal(path, "an image to train on", "far more pixels", "make it smaller") from error
+        raise refusal(path, "an image to train on", "one with far more pixels", "make it smaller") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:  # what Pillow's decoders raise
         raise DataError(f"{path} is a damaged image: {error}; replace or remove it") from error
 

@@ -63,7 +63,7 @@ class EvalMetric:
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         """Return what one output of one batch adds to the sum and to the count."""
-        raise NotImplementedError(f"{type(self).__name__} says what a batch adds in update() or measure()")
+        raise NotImplementedError(f"{type(self).__name__} has neither update() nor measure(); override one")
 
     def get(self) -> tuple[Listed, Any]:
         """Name and value; NaN before anything is counted."""

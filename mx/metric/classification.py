@@ -25,10 +25,16 @@ class Accuracy(EvalMetric):
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         if pred.shape != label.shape:
             if not -pred.ndim <= self.axis < pred.ndim:
-                raise DataError(f"metric '{self.name}' has no dimension {self.axis} in outputs {pred.shape}")
+                raise DataError(
+                    f"metric '{self.name}' has no dimension {self.axis} in outputs {pred.shape}; set axis= "
+                    "to the dimension of the classes"
+                )
             pred = pred.argmax(self.axis)
         if pred.size != label.size:
-            raise DataError(f"metric '{self.name}' has {label.size} labels for {pred.size} outputs")
+            raise DataError(
+                f"metric '{self.name}' has {label.size} labels for {pred.size} outputs; give one label for "
+                "each"
+            )
         return float((pred.ravel().astype(np.int64) == label.ravel().astype(np.int64)).sum()), label.size
 
 
@@ -65,7 +71,10 @@ class F1(EvalMetric):
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         actual = row_labels(label, pred).astype(np.int64)
         if actual.size and actual.max() > 1:
-            raise DataError(f"metric '{self.name}' is for two classes, but there is a label {actual.max()}")
+            raise DataError(
+                f"metric '{self.name}' is for two classes, but there is a label {actual.max()}; use labels "
+                "0 and 1"
+            )
         chosen = pred.argmax(axis=1)
         hits, errors = int((chosen & actual).sum()), int((chosen != actual).sum())
         if self.average == "macro":
@@ -92,8 +101,13 @@ class _Surprise(EvalMetric):
         if self.ignore_label is not None:
             counted = actual != self.ignore_label
             actual, rows = actual[counted], rows[counted]
-        check_classes(actual, rows.shape[1])
-        return float(surprises(actual, rows, self.smallest, self.eps).sum()), len(rows)
+        if actual.size and not 0 <= actual.min() <= actual.max() < rows.shape[1]:
+            raise DataError(
+                f"metric '{self.name}' has labels from {actual.min()} to {actual.max()} for "
+                f"{rows.shape[1]} classes; number the classes from 0"
+            )
+        chosen = rows[np.arange(len(rows)), actual].astype(np.float64)
+        return float(-np.log(np.maximum(chosen + self.eps, self.smallest)).sum()), len(rows)
 
 
 @register

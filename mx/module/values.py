@@ -36,7 +36,9 @@ def start_values(
         array = NDArray(np.zeros(shape, np.float32))
         if given is not None and name in given:
             if (found := as_array(given[name]).shape) != shape:
-                raise DataError(f"'{name}' has shape {shape}, but its value {found}")
+                raise DataError(
+                    f"'{name}' has shape {shape}, but its value {found}; give the values of the same model"
+                )
             array[:] = given[name]
         elif given is not None and not allow_missing:
             raise DataError(f"no value is given for '{name}'; allow_missing=True initializes it")
@@ -50,6 +52,10 @@ def write_states(executor: Executor, values: Mapping[str, Array]) -> None:
     """Overwrite what the optimizer keeps. Raises DataError if it is of another optimizer."""
     different = set(optimizer_state(executor)) ^ set(values)
     if different:
-        raise DataError(f"optimizer state '{min(different)}' is on one side only: another optimizer's")
+        where = "file" if min(different) in values else "module"
+        raise DataError(
+            f"optimizer state '{min(different)}' exists only in the {where}: the states are another "
+            "optimizer's; use the optimizer that they were saved with"
+        )
     for name, array in values.items():
         executor.write(name, array)

@@ -231,11 +231,14 @@ def make_parameters(
     names = [name for name in description.tensor_names if name in read]
     missing = [name for name in names if name not in inputs]
     if missing:
-        raise OperatorError(f"{description.name}: no element type is given for {', '.join(missing)}")
+        raise OperatorError(
+            f"{description.name}: no element type is given for {', '.join(missing)}; a kernel needs the "
+            f"types of {', '.join(names)}"
+        )
     if len(outputs) != len(description.outputs):
         raise OperatorError(
             f"{description.name} has {len(description.outputs)} outputs, "
-            f"{len(outputs)} element types are given"
+            f"{len(outputs)} element types are given; give one for each output"
         )
     typed = tuple((name, data_type(inputs[name])) for name in names)
     return Parameters(description, typed, tuple(data_type(name) for name in outputs), finite)

@@ -155,7 +155,8 @@ class Body:
                 return Value(f"({left.truth} {_LOGICAL[operator]} {right.truth})", Kind.TRUTH)
             case operator:
                 raise OperatorError(
-                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA"
+                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA; attach a "
+                    "kernel to the operator"
                 )
 
     def _power(self, node: ast.Binary) -> Value:

@@ -75,7 +75,10 @@ def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
         return
     starts, axes = _oriented(views)
     if any(not strides[0] for _, strides in axes):
-        raise DataError(f"elements of shape {target.shape} are written with strides {target.strides}")
+        raise DataError(
+            f"elements of shape {target.shape} are written with strides {target.strides}, so that several "
+            "lie in one place; write to an array in which they lie apart"
+        )
     axes.sort(key=lambda axis: -axis[1][0])
     axes = _merged([*axes, (target.itemsize, (1,) * len(views))])
     run, _ = axes.pop()
@@ -90,7 +93,7 @@ def check_alike(source: DeviceView, target: DeviceView) -> None:
     if (source.shape, source.type) != (target.shape, target.type):
         raise DataError(
             f"{source.type} elements of shape {source.shape} cannot move to "
-            f"{target.type} elements of shape {target.shape}"
+            f"{target.type} elements of shape {target.shape}; give both one type and shape"
         )
 
 

@@ -198,7 +198,10 @@ def open_handle(stream: int) -> int:
         handle = int(cudnn.create_handle())
         cudnn.set_stream(handle, stream)
     except RuntimeError as error:
-        raise ExecutionError(f"cuDNN cannot be used on this device: {_reason(error)}") from error
+        raise ExecutionError(
+            f"cuDNN cannot be used on this device: {_reason(error)}; `tofu doctor` shows what works on this "
+            "machine"
+        ) from error
     return handle
 
 

@@ -94,7 +94,7 @@ def _require_fitting(left: Matrix, right: Matrix, result: Matrix) -> None:
     ]:
         raise OperatorError(
             "matrices of a product do not fit each other, as (batch, rows, columns): "
-            f"{sizes[0]} by {sizes[1]} to {sizes[2]}"
+            f"{sizes[0]} by {sizes[1]} to {sizes[2]}; expected (b, m, k) by (b, k, n) to (b, m, n)"
         )
 
 
