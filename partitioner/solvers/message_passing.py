@@ -1,8 +1,14 @@
 """Tree-reweighted message passing (TRW-S; Kolmogorov, 2006): lower bounds of pairwise problems.
 
-Costs are shifted between a variable and its tables so that the sum of minima rises; the sum of all costs
-stays the same for every assignment. A sweep takes the variables in order and back again. Its result is an
-equivalent problem: a constant, which is the bound, and costs that are nowhere negative.
+    given     constant + sum of unary[v][x[v]] + sum of tables[a, b][x[a], x[b]]       (`pairwise`)
+    wanted    bound, unary', tables', the latter nowhere negative, such that for every assignment x
+              bound + sum of unary'[v][x[v]] + sum of tables'[a, b][x[a], x[b]]  =  the given cost of x
+              with a bound as large as possible
+
+Costs are shifted between a variable and its tables so that the sum of minima rises. The sum of all costs
+stays the same for every assignment, and no remaining cost is negative, so the constant that comes out is a
+lower bound. A sweep takes the variables in order and back again. Implemented in: `MessagePassing.sweep` (the
+messages), `MessagePassing.reweighted` (the equivalent problem).
 """
 
 from __future__ import annotations

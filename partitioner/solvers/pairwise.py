@@ -1,7 +1,13 @@
 """Minimisation problems with a cost per value and a table per pair of variables, and their cores.
 
-A core is the problem that is left after every variable with at most two neighbours is eliminated. Costs are
-integers held in float64, exact below 2**53, so sums and differences here are never rounded.
+    variables    x[v] in 0 .. domains[v] - 1
+    objective    constant + sum over v of unary[v][x[v]] + sum over pairs a < b of tables[a, b][x[a], x[b]]
+
+A core is the problem that is left after every variable with at most two neighbours is eliminated. Its least
+cost is that of the whole problem. Costs are integers held in float64, exact below 2**53, so sums and
+differences here are never rounded. Implemented in: `Pairwise`, `core` (elimination, and the way back).
+
+Assumes: the sum of the largest entries of all tables is below 2**53 (`anytime.rounded` sees to it).
 """
 
 from __future__ import annotations
