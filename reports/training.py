@@ -1,4 +1,4 @@
-"""What a training run says, and to whom: each report is told of every event."""
+"""The reports of a training run: each gets every event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .pace import Pace
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is known of a run before its first iteration."""
+    """The facts of a run before its first iteration."""
 
     model: str
     """The model's name."""

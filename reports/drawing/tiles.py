@@ -57,7 +57,7 @@ class Plane:
 
 
 def plane(shape: Shape, regions: Boxes) -> Plane:
-    """Return the tiles of a tensor of which every worker has a region: `[workers, dimensions, 2]`."""
+    """Return the tiles of a tensor, for a region of each worker: `[workers, dimensions, 2]`."""
     cuts = [_intervals(extent, regions[:, axis]) for axis, extent in enumerate(shape)]
     axes = _axes([len(intervals) for intervals in cuts])
     rows, columns = (((0, 1),) if axis is None else cuts[axis] for axis in axes)

@@ -23,7 +23,7 @@ class Picture:
     """The number of the list of regions by worker."""
 
     caption: str
-    """What is drawn, in words."""
+    """The drawing, in words."""
 
     halo: dict[int, int]
     """By dimension, the most elements that a worker reads beyond its own part."""
