@@ -42,7 +42,7 @@ class Contest:
     """Two functions that compute the same."""
 
     name: str
-    """What is computed, in a word."""
+    """The computation, in a word."""
 
     kernel: Run
     """Runs the derived kernel."""
@@ -62,7 +62,7 @@ class Result:
     """The medians of a contest."""
 
     name: str
-    """What was computed, in a word."""
+    """The computation, in a word."""
 
     against: str
     """The code that the kernel was compared with, in words."""

@@ -4,8 +4,8 @@
 
 Texts are written by the grammar, or are known descriptions damaged by tokens or by bytes. An accepted text is
 printed and parsed again, and must give an equal tree. Of the accepted texts every `--analyse-every`-th is
-bound to random shapes: its strategies, regions, refusals and, where it is small, its interpretation are
-asked for. A text that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook
+bound to random shapes: its strategies, regions and refusals are asked for, and its interpretation if it is
+small. A text that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook
 watches for execution, imports and files while a text is parsed.
 """
 

@@ -1,4 +1,4 @@
-"""What `exact` finds and proves for every model of the zoo, over 8 workers.
+"""The plans and bounds of `exact` for every model of the zoo, over 8 workers.
 
 python -m benchmarks.gaps [MODEL[:BATCH] ...] [--save benchmarks/results/gaps.json]
 

@@ -1,4 +1,4 @@
-"""What a worker of 8 holds, and what the measures of Tofu's section 6 save.
+"""The memory of one worker of 8, and the savings by the measures of Tofu's section 6.
 
     python -m benchmarks.memory [--only peaks|measures] [--save benchmarks/results/memory.json]
 

@@ -37,7 +37,7 @@ KILLED = ("failed", "too slow")
 
 @dataclass(frozen=True)
 class Reach:
-    """What one test needs: processor seconds, and the lines of each file it runs."""
+    """The cost of one test: processor seconds, and the lines of each file it runs."""
 
     seconds: float
     lines: Mapping[str, frozenset[int]]

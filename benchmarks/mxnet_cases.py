@@ -1,4 +1,4 @@
-"""What MXNet computes for single operators, as a file of cases for the tests.
+"""The results of MXNet for single operators, as a file of cases for the tests.
 
 Runs in an environment that holds MXNet 1.9.1 (`pip install mxnet==1.9.1 'numpy<1.24'`) and nothing of Tofu,
 from the root of the checkout:

@@ -79,7 +79,7 @@ class Contender:
     """The process, which reads commands and writes answers, one per line."""
 
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the process says of itself when it starts, such as versions."""
+    """The facts that the process reports when it starts, such as versions."""
 
     processor: list[float] = field(default_factory=list)
     """The processor time of each step, in seconds."""

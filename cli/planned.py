@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a user asked of the graph. A field is None if the plan file supplies its value."""
+    """A user's settings of the graph. A field is None if the plan file supplies its value."""
 
     batch: int | None
     """The samples in one iteration."""

@@ -1,4 +1,4 @@
-"""What `tofu train NAME` trains: a model, data, and settings that are known to work together."""
+"""The recipes of `tofu train NAME`: a model, data, and settings that are known to work together."""
 
 from __future__ import annotations
 

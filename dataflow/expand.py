@@ -188,7 +188,7 @@ class _Expander:
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """What an operator does for given attributes and shapes."""
+    """An operator for given attributes and shapes."""
 
     stages: Sequence[Stage]
     gradient: Gradient | None

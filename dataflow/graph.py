@@ -53,7 +53,7 @@ class Tensor:
     """The extents of its dimensions."""
 
     role: Role
-    """What it is for: a parameter, data, an activation, a gradient and so on."""
+    """Its purpose: a parameter, data, an activation, a gradient and so on."""
 
     dtype: str = "float32"
     """The element type."""

@@ -36,8 +36,7 @@ class Node:
     """The operator's attributes, checked and complete."""
 
     text: Mapping[str, str]
-    """What the user gave, as MXNet writes it in files: strings, with settings such as `__shape__` among
-    them."""
+    """The user's attributes as MXNet writes them in files: strings, settings such as `__shape__` included."""
 
     outputs: tuple[str, ...]
     """The names of the visible outputs."""

@@ -75,7 +75,7 @@ def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
 
 @dataclass(frozen=True, slots=True)
 class _Recurrent(ABC):
-    """What the cells have in common; `parameters` are made by the cell unless they are given."""
+    """A recurrent cell. It makes its `parameters` unless they are given."""
 
     num_hidden: int
     prefix: str

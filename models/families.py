@@ -1,4 +1,4 @@
-"""The families of the zoo: how each name is read, what it builds by default, and where it was published."""
+"""The families of the zoo: how each name is read, the model it builds by default, and its publication."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class BatchEndParam(NamedTuple):
-    """What a callback gets after a batch, under MXNet's names."""
+    """The argument of a callback after a batch, with MXNet's names."""
 
     epoch: int
     """The number of the epoch, from 0."""

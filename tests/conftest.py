@@ -30,7 +30,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)` compares text with `golden/name` beside the test file."""
+    """`golden(name, text)` compares text with `golden/name` next to the test file."""
     folder = Path(request.path).parent / "golden"
 
     def compare(name: str, text: str) -> None:

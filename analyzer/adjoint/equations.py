@@ -21,7 +21,7 @@ class Division:
     """A quotient or remainder in an equation."""
 
     equation: Equation
-    """The equation, of which one term is `factor * atom`."""
+    """The equation. One of its terms is `factor * atom`."""
 
     atom: Binary
     """`whole // divisor` or `whole % divisor`."""

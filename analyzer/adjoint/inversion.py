@@ -310,7 +310,7 @@ class _Solver:
         return self._divided(-division.around, division.factor)
 
     def _residue(self, division: Division) -> Polynomial:
-        """Return what the equation says that a remainder is, guarded if that may be none of its values."""
+        """Return the value of a remainder by the equation, guarded if the remainder may never have it."""
         residue = self._value(division)
         self.found.guards.extend(in_range(residue, division.divisor, self.ranges))
         return residue

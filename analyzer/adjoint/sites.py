@@ -57,7 +57,7 @@ class Site:
     """The binders of all reductions around the access, renamed so that no two have the same name."""
 
     conditions: tuple[Expression, ...] = ()
-    """Differences of indices. The element contributes only if none of them is negative."""
+    """Differences of indices. The element contributes only if all of them are at least 0."""
 
 
 class SiteFinder:

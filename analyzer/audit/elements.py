@@ -51,11 +51,10 @@ class Site(NamedTuple):
 def elements_read(
     subject: Subject, box: Boxes, tensors: Mapping[str, Array], only: Container[str] | None = None
 ) -> dict[str, Mask]:
-    """For every tensor a mask of the elements that a box `[variable, 2]` reads.
+    """Return, for every tensor, a mask of the elements that a box `[variable, 2]` reads.
 
-    `tensors` say where indices go that depend on data. Of an operator without stages `only` some tensors may
-    be looked at. Raises ShapeError where there is too much to run
-    through.
+    `tensors` hold the values of indices that depend on data. If `only` is given, the masks of other tensors
+    stay empty for an operator without stages. Raises ShapeError for a box of too many index values.
     """
     intervals = dict(zip(subject.variables, box.tolist(), strict=True))
     if isinstance(subject, Bound):

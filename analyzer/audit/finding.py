@@ -1,4 +1,4 @@
-"""What an audit finds: verdicts, grades of regions, and counterexamples."""
+"""The findings of an audit: verdicts, grades of regions, and counterexamples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def worst(grades: Iterable[Grade]) -> Grade:
 
 
 class Check(StrEnum):
-    """What is claimed."""
+    """A kind of claim."""
 
     REGIONS = "regions"
     OFFSET = "offset"

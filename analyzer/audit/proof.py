@@ -31,7 +31,7 @@ HULL_OPERATIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is proven of the regions of one tensor: their grade, or a box for which they miss an element."""
+    """A proof about the regions of one tensor: their grade, or a box for which they miss an element."""
 
     grade: Grade
     missed: str = ""

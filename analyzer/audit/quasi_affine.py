@@ -22,7 +22,7 @@ MAX_OPERATIONS = 3_000_000
 
 
 class InexpressibleError(Exception):
-    """What isl cannot say, such as a product of two parameters. Never leaves the audit."""
+    """An expression that isl cannot represent, such as a product of parameters. Never leaves the audit."""
 
 
 class Terms:

@@ -25,7 +25,7 @@ _FIRST_INDICES = (0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What tensors may hold: `whole` numbers in an interval, or `made` of numbers between 0 and 1."""
+    """The values of tensors: `whole` numbers in an interval, or `made` of numbers between 0 and 1."""
 
     whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     made: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Select = Callable[[Subject], Sequence[Strategy]]
 Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
 Report = Callable[[str, Check, str | None], object]
-"""Told the description, the check that begins, and the variable of the strategy that is checked."""
+"""Called with the description, the check that begins, and the variable of the strategy that is checked."""
 
 OPAQUE = "it calls functions whose inside is unknown"
 NO_ISL = "islpy is not installed (pip install islpy)"
@@ -154,7 +154,7 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
 
 
 def _missed_nearby(case: Case, strategy: Strategy, tensors: Container[str]) -> Counterexample | None:
-    """A failure for shapes near the given ones, for tensors of which nothing is proven."""
+    """Return a failure for shapes near the given ones, for tensors without a proof."""
     fails = case.failing(strategy, partial(trial.missed_element, only=tensors), case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)

@@ -27,7 +27,10 @@ def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
 
 
 def regions_of(strategy: Strategy, workers: int) -> list[dict[str, Region]]:
-    """What each worker reads of each tensor, in one go where that is what the strategy itself does."""
+    """Return the regions of each tensor that each worker reads.
+
+    A strategy of the analysis computes those of all workers at once, others are asked for each worker.
+    """
     if type(strategy) is not Strategy:
         return [strategy.input_regions(worker=worker, workers=workers) for worker in range(workers)]
     boxes = strategy.bound.split((strategy.variable,), (workers,))

@@ -91,7 +91,7 @@ class Analysis:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Tensors of which elements are read, not only the shape."""
+        """The tensors whose elements are read, not only the shape."""
         return frozenset(self.ranks)
 
     @property

@@ -129,7 +129,7 @@ def _as_it_is(polynomial: Polynomial) -> Polynomial:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What is known about sizes: extents of variables, and which extents are equal (`canonical`)."""
+    """The known sizes: extents of variables, and which extents are equal (`canonical`)."""
 
     extents: Mapping[str, Polynomial]
     canonical: Canonical = _as_it_is

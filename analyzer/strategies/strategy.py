@@ -13,7 +13,7 @@ from .discover import Kind, Split
 
 
 class Splittable(Protocol):
-    """What a strategy needs of the bound description it belongs to."""
+    """The part of a bound description that its strategies need."""
 
     description: Description
     extents: dict[str, int]

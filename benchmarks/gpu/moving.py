@@ -26,7 +26,7 @@ class Case:
     """A box that is assembled or summed."""
 
     name: str
-    """What the case stands for, in a word."""
+    """The purpose of the case, in a word."""
 
     shape: tuple[int, ...]
     """The shape of the box."""

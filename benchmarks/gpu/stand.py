@@ -16,7 +16,7 @@ from tofu.runtime.cuda.machine import Machine
 from .dry_machine import DryMachine
 
 LAUNCHES = 7
-"""Timed launches of a graph, of which the median counts."""
+"""Timed launches of a graph; the median counts."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Stand:
         return CupyMachine([card.device_id for card in shared(workers)], tf32=tf32)
 
     def free_bytes(self) -> int:
-        """What all cards have left, together; zero where there is none."""
+        """Return the free memory of all cards together; 0 without a card."""
         return sum(self._memory(card)[0] for card in range(self.cards))
 
     def taken_bytes(self) -> int:
-        """What all cards have given away, together."""
+        """The allocated memory of all cards together."""
         return sum(total - free for free, total in map(self._memory, range(self.cards)))
 
     def _memory(self, card: int) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from .speed import race
 from .table import check_head, check_line, race_head, race_line, summary
 
 SECONDS = {"checks": 120, "speed": 60}
-"""What is not done after this time is stopped."""
+"""Work that takes longer is stopped."""
 
 
 def refusal(outsider: Outsider) -> str | None:
@@ -41,7 +41,7 @@ def refusal(outsider: Outsider) -> str | None:
 
 
 def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float) -> Row:
-    """What is found about one operator, in a process of its own."""
+    """Return the findings about one operator, made in a separate process."""
     refused = refusal(outsider)
     if refused is not None:
         return {"cannot_be_said": refused}

@@ -14,7 +14,7 @@ Row = dict[str, Any]
 Report = Callable[[Row], None]
 
 MEMORY_BYTES = 8 << 30
-"""What a process may add to its address space."""
+"""The memory that a process may add to its address space."""
 
 
 def apart(work: Callable[[Report], None], seconds: float) -> Row:

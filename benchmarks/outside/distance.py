@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 FINE, COARSE = 1e-9, 1e-3
-"""What two computations may be apart in 64 and in 32 bits."""
+"""The largest allowed difference of two computations in 64 and in 32 bits."""
 
 
 def distance(found: Iterable[npt.ArrayLike], expected: Iterable[npt.ArrayLike]) -> float:

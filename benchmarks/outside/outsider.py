@@ -22,7 +22,7 @@ Sizes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a tensor may hold.
+    """The values that a tensor may hold.
 
     `make` turns numbers between 0 and 1 into such values. Values that are `whole` are integers for PyTorch,
     those that do not `learn` get no gradient.
@@ -38,7 +38,7 @@ class Kind:
 
 
 NORMAL = Kind(lambda uniform, sizes: 4 * uniform - 2)
-"""Any numbers; this is what a tensor holds of which nothing else is said."""
+"""Any numbers; tensors hold these unless something else is said."""
 POSITIVE = Kind(lambda uniform, sizes: uniform + 0.1)
 PROBABILITY = Kind(lambda uniform, sizes: 0.05 + 0.9 * uniform)
 DATA = Kind(NORMAL.make, learns=False)

@@ -52,7 +52,7 @@ class Program:
 
     @property
     def outputs(self) -> list[Array]:
-        """What the operator computes."""
+        """Return the results of the operator."""
         return [self.buffers[index] for index in self._results]
 
     def draw_heads(self, seed: int) -> list[Array]:

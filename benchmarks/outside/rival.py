@@ -19,7 +19,7 @@ class Rival:
         self._recorded: Sequence[Any] = ()
 
     def forward(self) -> tuple[Any, ...]:
-        """The outputs, of which nothing is kept for gradients."""
+        """The outputs, computed without keeping anything for gradients."""
         with torch.no_grad():
             return self._outputs()
 

@@ -38,7 +38,7 @@ def race_line(name: str, row: Row) -> str:
 
 
 def summary(results: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """What counts over all operators."""
+    """Return the counts over all operators."""
     checked = {name: row["checks"] for name, row in results.items() if "checks" in row}
     if checked:
         good = [name for name, row in checked.items() if "claims" in row and not _trouble(row)]

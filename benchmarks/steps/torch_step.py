@@ -96,7 +96,7 @@ def residual(torch: Any, arrays: dict[str, Any], memory: Any) -> tuple[Any, dict
         return functional.conv2d(data, weight, stride=stride, padding=weight.shape[-1] // 2)
 
     def unit(data: Any, name: str) -> Any:
-        """Two convolutions, or three of which the one in the middle has the stride."""
+        """Two convolutions, or three. Of three, the one in the middle has the stride."""
         layers = 3 if f"{name}_conv3_weight" in parameters else 2
         stride = 2 if name.endswith("unit1") and not name.startswith("stage1") else 1
         first = body = functional.relu(normal(data, f"{name}_bn1"))

@@ -21,6 +21,14 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
+class SymbolBinder(Protocol):
+    """Makes runnable executors of a symbol. A room to the right of this one supplies it."""
+
+    def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
+
+    def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any: ...
+
+
 class Symbol(SymbolArithmetic):
     """One or more outputs of a network: immutable, and shared freely between larger symbols.
 
@@ -102,7 +110,9 @@ class Symbol(SymbolArithmetic):
     def infer_shape_partial(
         self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
     ) -> tuple[list[Shape], list[Shape], list[Shape]]:
-        """As `infer_shape`, with 0 for an unknown extent and () for a shape of which nothing is known."""
+        """As `infer_shape`, with 0 for an unknown extent and () for a shape that is not known at all."""
+        from .shapes import infer_symbol
+
         return self._shapes(infer_symbol(self, self._keywords("shapes", positional, known, ShapeError)))
 
     def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:

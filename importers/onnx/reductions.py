@@ -18,7 +18,7 @@ REDUCTIONS = {
     "ReduceL2": "norm",
 }
 BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "exp"}
-"""What is applied to elements before they are summed."""
+"""The function of elements that each node sums."""
 
 
 def reduced(name: str, node: Node, data: Array) -> Array:

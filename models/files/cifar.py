@@ -35,7 +35,7 @@ def is_named(path: Path) -> bool:
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Return a folder of batches, of which `test_batch` is held out, or one batch.
+    """Return a folder of batches, with `test_batch` held out, or one batch.
 
     Images are `[n, 3, 32, 32]`, red, green, blue, from 0 to 1. Raises DataError for files of another form.
     """

@@ -1,4 +1,4 @@
-"""What was read from a user's file, and how to read it."""
+"""The data of a user's file, and how to read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module does with one batch: forward, backward and update, as single calls or at once.
+"""One batch in a module: forward, backward and update, as single calls or at once.
 
 They are one partitioned iteration, which runs at `update`. Outputs asked for before it, and gradients of the
 data, are computed by a pass of their own, with the parameters as they are.

@@ -34,7 +34,7 @@ class Memory(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a kernel is run in: how its arrays lie, and the type of their elements."""
+    """The memory that a kernel is run in: the layout of its arrays, and the type of their elements."""
 
     memory: Memory
     dtype: np.dtype[Any]
@@ -123,7 +123,7 @@ def _inner(frame: Array) -> Array:
 
 
 def trespass(before: Mapping[str, Array], after: Mapping[str, Placed], made: list[Placed]) -> str:
-    """What a kernel changed that it may not: its inputs, or what lies next to its outputs."""
+    """Return what a kernel changed by mistake: its inputs, or memory next to its outputs."""
     for name, memory in before.items():
         if not np.array_equal(memory, after[name].memory, equal_nan=True):
             return f"changes its input {name}"

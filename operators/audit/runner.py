@@ -34,7 +34,7 @@ class KernelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one worker computes: a box, and the regions of the tensors and outputs that go with it."""
+    """The share of one worker: a box, and the regions of the tensors and outputs that go with it."""
 
     box: Boxes
     regions: Mapping[str, Region]

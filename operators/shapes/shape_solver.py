@@ -94,7 +94,7 @@ class _Solver:
     """The shapes so far; None for a dimension that is not known."""
 
     extents: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    """By scope and variable, its extent so far and where that comes from."""
+    """By scope and variable, its extent so far and the source of it."""
 
     stated: set[tuple[str, str]] = field(default_factory=set)
     """The variables, by scope and name, whose binder states an extent."""

@@ -35,7 +35,7 @@ Value = int | float | bool | str | tuple[int | float, ...] | SliceBounds | None
 
 
 class Kind(StrEnum):
-    """What an attribute's value may be."""
+    """A type of attribute values."""
 
     INT = "an integer"
     FLOAT = "a number"

@@ -57,7 +57,7 @@ class Stage:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What follows from the description for all shapes."""
+        """The analysis of the description, for all shapes."""
         return analyze(self.description)
 
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:

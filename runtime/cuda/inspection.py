@@ -38,7 +38,7 @@ class Part:
     """Why it cannot be used."""
 
     remedy: str = ""
-    """What to do about that."""
+    """The remedy."""
 
 
 @dataclass(frozen=True, slots=True)

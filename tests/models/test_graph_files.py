@@ -1,4 +1,4 @@
-"""Graph files: those beside this test, and any that MXNet wrote in the folder that `TOFU_MXNET_GRAPHS` names.
+"""Graph files: those next to this test, and any of MXNet in the folder that `TOFU_MXNET_GRAPHS` names.
 
 A graph `net-symbol.json` comes with `net-shapes.json`: its inputs' shapes, and what MXNet infers from them.
 """

@@ -1,4 +1,4 @@
-"""Batches of several sizes in the life of one module: it plans anew and goes on."""
+"""Batches of several sizes in the life of one module: it plans again and continues."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from .parameters import Parameters, make_parameters
 from .statements import reducer_text
 
 OPTIONS = ("-std=c++17",)
-"""What sources ask of a compiler; CuPy adds the architecture and the folder of CUDA's headers for NVRTC."""
+"""Compiler options of all sources. CuPy adds the architecture, and for NVRTC the folder of CUDA's headers."""
 
 
 @dataclass(frozen=True)

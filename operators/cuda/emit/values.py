@@ -18,7 +18,7 @@ _INTEGER = re.compile(r"-?\d+LL")
 
 
 class Kind(Enum):
-    """What a value is: the language has numbers only, C++ tells them apart."""
+    """The kind of a value. The language has only numbers, C++ distinguishes several types."""
 
     REAL = "real"
     INTEGER = "long long"

@@ -1,4 +1,4 @@
-"""What is launched for one box: the functions and their geometry."""
+"""The launches for one box: the functions and their geometry."""
 
 from __future__ import annotations
 

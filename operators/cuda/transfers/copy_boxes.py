@@ -1,8 +1,8 @@
 """Boxes of memory as kernels that move data see them: words in a few axes, the same for all views.
 
 The bytes of an element are the innermost axis. Axes that are adjacent in every view become one, so the
-last one is the longest run of bytes that all views share, and words are as wide as divides it and every
-place where it starts.
+last one is the longest run of bytes that all views share. The width of a word divides this run and all its
+starts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Axis = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Words in several views, of which the first one is written."""
+    """Words in several views. The first view is written, the others are read."""
 
     width: int
     """The bytes of a word."""
@@ -113,7 +113,7 @@ def _oriented(views: Sequence[DeviceView]) -> tuple[list[int], list[Axis]]:
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """Neighbouring axes as one wherever all views go on with equal strides."""
+    """Return neighbouring axes as one if the strides of all views fit."""
     merged = [axes[0]]
     for length, strides in axes[1:]:
         outer, steps = merged[-1]

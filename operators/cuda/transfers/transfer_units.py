@@ -88,7 +88,7 @@ class Unit:
 
     @property
     def namespace(self) -> str:
-        """What holds the struct, inside of `tofu`."""
+        """The namespace of the struct, inside of `tofu`."""
         return f"unit_{self.name}"
 
     @property

@@ -18,10 +18,10 @@ from ..launch.view import DeviceView
 from .libraries import EXTRAS, library
 
 ALIGNMENT_BYTES = 16
-"""What addresses are a multiple of at best, as far as the choice of a plan goes: the widest load."""
+"""The best alignment that the choice of a plan considers, in bytes: the widest load."""
 
 _DATA, _WEIGHT, _OUTPUT = 1, 2, 3
-"""How a plan's tensors are told apart when it runs."""
+"""The numbers of a plan's tensors when it runs."""
 
 _TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 
@@ -178,7 +178,7 @@ class Plans:
 
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """What the library raises."""
+        """The exceptions that the library raises."""
         return RuntimeError, ValueError, self._library.cudnnGraphNotSupportedError
 
     @cached_property

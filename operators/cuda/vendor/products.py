@@ -42,7 +42,7 @@ class Product:
     """The right factor."""
 
     result: DeviceView
-    """What is written."""
+    """The view that is written."""
 
     batch: Sequence[int]
     """The axes along which all three vary."""

@@ -41,10 +41,10 @@ MOST_SHARED = 16
 """The most residues of a variable in quotients with others: every combination of them is a part."""
 
 FEW_CHANGES = 4
-"""A quotient that changes at most this often is cut where it changes."""
+"""An interval is cut at every change of a quotient if there are at most this many."""
 
 FEW_RESIDUES = 8
-"""The fastest axis of an output is not cut into two axes of which one is shorter than this."""
+"""The fastest axis of an output is not cut into two axes if one would be shorter than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +229,9 @@ def _changes(name: str, lower: int, upper: int, periods: set[tuple[int, int]]) -
 
 
 def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> list[Taken]:
-    """Return whole periods as two axes, and what is left over on either side.
+    """Return whole periods as two axes, and the rests on either side.
 
-    Cut where it changes without these.
+    Without a whole period, cut at every change.
     """
     first = _first_change(lower, length, offset)
     count = (upper - first) // length

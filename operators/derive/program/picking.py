@@ -1,7 +1,7 @@
 """Elements whose place in one dimension comes from data, read a row at a time.
 
 In `table[row[b], j]` every `b` picks a row, which is copied whole, where a gather would look up every
-element. That takes one index from data, of which the variables of the other indices are independent.
+element. That takes one index from data, which does not share variables with the other indices.
 """
 
 from __future__ import annotations

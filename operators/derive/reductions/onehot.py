@@ -57,7 +57,7 @@ class OneHot:
     """The reduction as it was written."""
 
     keys: tuple[Key, ...]
-    """The equalities, each of which names another variable."""
+    """The equalities. Each names another variable."""
 
     gathers: bool
     """Whether the keys name the variables of the reduction; if not, they name variables of the result."""

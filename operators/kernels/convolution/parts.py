@@ -1,4 +1,4 @@
-"""What one call of a convolution computes, group by group: views of the three tensors, and where windows lie.
+"""One call of a convolution, group by group: views of the three tensors, and the places of windows.
 
 With groups, filter `f` belongs to group `f // (filters / num_group)` and meets that group's channels.
 Views are cut by slices alone, so a call may hold arrays of the host or views of a device's memory.

@@ -18,10 +18,10 @@ from tofu.operators.stages.bound_operator import BoundOperator
 Array = npt.NDArray[Any]
 
 GUARD = 4096
-"""Elements before and after the array; one element lies beside each row, column, and so on."""
+"""Elements before and after the array; one element lies next to each row, column, and so on."""
 
 POISON = -10000
-"""What the guards of inputs hold where there is no NaN."""
+"""The value of the guards of inputs that cannot hold NaN."""
 
 UNWRITTEN = 99
 """What outputs and their guards hold before: a number, so that a NaN from a guard that was read shows."""
@@ -45,7 +45,7 @@ class Placed:
 def place(values: Array, guard: Any, rng: np.random.Generator | None) -> Placed:
     """The values between guards, dimensions in random order and direction.
 
-    Without `rng` they lie dense and alone, so an address sanitizer sees an access beside them.
+    Without `rng` they lie dense and alone, so an address sanitizer sees an access next to them.
     """
     shape = values.shape
     if not values.size:

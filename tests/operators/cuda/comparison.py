@@ -43,7 +43,7 @@ def compare(
 
     The first box is the whole one. Each is computed as `launches` has it, and by every entry alone with
     32-bit and with 64-bit indices; with dense arrays that lie alone, so that an address sanitizer sees an
-    access beside them, and with strided views in poisoned memory.
+    access next to them, and with strided views in poisoned memory.
     """
     rng = np.random.default_rng(5)
     known = held(random_tensors(bound, rng) if tensors is None else tensors, dtypes)

@@ -106,7 +106,7 @@ def test_mutated_plan_files_are_refused(graph):
 
 
 def mutate_program(program, draw):
-    """The program with one instruction changed, or None where the draw does not apply."""
+    """The program with one instruction changed, or None if the draw does not apply."""
     worker = draw.randrange(program.workers)
     one = program.programs[worker]
     if not one.instructions:

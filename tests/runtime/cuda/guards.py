@@ -37,7 +37,7 @@ def bands(block: Block) -> tuple[int, int]:
 
 
 def intact(machine: Guarded) -> bool:
-    """Whether nothing was written beside what was allocated."""
+    """Whether nothing was written next to what was allocated."""
     return all(
         (machine.read(block.worker, start, GUARD_BYTES) == GUARD).all()
         for block in machine.blocks

@@ -159,7 +159,7 @@ def _cuda(own: StandIn) -> Any:
                 own.call("graphLaunch", stream.device)
                 own.host.launch(graph)
                 if stream.number != self.number:
-                    raise AssertionError("this stand-in launches a graph where it was captured")
+                    raise AssertionError("this stand-in launches a graph on the card that captured it")
 
             return SimpleNamespace(launch=launch)
 

@@ -154,7 +154,7 @@ def test_errors_of_cuda_say_where(call: str, status: int, message: str, cuda: St
 
 
 def test_an_error_within_a_capture_is_the_one_that_is_said(cuda: StandIn) -> None:
-    """That the capture is incomplete then is no news; and it is ended."""
+    """The capture is incomplete then, as expected, and it is ended."""
     machine = CupyMachine([0, 1])
 
     def fails() -> None:

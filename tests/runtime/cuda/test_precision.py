@@ -1,4 +1,4 @@
-"""Training in 16 bits beside float32: by the host, with its own 16-bit types, and on cards."""
+"""Training in 16 bits compared with float32: by the host, with its own 16-bit types, and on cards."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ REDUCTIONS = {
     "one word for all": ("load(value[term][word]", "load(value[term][0]"),
     "one group of terms": ("first < terms; first", "first < 1; first"),
     "too many terms": ("if (first + term >= terms) break;", ""),
-    "sums begin anew": ("Reducer::combine(sum,", "Reducer::combine(Total(0),"),
+    "sums begin again": ("Reducer::combine(sum,", "Reducer::combine(Total(0),"),
 }
 FILLS = {
     "halves exchanged": ("Pack<unsigned, 2>{{low, high}}", "Pack<unsigned, 2>{{high, low}}"),
