@@ -127,7 +127,7 @@ class Trials:
         return json.dumps({name: (seconds[name], lines[name]) for name in seconds})
 
     def _forked(self, work: Callable[[], str]) -> tuple[str, int]:
-        """The last line that `work` says in a process of its own, and how that ended: 0 is well."""
+        """Return the last line that `work` prints in a separate process, and the process's exit status."""
         reading, self.answer = os.pipe()
         child = os.fork()
         if not child:

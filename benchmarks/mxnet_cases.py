@@ -8,7 +8,7 @@ from the root of the checkout:
 
 Every record has the operator, its attributes as text, inputs, outputs, head gradients and the gradients of
 the inputs that have one; where an operator has states also those and what became of them. Each case runs in
-a process of its own: some of MXNet's operators write beyond their memory, which the cases after them pay for.
+a separate process: some of MXNet's operators write beyond their memory, which would harm later cases.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _last_line(error: Exception) -> str:
 
 
 def _apart(case: Case, seed: int) -> dict[str, Any]:
-    """The record from a process of its own, or `{"refused": reason}`."""
+    """Return the record from a separate process, or `{"refused": reason}`."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

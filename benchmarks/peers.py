@@ -2,7 +2,7 @@
 
 python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--workers 1 8] [--rounds 15] [--save FILE]
 
-Every contender is a process of its own on the same core, with one BLAS and one OpenMP thread; all start
+Every contender is a separate process on the same core, with one BLAS and one OpenMP thread; all start
 from the same weights, train on the same batch and say their losses, which must agree. They take turns, so
 that whatever else the machine does meets all alike, and processor time is compared, since wall time would
 count what others do. Several workers of Tofu share its one thread. A peer is a Python interpreter that has
@@ -164,7 +164,7 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 @contextmanager
 def started(name: str, command: list[str], environment: Mapping[str, str]) -> Iterator[Contender]:
-    """A contender in a process of its own, which is ended with the context."""
+    """A contender in a separate process, which ends with the context."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,

@@ -65,7 +65,7 @@ class Model:
     ) -> Graph:
         """Return one training iteration: forward, backward and updates.
 
-        With `accumulate` it is that of one of so many equal parts of the batch, see `micro_batches` of
+        The iteration is over one of `accumulate` equal parts of the batch, see `micro_batches` of
         `training_graph`. Raises DataError if the batch has no such parts.
         """
         shapes = micro_shapes(self.shapes, accumulate)

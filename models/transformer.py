@@ -137,7 +137,7 @@ def _vocabulary(size: int, steps: int, width: int) -> Vocabulary:
 
 
 def _embedded(data: Symbol, words: Vocabulary, architecture: TransformerArchitecture, prefix: str) -> Symbol:
-    """Return tokens [batch, time] as vectors of their own and of their positions: [batch, time, width]."""
+    """Return the sum of the vectors of tokens [batch, time] and of their positions: [batch, time, width]."""
     tokens = sym.Embedding(
         data, words.tokens, input_dim=words.size, output_dim=architecture.width, name=f"{prefix}embed"
     )

@@ -1,4 +1,4 @@
-"""What all tests share: golden files and the option that rewrites them, running commands, cards, patience."""
+"""Fixtures of tests: golden files and the option that rewrites them, running commands, cards, patience."""
 
 from __future__ import annotations
 

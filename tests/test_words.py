@@ -18,6 +18,8 @@ PHRASES = {
     r"\bwhere\s(?:it|that|there|none) ": "write 'if' for a condition, or name the place",
     r",\salike\b": "write 'in the same way', or 'both'",
     r"\banew\b": "write 'again'",
+    r"\bso\smany\b": "name the number",
+    r'"""What\s': "begin with the thing itself",
 }
 
 
@@ -72,5 +74,6 @@ def test_phrases_are_found() -> None:
     """Each phrase is found in a sentence that has it, also across lines; what is right is left alone."""
     wrong = "It is\nno string. It stands beside it. None where\nit fails. Both end, alike. Begin anew."
     assert len(list(_found(wrong))) == 6
+    assert len(list(_found('"""What a plan costs, in so many bytes."""'))) == 2
     right = "There is no string next to it, besides. Elsewhere it fails where the file lies."
     assert list(_found(right)) == []

@@ -119,7 +119,7 @@ def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> De
     if max(level for _, level in levels(gradient)) > MAX_DEPTH:
         raise OperatorError(
             f"{name} cannot be derived: it is nested more than {MAX_DEPTH} levels deep; name parts of the "
-            f"operator as stages of their own: part = lambda ...: ..."
+            f"operator as separate stages: part = lambda ...: ..."
         )
     text = format(Description(name, tensors, (), opaques_in(gradient), (), (gradient,)))
     try:

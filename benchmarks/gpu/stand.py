@@ -21,7 +21,7 @@ LAUNCHES = 7
 
 @dataclass(frozen=True)
 class Stand:
-    """So many cards; none where commands are made but not run. Time is up `seconds` after `begun`."""
+    """A number of cards; 0 if commands are made but not run. Time is up `seconds` after `begun`."""
 
     cards: int
     begun: float
@@ -57,7 +57,7 @@ class Stand:
 
 
 def seconds_of(machine: Machine, issue: Callable[[], Any], repeats: int) -> float:
-    """Of one `issue`, of several in one graph, so that launching them takes no time of its own."""
+    """The time of one `issue`, from several in one graph, so that launching them takes no extra time."""
 
     def all_of_them() -> None:
         for _ in range(repeats):

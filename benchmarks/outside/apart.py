@@ -1,4 +1,4 @@
-"""Work in a process of its own: one that hangs, crashes or needs too much memory ends alone."""
+"""Work in a separate process: one that hangs, crashes or needs too much memory ends alone."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Run = Callable[[], object]
 GUARD_SECONDS = 20.0
 """A kernel that takes longer is not run again."""
 RUNS = (3, 31)
-"""At least and at most so many turns, as many as there is time for."""
+"""The least and the largest number of turns; as many are taken as there is time for."""
 TURN_SECONDS = 2.0
 
 

@@ -1,6 +1,6 @@
 """A process that runs one training step for every line it reads, and writes one JSON line about it.
 
-Nothing but the standard library and NumPy: peers run it in environments of their own.
+It needs only the standard library and NumPy, because peers run it in other environments.
 """
 
 from __future__ import annotations

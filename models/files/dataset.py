@@ -57,7 +57,7 @@ class Reading:
     """Whether a text's classes stand for characters or for words."""
 
     vocabulary: int | None = None
-    """The number of the most frequent words or characters that have a class of their own."""
+    """The number of the most frequent words or characters that get a class each."""
 
     resize: tuple[int, int] | None = None
     """The height and width to which images are brought, in pixels."""

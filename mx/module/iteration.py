@@ -1,7 +1,7 @@
 """One batch in a module: forward, backward and update, as single calls or at once.
 
 They are one partitioned iteration, which runs at `update`. Outputs asked for before it, and gradients of the
-data, are computed by a pass of their own, with the parameters as they are.
+data, are computed by a separate pass, with the parameters as they are.
 """
 
 from __future__ import annotations

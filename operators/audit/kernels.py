@@ -310,7 +310,7 @@ def _points(subject: Subject) -> Iterator[Boxes]:
 
 
 def _rounds(subject: Subject, given: Sample) -> Iterator[Mapping[str, Poison]]:
-    """Yield poisons for all tensors, one of its own for each, several times."""
+    """Yield poisons for all tensors, a separate one for each, several times."""
     choices = {tensor: list(poisons(tensor, given)) for tensor in subject.shapes}
     for row in zip_longest(*choices.values()):
         yield {tensor: poison or choices[tensor][0] for tensor, poison in zip(choices, row, strict=True)}

@@ -100,7 +100,7 @@ def operator_drawing(title: str, strategies: Sequence[Strategy], workers: int) -
     """Return one row per strategy: inputs with what every worker reads of them, then outputs with what it
     makes.
 
-    What several workers read, such as a halo, has stripes in the colours of all of them.
+    Elements that several workers read, such as a halo, have stripes in the colours of all of them.
     A strategy along a variable with fewer values than workers has a remark instead. The strategies of
     several stages are grouped under the stages' names.
     """

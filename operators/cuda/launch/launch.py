@@ -20,7 +20,7 @@ LONG_REDUCTION = 32
 """Reductions of fewer elements are left to one thread each."""
 
 FEW_OUTPUTS = 1 << 15
-"""So many threads keep a card busy: with more outputs each has a thread of its own."""
+"""The number of threads that keep a card busy: with more outputs each has a separate thread."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The terms of a reduction, each cut into pieces of its own, as cells that lie in one piece of every term."""
+"""The terms of a reduction, cut into pieces in different ways, as cells within one piece of every term."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A batch of matrix products as the arguments of BLAS, whose matrices are stored column by column.
 
-What lies row by row in memory is, read column by column, its transpose. So a result that lies row by row is
+A matrix stored row by row is, read column by column, its transpose. So a result stored row by row is
 computed as `result^T = right^T @ left^T`.
 """
 

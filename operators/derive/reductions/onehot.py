@@ -118,7 +118,7 @@ def onehot(node: Reduction) -> OneHot | None:
 
 
 def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
-    """Return the reduction with a gather or scatter of its own for what is chosen by equality.
+    """Return the reduction with a separate gather or scatter for what is chosen by equality.
 
     None without one.
 

@@ -129,7 +129,7 @@ def _scan(
 
 
 def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
-    """Return the reduction with a scan of its own for what follows an order of two variables.
+    """Return the reduction with a separate scan for what follows an order of two variables.
 
     None without one.
 

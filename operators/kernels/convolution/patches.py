@@ -135,7 +135,7 @@ class Patches:
     def gathered(self) -> Iterator[tuple[Block, list[Array]]]:
         """Yield each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
 
-        Valid until the next block. What lies outside the images is zero.
+        Valid until the next block. Places outside the images are zero.
         """
         edge = None
         for block in self.blocks:

@@ -1,4 +1,4 @@
-"""What is what."""
+"""Formats are recognised by contents and names."""
 
 from __future__ import annotations
 

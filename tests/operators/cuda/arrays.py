@@ -24,7 +24,7 @@ POISON = -10000
 """The value of the guards of inputs that cannot hold NaN."""
 
 UNWRITTEN = 99
-"""What outputs and their guards hold before: a number, so that a NaN from a guard that was read shows."""
+"""The initial value of outputs and their guards: a number, so that a NaN from a guard that was read shows."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _unreadable(values: Array) -> Placed:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """What no kernel may use. The 16-bit integers hold the bits of bfloat16."""
+    """Return values that no kernel may use. The 16-bit integers hold the bits of bfloat16."""
     if dtype.kind == "f":
         return np.nan
     return 0x7FC0 if dtype == np.uint16 else POISON

@@ -22,7 +22,7 @@ from .machine import caller, load, start
 Array = npt.NDArray[Any]
 
 PREFIX = "tofu"
-"""What names of kernels start with, and the namespace around them."""
+"""The prefix of kernels' names, and the namespace around them."""
 
 
 def callers(units: Iterable[Unit]) -> list[str]:

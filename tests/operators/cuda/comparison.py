@@ -83,7 +83,7 @@ def _written(kernel: CudaKernel, chosen: tuple[Launch, ...]) -> list[int]:
 
 
 def _plans(kernel: CudaKernel, call: KernelCall) -> Iterator[tuple[Launch, ...]]:
-    """What is launched together: as chosen by the box, then each entry alone."""
+    """Launches that belong together: as chosen by the box, then each entry alone."""
     yield launches(kernel, call)
     widths = (True, False) if fits_32_bits(kernel.parameters, call) else (False,)
     for entry in (entry for group in kernel.groups for entry in group):

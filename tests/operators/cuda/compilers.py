@@ -1,4 +1,4 @@
-"""What compiles kernel sources without a card: nvcc, and NVRTC, which CuPy compiles them with."""
+"""Compilers of kernel sources without a card: nvcc, and NVRTC, which CuPy compiles them with."""
 
 from __future__ import annotations
 

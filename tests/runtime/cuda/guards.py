@@ -46,6 +46,6 @@ def intact(machine: Guarded) -> bool:
 
 
 def fill(machine: Guarded, worker: int, address: int, nbytes: int, byte: int = NAN) -> None:
-    """Set so many bytes."""
+    """Set `nbytes` bytes."""
     values: Bytes = np.full(nbytes, byte, np.uint8)
     machine.write(worker, address, values)

@@ -106,7 +106,7 @@ class StandIn:
         self.host.issue(stream.number, command)
 
     def module(self) -> Any:
-        """What `import cupy` would give."""
+        """Return a module in place of `cupy`."""
         return SimpleNamespace(cuda=_cuda(self), RawModule=_raw_module(self), RawKernel=self._kernel)
 
     def _kernel(self, code: str, name: str) -> Callable[..., None]:

@@ -29,7 +29,7 @@ def cuda(host: Bench, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
 
 def trained(cards: list[int], **machine: Any) -> Arrays:
-    """What the residual network learns on workers of these cards."""
+    """Return what the residual network learns on workers of these cards."""
     partitioned = over(graph("residual"), len(cards))
 
     def make(partitioned: Any, memory: Any, watch: Any) -> CudaEngine:

@@ -85,7 +85,7 @@ def test_delays_change_no_bit(bench: Bench) -> None:
 
 
 def test_workers_that_reach_only_some_others_give_the_same_bits(bench: Bench) -> None:
-    """What they cannot read is copied into scratch first."""
+    """Regions that they cannot read are copied into scratch first."""
     partitioned, values = over(graph("residual"), 4), start(graph("residual"))
     found, copies = [], []
     for islands in (None, (0, 0, 1, 1), (0, 1, 2, 3)):

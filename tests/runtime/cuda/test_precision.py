@@ -92,7 +92,7 @@ def start(graph: Graph) -> Arrays:
 
 
 def learned(executor: Executor, values: Arrays) -> Arrays:
-    """What the iterations changed, and by how much."""
+    """Return the tensors that the iterations changed, and by how much."""
     for name, value in values.items():
         executor.write(name, value)
     for _ in range(STEPS):
