@@ -195,7 +195,7 @@ class Fuzz:
             assert tuple(result.shape for result in results) == bound.output_shapes
 
     def ranks(self, description: ast.Description) -> Mapping[str, int]:
-        """The rank of every tensor as its uses say it, random where they leave it open."""
+        """The rank of every tensor as its uses say it, random if they leave it open."""
         found = {name: self.random.randint(0, 3) for name in description.tensor_names}
         for node in tdl.walk(description):
             if isinstance(node, ast.Element) and node.tensor in found:

@@ -7,7 +7,7 @@ from the root of the checkout:
     TOFU_MXNET_CASES=cases.json pytest tests/operators/library/test_reference_cases.py
 
 Every record has the operator, its attributes as text, inputs, outputs, head gradients and the gradients of
-the inputs that have one; where an operator has states also those and what became of them. Each case runs in
+the inputs that have one; if an operator has states also those and what became of them. Each case runs in
 a separate process: some of MXNet's operators write beyond their memory, which would harm later cases.
 """
 
@@ -28,7 +28,7 @@ from .case_lists.updates import STATES
 
 WITHOUT_VENDOR_LIBRARY = ("Pooling",)
 """Here MXNet's own loops compute: the vendor library's gradient of an average is not that of its forward pass
-where a window is cut off. Elsewhere the library does: MXNet's own recurrent cells leave out biases."""
+if a window is cut off. Elsewhere the library does: MXNet's own recurrent cells leave out biases."""
 
 
 def recorded(case: Case, generator: np.random.Generator) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """`pad(element, value)`: the element, or `value` where its indices leave the tensor."""
+    """`pad(element, value)`: the element, or `value` if its indices leave the tensor."""
 
     element: Element
     value: Expression

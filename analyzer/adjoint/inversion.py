@@ -36,7 +36,7 @@ def invert(
     """Solve `indices[d] == positions[d]` for the variables, output variables with preference.
 
     `ranges` has the extents of all variables and positions. `new_name(base)` gives unused names. Elements
-    are read only where the `conditions`, differences of indices, are not negative.
+    are read only if the `conditions`, differences of indices, are not negative.
     """
     solver = _Solver(output_variables, [*output_variables, *reduction_variables], ranges, new_name)
     for axis, (index, position) in enumerate(zip(indices, positions, strict=True)):
@@ -187,7 +187,7 @@ class _Solver:
         )
 
     def _divided(self, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
-        """`dividend / divisor`, guarded by a comparison where the rest may not be zero."""
+        """`dividend / divisor`, guarded by a comparison if the rest may not be zero."""
         if next(iter(divisor.terms.values())) < 0:
             dividend, divisor = -dividend, -divisor
         rest = self.ranges.remainder(dividend, divisor)
@@ -217,7 +217,7 @@ class _Solver:
         return Binary(guard.operator, self._rewritten(guard.left, known), self._rewritten(guard.right, known))
 
     def separate_digits(self) -> bool:
-        """Replace a variable `v` by `c * p + q` where one equation has both `v // c` and `v % c`."""
+        """Replace a variable `v` by `c * p + q` if one equation has both `v // c` and `v % c`."""
         for quotient in self._divisions("//"):
             variable, divisor = quotient.atom.left, quotient.divisor
             remainder = Binary("%", variable, quotient.atom.right)

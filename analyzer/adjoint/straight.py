@@ -56,7 +56,7 @@ def _branches(bend: Call) -> tuple[tuple[Expression, Expression], ...]:
 
 
 def _behind(greater: Expression, less: Expression) -> Expression:
-    """Not negative where the first is truly greater."""
+    """Return a difference that is not negative if and only if the first is greater."""
     return Binary("-", Binary("-", greater, less), Number(1))
 
 

@@ -117,7 +117,7 @@ class _Boxes:
         return terms.everything() - terms.without(outside, list(symbols.values()))
 
     def read(self, access: Access, axes: Sequence[int]) -> Values:
-        """Return places along these axes that an access reads; any place where an index depends on data."""
+        """Return places along these axes that an access reads; any place if an index depends on data."""
         terms, values = self.terms, self.terms.everything()
         names = _variables(access, axes)
         for name in names:

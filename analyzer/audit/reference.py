@@ -1,7 +1,7 @@
 """The results of a description, to which the audit holds kernels and strategies.
 
 Whole arrays are quick, the interpreter is obvious. So outputs are computed by whole arrays, and some elements
-by the interpreter too; where the two differ, or whole arrays have no answer, the interpreter computes all.
+by the interpreter too; if the two differ, or whole arrays have no answer, the interpreter computes all.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Sample:
     """Input tensors, the outputs that the description gives for them, and the tensors used as indices.
 
     `indices[tensor]`, for one used as an index, holds the distinct values that it has, in order. There is no
-    reference where the description calls functions that are not given.
+    reference if the description calls functions that are not given.
     """
 
     tensors: Mapping[str, Array]

@@ -89,7 +89,7 @@ def _hull(boxes: Boxes) -> Boxes:
 
 
 def _hull_of_some(boxes: Boxes, full: npt.NDArray[np.bool_], reading: Reading) -> Boxes:
-    """Return as `_hull`, without accesses that read nothing; zeros where no access reads anything."""
+    """Return as `_hull`, without accesses that read nothing; zeros if no access reads anything."""
     reads: npt.NDArray[np.bool_] = np.asarray((boxes[..., 0] < boxes[..., 1]).all(axis=-1))
     for access, variables in enumerate(reading.enclosing):
         reads[:, access] &= full[:, variables].all(axis=-1)

@@ -109,7 +109,7 @@ def leaky_relu(node: Node) -> Sequence[Array]:
 
 
 def prelu(node: Node) -> Sequence[Array]:
-    """Slopes for each channel where the shapes say so; MXNet has no others, which are put together."""
+    """Slopes for each channel if the shapes say so; MXNet has no others, which are put together."""
     data, slope = node[0], ranked(node[1], node[0].ndim)
     if data.ndim > 1 and slope.size == slope.shape[1] == data.shape[1]:
         return [apply("LeakyReLU", data, slope.reshape(-1), act_type="prelu")]

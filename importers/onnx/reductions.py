@@ -102,7 +102,7 @@ def gemm(node: Node) -> Sequence[Array]:
 
 
 def lp_normalization(node: Node) -> Sequence[Array]:
-    """Where the norm is zero ONNX gives zero; MXNet divides."""
+    """Divide by the norm. A norm of zero gives zeros, as ONNX demands; MXNet would divide by it."""
     length = apply("norm", node[0], axis=node.integer("axis", -1), ord=node.integer("p", 2), keepdims=True)
     safe = apply("elemwise_add", length, apply("_equal_scalar", length, scalar=0))
     return [binary("broadcast_div", node[0], safe)]

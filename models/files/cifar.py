@@ -97,7 +97,7 @@ def _dictionary(path: Path) -> Mapping[bytes, Any]:
 
 
 def _names(path: Path) -> tuple[str, ...]:
-    """Return what the classes stand for, where the file that says so is there."""
+    """Return what the classes stand for, if the file that says so is there."""
     if not path.is_file():
         return ()
     names = _dictionary(path).get(b"label_names")

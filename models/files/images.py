@@ -30,7 +30,7 @@ def is_folder(folder: Path) -> bool:
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Return images `[n, channels, height, width]` from 0 to 1, with one channel where all are grey, else
+    """Return images `[n, channels, height, width]` from 0 to 1, with one channel if all are grey, else
     three.
 
     Classes are numbered by the names of their folders. If `test` or `val` is next to `train`, the former

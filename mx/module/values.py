@@ -26,7 +26,7 @@ def start_values(
     """A value for each name of `wanted`, of its shape: the one given, or else what the initializer says.
 
     Raises DataError for a value of another shape; unless they may be, for one that is not wanted, and for
-    one that is missing where any is given.
+    one that is missing if any is given.
     """
     unknown = [name for name in given or () if name not in wanted]
     if unknown and not allow_extra:

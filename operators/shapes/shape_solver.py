@@ -160,7 +160,7 @@ class _Solver:
         return None
 
     def _relate(self, tensor: str, variables: Sequence[tuple[str, str] | None]) -> None:
-        """Equate the extents of a tensor's dimensions with those of the variables, where one is given."""
+        """Equate the extents of a tensor's dimensions with those of the variables, if one is given."""
         shape = self.shapes[tensor]
         for axis, variable in enumerate(variables):
             if variable is None:

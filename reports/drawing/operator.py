@@ -134,7 +134,7 @@ def _rows(title: str, strategies: Sequence[Strategy], workers: int) -> Iterator[
 
 
 def _row(strategy: Strategy, bound: Bound | StagedBound, workers: int) -> _Row:
-    """Return a strategy's row; inputs and outputs are missing where the variable has too few values."""
+    """Return a strategy's row; inputs and outputs are missing if the variable has too few values."""
     heading = _heading(strategy, workers)
     extent = bound.extents[strategy.variable]
     if extent < workers:

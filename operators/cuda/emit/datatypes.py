@@ -57,7 +57,7 @@ def data_type(name: str) -> DataType:
 def computed_in(names: Iterable[str]) -> str:
     """Return the C++ type of arithmetic on tensors of these types.
 
-    float32 for float16, bfloat16 and float32; float64 as soon as one is float64, or where all are integers.
+    float32 for float16, bfloat16 and float32; float64 as soon as one is float64, or if all are integers.
     """
     floating = {name for name in names if not data_type(name).integer}
     return "double" if "float64" in floating or not floating else "float"

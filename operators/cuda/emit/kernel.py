@@ -63,7 +63,7 @@ def generate(
     With `finite` it flags results that are not.
 
     `inputs` names the element type of every tensor that is read, `outputs` that of every output, as in
-    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError
+    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 if a type is. Raises OperatorError
     for an opaque function, a scalar function without a spelling, and a missing or unknown type.
     """
     parameters = make_parameters(description, inputs, outputs)

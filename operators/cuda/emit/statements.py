@@ -312,5 +312,5 @@ def free_variables(node: ast.Expression) -> frozenset[str]:
 
 
 def _argument(spelled: str, text: str) -> str:
-    """Return an argument, without parentheses where the spelling is a function's call."""
+    """Return an argument, without parentheses if the spelling is a function's call."""
     return bare(text) if spelled[0].isalpha() else text

@@ -63,7 +63,7 @@ class Box:
 
 
 def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
-    """Yield the views of one shape and type, the one that is written first; one box where the axes suffice.
+    """Yield the views of one shape and type, the one that is written first; one box if the axes suffice.
 
     None if they are empty. Raises DataError if shapes or types differ, or two elements of the
     first view are in one place.

@@ -8,7 +8,7 @@ from typing import Any
 from ....errors import ExecutionError
 
 EXTRAS = (
-    "pip install '.[gpu-cuda13]' in Tofu's folder, or '.[gpu-cuda12]' where the driver is too old for CUDA 13"
+    "pip install '.[gpu-cuda13]' in Tofu's folder, or '.[gpu-cuda12]' if the driver is too old for CUDA 13"
 )
 """The command that installs all of them. By its name alone pip could take another project for Tofu."""
 

@@ -2,7 +2,7 @@
 
 The index variables of such a sum fall into four groups: those of both factors and the result (batch), of the
 left one and the result (rows), of the right one and the result (columns), of the factors alone (summed). A
-factor, or the result, is a batch of matrices where each group is evenly spaced in its memory; else it is
+factor, or the result, is a batch of matrices if each group is evenly spaced in its memory. Otherwise it is
 copied into scratch, dense, or back from there.
 """
 

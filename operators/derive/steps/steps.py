@@ -2,7 +2,7 @@
 
 A kernel is a list of steps without branches. A value lives in fixed memory (an input, an output, a
 constant) or in a register; registers whose lifetimes do not overlap share memory, so a kernel's
-temporaries stay few and, where its blocks are small, in cache.
+temporaries stay few and, if its blocks are small, in cache.
 """
 
 from __future__ import annotations
