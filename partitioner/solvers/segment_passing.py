@@ -12,6 +12,10 @@ Finding least[s](w) for every w is too much work. The choices within a budget of
 quickly, and all others certainly cost more than the budget. Every segment has a separate budget, so budgets
 do not shrink with the length of the network. A budget is as large as the number of states allows. A choice
 that costs more than the gap leaves to a better assignment is barred.
+
+Implemented in: `SegmentPassing._least` (least[s], within a budget), `_move` (the amount), `hand_on` (a pass),
+`dive` (an assignment). Assumes: `gap` is at least the cost of the best assignment known less `bound`.
+Guarantees: `bound` never falls, and no assignment better than the best one known costs less.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ All costs are at least zero, so the least costs of disjoint windows add up to a 
 length: the bound of the later half limits the part of the budget that an earlier state may spend, as in
 Russian doll search (Verfaillie, Lemaitre and Schiex, 1996). A window's budget grows until it holds an
 assignment or too many states. The last window holds all variables; its least cost is the optimum.
+
+Implemented in: `windows` (the cut), `Window.bound` (sums of disjoint windows), `WindowBounds._raise`
+(budgets), `bounded_search` (least(W) within a budget).
 """
 
 from __future__ import annotations
