@@ -12,9 +12,10 @@ belongs to no assignment within the budget and is dropped. If the costs are well
 This is dynamic programming with a bound, as A* is shortest paths with a bound.
 
 Assumes: all costs are at least zero (see `message_passing`), and `rest` is a lower bound on the costs of the
-later variables. Guarantees: a result within the budget is the least; None proves that everything costs more.
-A beam gives up the second. Implemented in: `BoundedSearch.least_cost`, `marginals` (for every choice of some
-variables), `assignment`, `_take` (one variable).
+later variables. Guarantees: a result within the budget is the least, and None proves that everything costs
+more. With a beam, which drops states within the budget, neither holds. Implemented in:
+`BoundedSearch.least_cost`, `marginals` (for every choice of some variables), `assignment`, `_take` (one
+variable).
 """
 
 from __future__ import annotations
