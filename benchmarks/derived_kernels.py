@@ -85,7 +85,7 @@ def bound_to(text: str, shapes: Shapes) -> BoundOperator:
 
 
 def call_of(bound: BoundOperator) -> KernelCall:
-    """A call of the whole operator on random float32 tensors."""
+    """Return a call of the whole operator on random float32 tensors."""
     random = np.random.default_rng(0)
     regions = {
         name: to_region(boxes[0])
@@ -152,7 +152,7 @@ def contests() -> Iterator[Contest]:
 
 
 def convolutions(stride: int) -> Iterator[Contest]:
-    """A convolution written in TDL and its gradients, against the library's attached kernels."""
+    """Yield a convolution written in TDL and its gradients, against the library's attached kernels."""
     shapes: Shapes = {"data": (8, 32, 28, 28), "weight": (64, 32, 3, 3)}
     attributes = {
         "kernel": (3, 3),

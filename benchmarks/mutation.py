@@ -173,7 +173,7 @@ def interval(killed: int, count: int) -> tuple[float, float]:
 
 
 def report(sample: Sequence[Mutant], outcomes: Mapping[str, Sequence[str]]) -> None:
-    """Every survivor with its change, then the kill rate of each file and of all."""
+    """Print every survivor with its change, then the kill rate of each file and of all."""
     rows: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for mutant in sorted(sample, key=lambda mutant: mutant.key):
         outcome = outcomes[mutant.key][0]

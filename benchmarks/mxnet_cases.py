@@ -32,7 +32,7 @@ if a window is cut off. Elsewhere the library does: MXNet's own recurrent cells 
 
 
 def recorded(case: Case, generator: np.random.Generator) -> dict[str, Any]:
-    """The record of one case. Raises MXNetError for one that MXNet refuses."""
+    """Return the record of one case. Raises MXNetError for one that MXNet refuses."""
     record: dict[str, Any] = {"op": case.operator, "attrs": dict(case.attributes)}
     record["inputs"] = {name: _described(array) for name, array in case.inputs.items()}
     if case.operator in STATES:
@@ -87,7 +87,7 @@ def _ran(case: Case, generator: np.random.Generator, gradients: bool) -> dict[st
 
 
 def _head(generator: np.random.Generator, output: Any) -> Any:
-    """A head gradient of the output's type: whole numbers for whole numbers."""
+    """Return a head gradient of the output's type: whole numbers for whole numbers."""
     if output.dtype.kind == "f":
         return generator.uniform(-1, 1, output.shape).astype(output.dtype)
     return generator.integers(1, 5, output.shape).astype(output.dtype)
@@ -113,7 +113,7 @@ def _bound(case: Case, gradients: bool) -> Any:
 
 
 def _updated(case: Case) -> dict[str, Any]:
-    """The new weight, and the states after it."""
+    """Return the new weight, and the states after it."""
     arrays = {name: mx.nd.array(array) for name, array in case.inputs.items()}
     getattr(mx.nd, case.operator)(*arrays.values(), out=arrays["weight"], **case.attributes)
     found = [arrays["weight"], *(arrays[name] for name in STATES[case.operator])]

@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """All contenders of one model, in turns."""
+    """Return all contenders of one model, in turns."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         prepare(Path(folder), benchmark)
@@ -164,7 +164,7 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 @contextmanager
 def started(name: str, command: list[str], environment: Mapping[str, str]) -> Iterator[Contender]:
-    """A contender in a separate process, which ends with the context."""
+    """Start a contender in a separate process, which ends with the context."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -181,7 +181,7 @@ def started(name: str, command: list[str], environment: Mapping[str, str]) -> It
 
 
 def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
-    """The graph, start values and a batch for all contenders."""
+    """Write the graph, start values and a batch for all contenders."""
     from tofu import models
 
     model = models.get(benchmark["model"], batch=benchmark["batch"], **benchmark.get("options", {}))
@@ -210,7 +210,7 @@ def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
 def commands(
     folder: str, benchmark: dict[str, Any], options: argparse.Namespace
 ) -> Iterator[tuple[str, list[str]]]:
-    """Every contender's name and command, Tofu's first worker count at the head."""
+    """Yield every contender's name and command, Tofu's first worker count at the head."""
     core = str(options.core)
     for workers in options.workers:
         module = "benchmarks.steps.tofu_step"
@@ -234,7 +234,7 @@ def check(contenders: list[Contender]) -> None:
 
 
 def report(name: str, results: dict[str, dict[str, Any]]) -> str:
-    """A table of the contenders, and where Tofu's time goes."""
+    """Return a table of the contenders, and where Tofu's time goes."""
     lines = [f"{name}\n", f"  {'':28}{'processor s':>12}{'least':>8}{'wall s':>8}{'Tofu/this':>11}\n"]
     for contender, result in results.items():
         times = "".join(

@@ -81,7 +81,7 @@ def methods() -> Iterator[dict[str, Any]]:
 
 
 def growth() -> Iterator[dict[str, Any]]:
-    """A chain and a deep residual network in four sizes; the exponent of the time in their size."""
+    """Yield a chain and a deep residual network in four sizes; the exponent of the time in their size."""
     for family, graphs in (("chain", map(chain, CHAIN_OPERATORS)), ("resnet", map(deep, RESNET_LAYERS))):
         sizes, seconds = [], []
         for graph in graphs:

@@ -187,7 +187,7 @@ def _layer(
 def attention(
     data: Symbol, memory: Symbol, architecture: TransformerArchitecture, name: str, *, causal: bool = False
 ) -> Symbol:
-    """Every position of data [batch, time, width] reads from those of memory that match it.
+    """Let every position of data [batch, time, width] read from those of memory that match it.
 
     Several heads do so, each with its share of the features.
     """

@@ -38,7 +38,7 @@ class DataDesc(_Desc):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Where the batch lies: the place of N, 0 if there is no layout."""
+        """Return where the batch lies: the place of N, 0 if there is no layout."""
         return 0 if layout is None else layout.find("N")
 
 

@@ -130,7 +130,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
 
 
 def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Extent]:
-    """For every dimension that a variable fills the first of those that are equal to it."""
+    """Map every dimension that a variable fills to the first of those that are equal to it."""
     names: dict[Extent, Extent] = {}
     for variables in linked({variable: set(extents) for variable, extents in dimensions.items()}):
         equal = [extent for variable in variables for extent in dimensions[variable]]

@@ -71,7 +71,7 @@ def elements_read(
 
 
 def indexed_by_data(subject: Subject) -> bool:
-    """Whether elements of tensors are used in indices."""
+    """Return whether elements of tensors are used in indices."""
     return any(_indexed_by_data(part.analysis) for part in subject.stage_bounds)
 
 
@@ -89,7 +89,7 @@ def _read(
     tensors: Mapping[str, Array],
     only: Container[str] | None = None,
 ) -> dict[str, Mask]:
-    """Elements that outputs in the box (and, if given, at `needed` places) depend on."""
+    """Mark the elements that outputs in the box (and, if given, at `needed` places) depend on."""
     masks = {name: np.zeros(shape, np.bool_) for name, shape in bound.shapes.items()}
     run = Evaluation(tensors, bound.shapes, {})
     for read in _reads(bound.analysis):

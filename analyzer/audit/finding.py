@@ -93,7 +93,7 @@ class Counterexample:
         return "; ".join(parts)
 
     def data(self) -> dict[str, Any]:
-        """As plain data, without what is not known."""
+        """Return plain data, without what is not known."""
         values = {
             "message": self.message,
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
@@ -139,7 +139,7 @@ class Finding:
         return worst(self.grades.values()) if self.check is Check.REGIONS else None
 
     def data(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         entry: dict[str, Any] = {
             "operator": self.operator,
             "check": self.check.value,

@@ -85,7 +85,7 @@ class Terms:
         return isl.PwAff.param_on_domain_id(universe, identity)
 
     def _product(self, factors: Sequence[sympy.Expr]) -> Piecewise:
-        """One factor may vary; another one may be a switch `Min(1, ...)`, undefined below zero."""
+        """Multiply. One factor may vary; another may be a switch `Min(1, ...)`, undefined below zero."""
         product = self.number(1)
         switches = [factor for factor in factors if factor.func is sympy.Min and sympy.S.One in factor.args]
         for factor in (self(factor) for factor in factors if factor not in switches):

@@ -84,7 +84,7 @@ def reference_part(
 
 
 def _confirmed(bound: Bound, tensors: Mapping[str, Array]) -> bool:
-    """Whether the interpreter gives the same for some elements of every output."""
+    """Return whether the interpreter gives the same for some elements of every output."""
     return all(
         np.isclose(part, expected, RELATIVE_TOLERANCE, RELATIVE_TOLERANCE, equal_nan=True).all()
         for box in _points(bound)

@@ -31,7 +31,7 @@ NO_ISL = "islpy is not installed (pip install islpy)"
 
 
 def unheard(description: str, check: Check, variable: str | None) -> None:
-    """The report of an audit that nobody watches."""
+    """Ignore the progress of an audit."""
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:

@@ -65,12 +65,12 @@ class Values:
         return self._generator.integers(low, high, shape).astype(np.float32)
 
     def distinct(self, *shape: int) -> Array:
-        """Every whole number once, in random order, so that no two elements tie."""
+        """Return every whole number once, in random order, so that no two elements tie."""
         count = int(np.prod(shape))
         return self._generator.permutation(count).reshape(shape).astype(np.float32)
 
     def among(self, choices: tuple[float, ...], *shape: int) -> Array:
-        """Elements of `choices`, each as likely as the others."""
+        """Return elements of `choices`, each as likely as the others."""
         return self._generator.choice(np.array(choices, np.float32), shape)
 
 

@@ -94,7 +94,7 @@ def _one(case: Case, machine: Machine, target: int, sources: Sequence[int], dry:
 
 
 def made(case: Case, target: int, sources: Sequence[int]) -> tuple[tuple[Command, ...], int]:
-    """The commands, and how many bytes they read and write."""
+    """Return the commands, and how many bytes they read and write."""
     whole = DeviceView.dense(target, case.shape, case.type)
     if case.axis is None:
         terms = [

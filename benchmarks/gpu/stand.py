@@ -46,7 +46,7 @@ class Stand:
         return sum(self._memory(card)[0] for card in range(self.cards))
 
     def taken_bytes(self) -> int:
-        """The allocated memory of all cards together."""
+        """Return the allocated memory of all cards together."""
         return sum(total - free for free, total in map(self._memory, range(self.cards)))
 
     def _memory(self, card: int) -> tuple[int, int]:
@@ -57,7 +57,7 @@ class Stand:
 
 
 def seconds_of(machine: Machine, issue: Callable[[], Any], repeats: int) -> float:
-    """The time of one `issue`, from several in one graph, so that launching them takes no extra time."""
+    """Time one `issue`, among several in one graph, so that launching them takes no extra time."""
 
     def all_of_them() -> None:
         for _ in range(repeats):

@@ -32,7 +32,7 @@ SECONDS = {"checks": 120, "speed": 60}
 
 
 def refusal(outsider: Outsider) -> str | None:
-    """Why Tofu refuses the description, if it does."""
+    """Return why Tofu refuses the description, if it does."""
     try:
         outsider.operator.bind(outsider.shapes(outsider.small), **outsider.attributes(outsider.small))
     except TofuError as error:
@@ -49,7 +49,7 @@ def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float)
 
 
 def kept(path: Path | None) -> dict[str, dict[str, Row]]:
-    """The results that a file has already, by operator and by what was examined."""
+    """Return the results that a file has already, by operator and by what was examined."""
     if path is None or not path.exists():
         return {}
     results: dict[str, dict[str, Row]] = json.loads(path.read_text(encoding="utf-8"))["results"]

@@ -18,7 +18,7 @@ MEMORY_BYTES = 8 << 30
 
 
 def apart(work: Callable[[Report], None], seconds: float) -> Row:
-    """All that `work` reports, joined; `stopped` says why it did not come to its end, `doing` where."""
+    """Join all that `work` reports; `stopped` says why it did not come to its end, `doing` where."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_inside, args=(work, sender))

@@ -12,7 +12,7 @@ FINE, COARSE = 1e-9, 1e-3
 
 
 def distance(found: Iterable[npt.ArrayLike], expected: Iterable[npt.ArrayLike]) -> float:
-    """The largest difference of any two arrays; infinite where shapes differ or one has no number."""
+    """Return the largest difference of any two arrays; infinite where shapes differ or one has no number."""
     worst = 0.0
     for one, other in zip(found, expected, strict=True):
         ours, theirs = np.asarray(one, np.float64), np.asarray(other, np.float64)

@@ -88,11 +88,11 @@ class Outsider:
         return tofu.parse(self.text, self.name)
 
     def shapes(self, sizes: Sizes) -> dict[str, Shape]:
-        """The shapes of all tensors, in the order of the description."""
+        """Return the shapes of all tensors, in the order of the description."""
         return {name: sizes[name] for name in self.operator.arguments(self.attributes(sizes))}
 
     def attributes(self, sizes: Sizes) -> dict[str, Any]:
-        """The values of all attributes."""
+        """Return the values of all attributes."""
         known = {spec.name for spec in self.operator.specs}
         return {name: value for name, value in sizes.items() if name in known}
 

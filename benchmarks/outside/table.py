@@ -18,7 +18,7 @@ def check_head() -> str:
 
 
 def check_line(name: str, row: Row) -> str:
-    """How far an operator is from interpreter and PyTorch, and what became of the claims about it."""
+    """Return how far an operator is from interpreter and PyTorch, and what became of the claims about it."""
     distances = "".join(f"{_distance(row.get(title)):>13}" for title in DISTANCES)
     claims = row.get("claims", {})
     counts = f"{claims.get('proven', '-'):>8}{claims.get('tried', '-'):>7}{claims.get('refuted', '-'):>9}"

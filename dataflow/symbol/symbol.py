@@ -64,7 +64,23 @@ class Symbol(SymbolArithmetic):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), self.tojson()))
 
-    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Self:
+        return (load_json, (self.tojson(),))
+
+    def list_arguments(self) -> list[str]:
+        """Return names of the variables, auxiliary states excluded, depth first from the outputs."""
+        auxiliary = self._auxiliary()
+        return [node.name for node in self.nodes if node.is_variable and node not in auxiliary]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Return names of the states that an iteration overwrites, such as BatchNorm's moving mean."""
+        auxiliary = self._auxiliary()
+        return [node.name for node in self.nodes if node in auxiliary]
+
+    def list_outputs(self) -> list[str]:
+        """Return names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
+        return [head.node.output_name(head.output) for head in self.heads]
+
+    def __call__(self, *args: Self, name: str | None = None, **kwargs: Self) -> Self:
         """This network with other symbols in the place of its arguments, in order or by name.
 
         `name` renames the output node. Raises GraphError for an argument that is not there.
@@ -92,7 +108,7 @@ class Symbol(SymbolArithmetic):
         return dict(self._only_node().text)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """For every node with attributes: its name and its attributes as text."""
+        """Return, for every node with attributes, its name and its attributes as text."""
         return {node.name: dict(node.text) for node in self.nodes if node.text}
 
     def infer_shape(
@@ -110,7 +126,7 @@ class Symbol(SymbolArithmetic):
     def infer_shape_partial(
         self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
     ) -> tuple[list[Shape], list[Shape], list[Shape]]:
-        """As `infer_shape`, with 0 for an unknown extent and () for a shape that is not known at all."""
+        """Return as `infer_shape`, with 0 for an unknown extent and () for a shape that is not known."""
         from .shapes import infer_symbol
 
         return self._shapes(infer_symbol(self, self._keywords("shapes", positional, known, ShapeError)))
@@ -134,6 +150,20 @@ class Symbol(SymbolArithmetic):
             Path(path).write_text(text, encoding="utf-8")
         except OSError as error:
             raise GraphError(f"the graph file {path} cannot be written: {error.strerror}") from error
+
+    def simple_bind(
+        self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Sequence[int]
+    ) -> Any:
+        """Return an executor of this symbol with arrays of zeros: shapes by argument name, as in MXNet.
+
+        Several devices as `ctx` partition every operator and tensor over them. `grad_req` is "write", "add"
+        or "null", for all arguments, for each, or by name. Numbers are float32 whatever `type_dict` says.
+        """
+        return self.binder.simple_bind(self, ctx, grad_req=grad_req, **shapes)
+
+    def bind(self, ctx: Any, args: Any, *others: Any, **options: Any) -> Any:
+        """Make an executor on the user's arrays, with `args_grad`, `grad_req`, `aux_states` as in MXNet."""
+        return self.binder.bind(self, ctx, args, *others, **options)
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

@@ -80,7 +80,7 @@ def mean(node: Node) -> Sequence[Array]:
 
 
 def modulo(node: Node) -> Sequence[Array]:
-    """The result has the divisor's sign, or as in C the dividend's."""
+    """Return remainders with the divisor's sign or, as in C, the dividend's."""
     if not node.integer("fmod", 0):
         return [binary("broadcast_mod", node[0], node[1])]
     size = binary("broadcast_mod", apply("abs", node[0]), apply("abs", node[1]))

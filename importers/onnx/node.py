@@ -99,7 +99,7 @@ def reshape(array: Array, shape: Sequence[int]) -> Array:
 
 
 def ranked(array: Array, rank: int) -> Array:
-    """With ones in front. MXNet has no tensors without dimensions: one becomes a tensor of one element."""
+    """Put ones in front of a shape. A number becomes a tensor, because MXNet has no rank 0."""
     if not array.ndim:
         return array.reshape((1,) * rank)
     return reshape(array, (1,) * (rank - array.ndim) + array.shape)

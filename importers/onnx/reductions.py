@@ -48,7 +48,7 @@ def reduction(node: Node) -> Sequence[Array]:
 
 
 def extreme(node: Node) -> Sequence[Array]:
-    """The last of several is the first from behind."""
+    """Return the place of an extreme value. The last of several is the first from behind."""
     axis, keepdims = node.integer("axis", 0) % node[0].ndim, bool(node.integer("keepdims", 1))
     last = bool(node.integer("select_last_index", 0))
     data = apply("reverse", node[0], axis=axis) if last else node[0]

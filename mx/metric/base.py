@@ -85,7 +85,7 @@ def register(klass: type[EvalMetric]) -> type[EvalMetric]:
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
-    """The metric of this name, of a function of label and output, or of a list of either.
+    """Return the metric of this name, of a function of label and output, or of a list of either.
 
     Raises DataError for an unknown name.
     """

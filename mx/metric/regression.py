@@ -30,7 +30,7 @@ class _OfBatch(EvalMetric):
 
     @abstractmethod
     def of(self, difference: Array) -> float:
-        """The measure of one batch."""
+        """Return the measure of one batch."""
 
 
 @register

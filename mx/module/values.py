@@ -23,7 +23,7 @@ def start_values(
     allow_missing: bool,
     allow_extra: bool,
 ) -> dict[str, Array]:
-    """A value for each name of `wanted`, of its shape: the one given, or else what the initializer says.
+    """Return a value for each name of `wanted`, of its shape: the given one, or else the initializer's.
 
     Raises DataError for a value of another shape; unless they may be, for one that is not wanted, and for
     one that is missing if any is given.

@@ -77,7 +77,7 @@ class Placed:
 
 
 def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | None) -> Placed:
-    """A tensor's region as a setting has it; in a frame, with poison around it."""
+    """Return a tensor's region as a setting has it; in a frame, with poison around it."""
     place = [slice(*interval) for interval in region]
     part = view_of(tensor, place)
     if setting.memory is Memory.SHARD:
@@ -96,7 +96,7 @@ def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | Non
 
 
 def output(lengths: Shape, setting: Setting) -> Placed:
-    """An output full of NaN, with guard values around it."""
+    """Return an output full of NaN, with guard values around it."""
     if setting.memory is Memory.FRAMED:
         frame: Array = np.full([length + 2 * MARGIN for length in lengths], GUARD, setting.dtype)
         made = Placed(frame, _inner)
@@ -107,7 +107,7 @@ def output(lengths: Shape, setting: Setting) -> Placed:
 
 
 def _alone(lengths: Shape, dtype: np.dtype[Any]) -> Placed:
-    """Elements one after the other, with room for as many before them and behind them."""
+    """Return elements one after the other, with room for as many before them and behind them."""
     count = prod(lengths)
     room = max(count, MARGIN)
 
@@ -118,7 +118,7 @@ def _alone(lengths: Shape, dtype: np.dtype[Any]) -> Placed:
 
 
 def _inner(frame: Array) -> Array:
-    """The view without margins, of arrays without dimensions too."""
+    """Return the view without margins, of arrays without dimensions too."""
     return view_of(frame, [slice(MARGIN, -MARGIN)] * frame.ndim)
 
 

@@ -80,7 +80,7 @@ class Runner(Protocol):
         """Compute a share; `around` fills frames next to the inputs (zeros without). Raises KernelError."""
 
     def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
-        """Whether a setting differs from that of separate arrays."""
+        """Return whether a setting differs from that of separate arrays."""
 
     def everything(self, subject: Subject) -> Share:
         """Return the whole operator, with the inputs that the kernel is given for it."""

@@ -102,7 +102,7 @@ def _layout(operand: Operand) -> Layout:
 
 
 def _inner_strides(layouts: Sequence[Layout]) -> Iterator[Strides]:
-    """The strides of all operands along every axis that NumPy may choose for its inner loop.
+    """Yield the strides of all operands along every axis that NumPy may choose for its inner loop.
 
     Loops over contiguous elements are left out.
     """

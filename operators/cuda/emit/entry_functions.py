@@ -53,7 +53,7 @@ class EntryFunction:
 
 
 def entries(parameters: Parameters, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
-    """For each group of outputs the entries to choose from, the one by threads first."""
+    """Return, for each group of outputs, the entries to choose from, the one by threads first."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(parameters.description.outputs):
         groups.setdefault(tuple(binder.name for binder in output.variables), []).append(number)
@@ -100,7 +100,7 @@ def entry_text(parameters: Parameters, entry: EntryFunction) -> str:
 
 
 def instances(name: Callable[[bool], str], body: str) -> list[str]:
-    """The functions to launch, `name(narrow)`: the statement with a 32-bit and with a 64-bit `Index`."""
+    """Write the functions to launch, `name(narrow)`: the statement with a 32-bit and a 64-bit `Index`."""
     text = []
     for narrow, index in ((True, "int"), (False, "long long")):
         head = f'extern "C" __global__ void __launch_bounds__(tofu::block_threads)\n{name(narrow)}'

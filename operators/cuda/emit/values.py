@@ -51,7 +51,7 @@ class Value:
         return self.text if self.kind is Kind.TRUTH else f"({self.text} != 0)"
 
     def number(self, kind: Kind) -> str:
-        """As a number of this kind."""
+        """Return it as a number of this kind."""
         match kind:
             case Kind.REAL:
                 return self.real

@@ -82,7 +82,7 @@ def _address(name: str, array: Array, entry: DataType) -> int:
 
 
 def strides(name: str, array: Array) -> list[int]:
-    """In elements. Raises DataError if one is not whole."""
+    """Return strides in elements. Raises DataError if one is not whole."""
     if any(stride % array.itemsize for stride in array.strides):
         raise DataError(
             f"{name} has strides of {array.strides} bytes, which are not whole elements of {array.itemsize}; "

@@ -63,7 +63,7 @@ def _turned(pair: Pair) -> Pair:
 
 
 def _placed(terms: Sequence[Sequence[Pair]]) -> list[Boxes]:
-    """For each term the boxes `[piece, axis, 2]` of its targets within what they cover together.
+    """Return for each term the boxes `[piece, axis, 2]` of its targets within what they cover together.
 
     An address says where a piece starts: the axes with the longest strides first, and of those with
     equal strides the longest, as the others have but one element.
@@ -84,7 +84,7 @@ def _placed(terms: Sequence[Sequence[Pair]]) -> list[Boxes]:
 
 
 def _box(target: DeviceView, origin: int, order: Sequence[int]) -> Region:
-    """Where a target lies in the array that starts at `origin`."""
+    """Return where a target lies in the array that starts at `origin`."""
     rest, box = target.address - origin, [(0, length) for length in target.shape]
     for axis in order:
         if target.strides[axis]:

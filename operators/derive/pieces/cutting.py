@@ -150,7 +150,7 @@ def _ask_for_quotient(found: dict[str, Asked], form: AffineIndex, divisor: int) 
 
 
 def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
-    """Where `(coefficient * v + constant) // divisor` changes, for a coefficient that divides the divisor."""
+    """Return where `(coefficient * v + constant) // divisor` changes; the coefficient divides the divisor."""
     length = divisor // abs(coefficient)
     if coefficient > 0:
         return length, -(constant // coefficient) % length

@@ -63,7 +63,7 @@ class Picker:
 def picked(
     load: Load, access: OpenAccess, axes: Mapping[str, int], ranges: Ranges, order: tuple[int, ...]
 ) -> tuple[Picker, Node, Array, Value] | None:
-    """How an access picks rows: the step, the numbers' node, the table and a register for the result.
+    """Return how an access picks rows: the step, the numbers' node, the table and a register for the result.
 
     None if it is not of this kind, or if its rows are not contiguous.
     """
@@ -99,7 +99,7 @@ def _table(
     ranges: Ranges,
     inner: tuple[int, ...],
 ) -> Array | None:
-    """A view of the tensor with the picked dimension first, then an axis for every other variable."""
+    """Return a view of the tensor with the picked dimension first, then an axis for every other variable."""
     start = [slice(0, 1)] * access.array.ndim
     lengths, strides = {}, {}
     for n, index in others:

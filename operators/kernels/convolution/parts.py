@@ -114,7 +114,7 @@ class Geometry:
         return Windows(_lengths(places), _lengths(taps), self.stride, self.dilate, before)
 
     def _groups(self, call: KernelCall, filters: Interval) -> Iterator[tuple[Interval, int]]:
-        """For every group in a range of filters: its filters in the range, and its first data channel."""
+        """List the groups in a range of filters: their filters in the range, and their first data channel."""
         count, channels = call.bound.shapes["weight"][:2]
         size = count // self.num_group
         for group in range(self.num_group):

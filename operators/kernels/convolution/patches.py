@@ -77,7 +77,7 @@ class Windows:
         return self.phases.index(row), line
 
     def starts(self) -> Iterator[tuple[tuple[int, ...], Sizes]]:
-        """For every phase and side tap, its index and the row in each dimension that place 0 meets."""
+        """List every phase and side tap: its index, and the row in each dimension that place 0 meets."""
         reaches = (range(0, n * d, d) for n, d in zip(self.taps[1:], self.dilate[1:], strict=True))
         for place in product(enumerate(self.phases), *map(enumerate, reaches)):
             index, shifts = zip(*place, strict=True)
