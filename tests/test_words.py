@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,10 @@ PHRASES = {
     r"\bso\smany\b": "name the number",
     r'"""What\s': "begin with the thing itself",
 }
+
+
+OPENINGS = re.compile(r"(A|All|An|As|Every|For|How|In|Not|Of|That|The|Those|What|Where|Whether|Why|With)\b")
+"""Words with which a function's docstring cannot begin, because they are not verbs."""
 
 
 def _joined(text: str) -> str:
@@ -68,6 +73,30 @@ def test_source(room: str) -> None:
         if path != Path(__file__)
     ]
     assert found == [], "\n".join(found)
+
+
+def _nouns_first(text: str) -> Iterator[str]:
+    """Yield the functions whose docstrings do not begin with a verb. Those of properties need none."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and not any(
+            "property" in ast.unparse(d) for d in node.decorator_list
+        ):
+            opening = OPENINGS.match(ast.get_docstring(node) or "")
+            if opening:
+                yield f"{node.name}: {opening[0]} ..."
+
+
+def test_functions_begin_with_a_verb() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {place}"
+        for room, paths in _rooms().items()
+        if room not in ("tests", "docs", "examples")
+        for path in paths
+        for place in _nouns_first(path.read_text(encoding="utf-8"))
+    ]
+    assert found == [], "\n".join(found)
+    assert list(_nouns_first("def f():\n    '''The sum.'''\n")) == ["f: The ..."]
+    assert list(_nouns_first("@property\ndef f():\n    '''The sum.'''\n")) == []
 
 
 def test_phrases_are_found() -> None:

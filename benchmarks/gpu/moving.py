@@ -69,7 +69,7 @@ def cases(small: bool) -> tuple[Case, ...]:
 
 
 def measured(stand: Stand, small: bool) -> Iterator[dict[str, Any]]:
-    """For each case its bandwidth, and its part of what a plain copy reaches; without cards the commands."""
+    """Yield for each case its bandwidth, and the ratio to a plain copy; without cards, its commands."""
     machine = stand.machine(max(stand.cards, 1))
     try:
         room = max(case.nbytes for case in cases(small))
