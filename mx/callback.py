@@ -20,22 +20,6 @@ __all__ = [
 ]
 
 
-class BatchEndParam(NamedTuple):
-    """The argument of a callback after a batch, with MXNet's names."""
-
-    epoch: int
-    """The number of the epoch, from 0."""
-
-    nbatch: int
-    """The number of the batch in the epoch, from 0; at the end of a score, the number of batches."""
-
-    eval_metric: Any
-    """The metric so far."""
-
-    locals: Any = None
-    """The local variables of the loop that calls, as in MXNet; None outside of such a loop."""
-
-
 class Speedometer:
     """Logs samples a second and the metrics every `frequent` batches, then resets the metrics."""
 

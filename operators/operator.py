@@ -113,7 +113,7 @@ class Operator:
     """Replaces the derived adjoint, unless it returns None. It takes the attributes, and the shapes of
     everything that the forward stages read and produce."""
 
-    hints: Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialShape]] | None = None
+    hints: Hints | None = None
     """Adds shapes that the description cannot be solved for."""
 
     is_loss: bool = False

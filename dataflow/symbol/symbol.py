@@ -21,14 +21,6 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
-class SymbolBinder(Protocol):
-    """Makes runnable executors of a symbol. A room to the right of this one supplies it."""
-
-    def simple_bind(self, symbol: Symbol, context: Any, **arguments: Any) -> Any: ...
-
-    def bind(self, symbol: Symbol, context: Any, args: Any, *others: Any, **options: Any) -> Any: ...
-
-
 class Symbol(SymbolArithmetic):
     """One or more outputs of a network: immutable, and shared freely between larger symbols.
 
@@ -64,23 +56,7 @@ class Symbol(SymbolArithmetic):
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), self.tojson()))
 
-        return (load_json, (self.tojson(),))
-
-    def list_arguments(self) -> list[str]:
-        """Return names of the variables, auxiliary states excluded, depth first from the outputs."""
-        auxiliary = self._auxiliary()
-        return [node.name for node in self.nodes if node.is_variable and node not in auxiliary]
-
-    def list_auxiliary_states(self) -> list[str]:
-        """Return names of the states that an iteration overwrites, such as BatchNorm's moving mean."""
-        auxiliary = self._auxiliary()
-        return [node.name for node in self.nodes if node in auxiliary]
-
-    def list_outputs(self) -> list[str]:
-        """Return names such as `fc1_output`, `split0_output2`; a variable's is its own name."""
-        return [head.node.output_name(head.output) for head in self.heads]
-
-    def __call__(self, *args: Self, name: str | None = None, **kwargs: Self) -> Self:
+    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Self:
         """This network with other symbols in the place of its arguments, in order or by name.
 
         `name` renames the output node. Raises GraphError for an argument that is not there.
@@ -127,8 +103,6 @@ class Symbol(SymbolArithmetic):
         self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
     ) -> tuple[list[Shape], list[Shape], list[Shape]]:
         """Return as `infer_shape`, with 0 for an unknown extent and () for a shape that is not known."""
-        from .shapes import infer_symbol
-
         return self._shapes(infer_symbol(self, self._keywords("shapes", positional, known, ShapeError)))
 
     def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:
@@ -150,20 +124,6 @@ class Symbol(SymbolArithmetic):
             Path(path).write_text(text, encoding="utf-8")
         except OSError as error:
             raise GraphError(f"the graph file {path} cannot be written: {error.strerror}") from error
-
-    def simple_bind(
-        self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Sequence[int]
-    ) -> Any:
-        """Return an executor of this symbol with arrays of zeros: shapes by argument name, as in MXNet.
-
-        Several devices as `ctx` partition every operator and tensor over them. `grad_req` is "write", "add"
-        or "null", for all arguments, for each, or by name. Numbers are float32 whatever `type_dict` says.
-        """
-        return self.binder.simple_bind(self, ctx, grad_req=grad_req, **shapes)
-
-    def bind(self, ctx: Any, args: Any, *others: Any, **options: Any) -> Any:
-        """Make an executor on the user's arrays, with `args_grad`, `grad_req`, `aux_states` as in MXNet."""
-        return self.binder.bind(self, ctx, args, *others, **options)
 
     def _only_node(self) -> Node:
         nodes = {head.node for head in self.heads}

@@ -101,13 +101,8 @@ class _Surprise(EvalMetric):
         if self.ignore_label is not None:
             counted = actual != self.ignore_label
             actual, rows = actual[counted], rows[counted]
-        if actual.size and not 0 <= actual.min() <= actual.max() < rows.shape[1]:
-            raise DataError(
-                f"metric '{self.name}' has labels from {actual.min()} to {actual.max()} for "
-                f"{rows.shape[1]} classes; number the classes from 0"
-            )
-        chosen = rows[np.arange(len(rows)), actual].astype(np.float64)
-        return float(-np.log(np.maximum(chosen + self.eps, self.smallest)).sum()), len(rows)
+        check_classes(actual, rows.shape[1])
+        return float(surprises(actual, rows, self.smallest, self.eps).sum()), len(rows)
 
 
 @register
