@@ -74,6 +74,11 @@ LOOPS = MappingProxyType(
 ROUNDING = frozenset({"floor", "ceil", "trunc", "round"})
 """Functions that leave integers as they are."""
 
+COMBINE = MappingProxyType(
+    {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
+)
+"""The function of two values that each reducer repeats."""
+
 
 def identity(reducer: Reducer) -> Scalar:
     """Return what an empty reduction gives."""

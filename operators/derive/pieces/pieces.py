@@ -16,11 +16,11 @@ from typing import assert_never
 
 from ....analyzer.bind.bound import Bound
 from ....analyzer.indices.region import Interval, Shape
-from ....tdl.ast import Reducer
 from ..nodes import affine
 from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import length
 from ..nodes.build import NodeBuilder
+from ..nodes.functions import COMBINE
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Output, Reduction, walk
 from ..nodes.lower import lower
 from ..reductions.ahead import isolate
@@ -29,8 +29,6 @@ from .cutting import MOST_PARTS, Asked, Axis, Taken, asked, parts
 
 MOST_ROUNDS = 4
 """How many times the axes of a cut may be cut again, for quotients of remainders."""
-
-COMBINE = {Reducer.SUM: "+", Reducer.PROD: "*", Reducer.MAX: "maximum", Reducer.MIN: "minimum"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,32 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ....tdl.ast import Reducer
-from ..nodes import affine
-from ..nodes.affine import AffineIndex
 from ..nodes.blocks import small, volume
-from ..nodes.ir import Apply, Load, Names, Node, Reduction, walk
+from ..nodes.ir import Apply, Load, Node, Reduction, walk
 from .decay import Decay, decay
 from .guarded import apply, chosen, depending, form, free, guarded, product, reduction, without
+from .order import Order, orders
 
 GAIN = 2
 """A scan pays if it visits this many times fewer elements than the conditions have values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """`variable <= bound`, or `variable >= bound`."""
-
-    variable: str
-    """The variable of the reduction."""
-
-    along: str
-    """The only variable of the bound."""
-
-    bound: AffineIndex
-    """An affine form of `along`."""
-
-    suffix: bool
-    """Whether the comparison is `>=`, so that the terms at the end are reduced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,33 +58,11 @@ def scan(node: Reduction) -> Scan | None:
         return None
     parts = guarded(node.reducer, node.body)
     for position, condition in enumerate(parts.conditions):
-        for order in _orders(condition, frozenset(node.variables)):
+        for order in orders(condition, frozenset(node.variables)):
             others = (*parts.conditions[:position], *parts.conditions[position + 1 :])
             if (found := _scan(node, order, others, parts.factors)) is not None:
                 return found
     return None
-
-
-def _orders(condition: Node, variables: Names) -> list[Order]:
-    """Return what a comparison says about one of the variables in terms of another one."""
-    if not (isinstance(condition, Apply) and condition.function in ("<", "<=", ">", ">=")):
-        return []
-    a, b = (form(argument) for argument in condition.arguments)
-    if a is None or b is None:
-        return []
-    difference = affine.added(a, b, -1)
-    found = []
-    for name, coefficient in difference.coefficients:
-        others = [other for other, _ in difference.coefficients if other != name]
-        if name in variables and abs(coefficient) == 1 and len(others) == 1:
-            # coefficient * name + rest < 0, or with another comparison
-            rest = affine.added(difference, affine.variable(name), -coefficient)
-            bound = affine.added(affine.ZERO, rest, -coefficient)
-            suffix = (condition.function in (">", ">=")) == (coefficient > 0)
-            strict = condition.function in ("<", ">")
-            shift = 0 if not strict else 1 if suffix else -1
-            found.append(Order(name, others[0], affine.added(bound, AffineIndex((), shift)), suffix))
-    return found
 
 
 def _scan(
@@ -138,7 +98,7 @@ def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
     """
     parts = guarded(node.reducer, node.body)
     for position, condition in enumerate(parts.conditions):
-        for order in _orders(condition, frozenset(node.variables)):
+        for order in orders(condition, frozenset(node.variables)):
             others = (*parts.conditions[:position], *parts.conditions[position + 1 :])
             found = _isolated(node, order, condition, others, parts.factors, extents)
             if found is not None:
