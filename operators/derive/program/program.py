@@ -80,10 +80,13 @@ class Program:
         """
         extents = {name: length(interval) for name, interval in self.box.items()}
         for number, output in enumerate(self.lowered.outputs):
-            for node in reversed(walk(output.value)):
-                if not isinstance(node, Reduction) or node in self.given or not self.floating:
+            nodes = [node for node in walk(output.value) if isinstance(node, Reduction)]
+            plans = {node: planned(node, extents) for node in nodes}
+            inside = {plan.inside for plan in plans.values() if isinstance(plan, Scan)}
+            for node in reversed(nodes):
+                if node in self.given or node in inside or not self.floating:
                     continue
-                if (plan := planned(node, extents)) is not None:
+                if (plan := plans[node]) is not None:
                     self.given[node] = self._target(number, node)
                     self._write(plan, self.given[node])
                 elif contracts(node, self.box):

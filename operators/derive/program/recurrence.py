@@ -32,6 +32,14 @@ def recur(axis: int, *arguments: Array, out: Array) -> None:
     _run(_Decaying(base), np.moveaxis(out, axis, 0))
 
 
+def recur_by(axis: int, *arguments: Array, out: Array) -> None:
+    """Set `out[t] = factor[t] * out[t - 1] + out[t]`. `arguments` are `out` and the factors.
+
+    The factors are written over. Integers among them are masks: all bits of a value are kept, or none.
+    """
+    _run(_Varying(np.moveaxis(arguments[1], axis, 0)), np.moveaxis(out, axis, 0))
+
+
 def weigh(axis: int, slope: int, level: int, *arguments: Array, out: Array) -> None:
     """Compute sums of terms that decay and are weighted by `slope * distance + level`.
 
@@ -83,11 +91,15 @@ class _Plain:
     def __init__(self, combine: np.ufunc) -> None:
         self.combine = combine
 
-    def advance(self, before: Any, current: Any) -> None:
+    def advance(self, place: int, before: Any, current: Any) -> None:
         self.combine(before, current, out=current)
 
-    def over(self, places: int) -> _Plain:
-        """Return the step over several places at once."""
+    def chunked(self, count: int) -> _Plain:
+        """Return the step whose places are those of `count` chunks."""
+        return self
+
+    def over(self) -> _Plain:
+        """Return the step from chunk to chunk."""
         return self
 
     def take_over(self, before: Any, chunks: Any) -> None:
@@ -101,11 +113,14 @@ class _Decaying:
     def __init__(self, base: Any) -> None:
         self.base = base
 
-    def advance(self, before: Any, current: Any) -> None:
+    def advance(self, place: int, before: Any, current: Any) -> None:
         np.add(current, before * self.base, out=current)
 
-    def over(self, places: int) -> _Decaying:
-        return _Decaying(self._powers(places)[-1])
+    def chunked(self, count: int) -> _Decaying:
+        return self
+
+    def over(self) -> _Decaying:
+        return _Decaying(self._powers(CHUNK)[-1])
 
     def take_over(self, before: Any, chunks: Any) -> None:
         for power, current in zip(self._powers(len(chunks)), chunks, strict=True):
@@ -116,19 +131,52 @@ class _Decaying:
         return np.multiply.accumulate(repeated, axis=0, dtype=self.base.dtype)
 
 
-def _run(step: _Plain | _Decaying, values: Any) -> None:
-    """Visit `values[t, ...]`; the first one is final."""
+class _Varying:
+    """A step that adds the value before times the place's own factor."""
+
+    def __init__(self, factors: Any) -> None:
+        self.factors = factors
+
+    def advance(self, place: int, before: Any, current: Any) -> None:
+        np.add(current, _times(before, self.factors[place]), out=current)
+
+    def chunked(self, count: int) -> _Varying:
+        return _Varying(_chunks(self.factors, count))
+
+    def over(self) -> _Varying:
+        for before, current in pairwise(self.factors):
+            _times(before, current, current)
+        return _Varying(self.factors[-1].copy("K"))
+
+    def take_over(self, before: Any, chunks: Any) -> None:
+        for factors, current in zip(self.factors, chunks, strict=True):
+            np.add(current, _times(before, factors[1:]), out=current)
+
+
+def _times(values: Any, factors: Any, out: Any = None) -> Any:
+    if factors.dtype.kind == "f":
+        return np.multiply(values, factors, out)
+    return np.bitwise_and(values.view(factors.dtype), factors, out).view(values.dtype)
+
+
+def _chunks(values: Any, count: int) -> Any:
+    """Return a view `[place, chunk, ...]` of the first `count` chunks."""
+    stride, *strides = values.strides
+    shape = (CHUNK, count, *values.shape[1:])
+    return np.lib.stride_tricks.as_strided(values, shape, (stride, CHUNK * stride, *strides))
+
+
+def _run(step: _Plain | _Decaying | _Varying, values: Any) -> None:
+    """Visit `values[t, ...]`, of which the first is final."""
     count = len(values) // CHUNK
+    done = 1
     if count > 1:
-        stride, *strides = values.strides
-        # chunks[place, chunk, ...]
-        chunks = np.lib.stride_tricks.as_strided(
-            values, (CHUNK, count, *values.shape[1:]), (stride, CHUNK * stride, *strides)
-        )
-        for before, current in pairwise(chunks):
-            step.advance(before, current)
+        chunks, inner = _chunks(values, count), step.chunked(count)
+        for place in range(1, CHUNK):
+            inner.advance(place, chunks[place - 1], chunks[place])
         totals = chunks[-1].copy("K")
-        _run(step.over(CHUNK), totals)
-        step.take_over(totals[:-1], chunks[:, 1:])
-    for before, current in pairwise(values[max(count * CHUNK - 1, 0) if count > 1 else 0 :]):
-        step.advance(before, current)
+        _run(inner.over(), totals)
+        inner.take_over(totals[:-1], chunks[:, 1:])
+        done = count * CHUNK
+    for place in range(done, len(values)):
+        step.advance(place, values[place - 1], values[place])

@@ -14,12 +14,13 @@ from ...kernels.kernel import Array, view_of
 from ..nodes.affine import Ranges
 from ..nodes.blocks import BLOCK_ELEMENTS, blocks, fitting, length
 from ..nodes.functions import identity
+from ..reductions.decay import Between
 from ..reductions.scan import Scan
 from ..steps.steps import Operand, Value, convert, fixed, register
 from ..steps.views import narrow
 from .finish import finish
 from .open_program import OpenProgram
-from .recurrence import accumulate, fall_off, recur, weigh
+from .recurrence import accumulate, fall_off, recur, recur_by, weigh
 
 SCANNED_BLOCKS = 4
 """Blocks that are scanned together, since a scan has many calls."""
@@ -27,14 +28,16 @@ SCANNED_BLOCKS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Which values of `along` read which partial results, in the order of the scan.
+    """Which values of `along` read which of the `places` partial results, in the order of the scan.
 
-    Intervals count from the box's first value of `along`.
+    If steps have their own bases, there are places after the last of the `terms` too. Values in `inside`
+    read `start`, `start + step`, ...; those in `none` come before all terms, those in `past` after the last
+    place, by distances that begin with `first` and grow by `step`. Intervals count from the
+    box's first value.
     """
 
     terms: int
-    """The number of partial results."""
-
+    places: int
     start: int
     """The partial result that the first value in `inside` reads."""
 
@@ -57,7 +60,7 @@ class _Reach:
     @property
     def everything(self) -> bool:
         """Whether every partial result is read once, in order or in the opposite order."""
-        return abs(self.step) == 1 and length(self.inside) == self.terms
+        return abs(self.step) == 1 and length(self.inside) == self.places
 
 
 def write_scan(program: OpenProgram, plan: Scan, target: Array) -> None:
@@ -65,8 +68,8 @@ def write_scan(program: OpenProgram, plan: Scan, target: Array) -> None:
     reach, order = _reach(program, plan), plan.order
     others = [program.lowered.variables[axis] for axis in program.order]
     others = [name for name in others if name in plan.node.free and name != order.along]
-    lengths = fitting(others, program.box, SCANNED_BLOCKS * BLOCK_ELEMENTS // max(reach.terms, 1))
-    writing = _Writing(program, plan, reach, reach.terms * prod(lengths.values()))
+    lengths = fitting(others, program.box, SCANNED_BLOCKS * BLOCK_ELEMENTS // max(reach.places, 1))
+    writing = _Writing(program, plan, reach, reach.places * prod(lengths.values()))
     for block in blocks(others, program.box, lengths):
         writing.block(narrow(target, program.axes, block, program.box), {**program.box, **block})
 
@@ -85,12 +88,14 @@ def _reach(program: OpenProgram, plan: Scan) -> _Reach:
         (found,) = np.nonzero(held)
         return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, 0)
 
-    terms = stop - first
-    inside = interval((places >= 0) & (places < terms))
-    past = interval((places >= terms) & (terms > 0))
+    terms = held = stop - first
+    if terms and plan.decay is not None and plan.decay.between is not None:
+        held = max(terms, int(places.max(initial=0)) + 1)
+    inside = interval((places >= 0) & (places < held))
+    past = interval((places >= held) & (terms > 0))
     none = interval((places < 0) | (terms == 0))
     return _Reach(
-        terms, start + step * inside[0], step, none, inside, past, start + step * past[0] - terms + 1
+        terms, held, start + step * inside[0], step, none, inside, past, start + step * past[0] - terms + 1
     )
 
 
@@ -98,12 +103,14 @@ class _Writing:
     """Steps for blocks of the variables that the scan does not run along."""
 
     def __init__(self, program: OpenProgram, plan: Scan, reach: _Reach, elements: int) -> None:
-        """`elements`: the terms of the largest block."""
+        """`elements`: the partial results of the largest block."""
         self.program, self.plan, self.reach = program, plan, reach
         self.axis = program.axes[plan.order.along]
         self.weighted = plan.decay is not None and plan.decay.slope != 0
         self.results = None if reach.everything else self._memory(elements)
         self.sums = self._memory(elements) if self.weighted else None
+        self.between = plan.decay.between if plan.decay is not None else None
+        self.factors = self._memory(elements) if self.between is not None else None
 
     def _memory(self, elements: int) -> Array:
         return self.program.steps.whole((elements,), self.program.number)
@@ -137,9 +144,16 @@ class _Writing:
         plan, steps = self.plan, self.program.steps
         sums = results if self.sums is None else self._shaped(self.sums, results)
         source = self.program.value(plan.source, ranges)
-        if isinstance(source, Value):
-            source = self._moved(source)
-        self._move(source, self._part(sums, None, turned=plan.order.suffix))
+        terms = self._part(sums, (0, self.reach.terms))
+        self._move(
+            self._moved(source, plan.order.variable), self._part(terms, None, turned=plan.order.suffix)
+        )
+        if self.between is not None:
+            self._move(0, self._part(sums, (self.reach.terms, self.reach.places)))
+            factors = fixed(self._factors(self.between, results, ranges))
+            run = partial(recur_by, self.axis)
+            steps.add(run, (fixed(results), factors), fixed(results), inplace=False)
+            return
         base = self._base(ranges)
         if self.weighted:
             assert plan.decay is not None
@@ -154,6 +168,25 @@ class _Writing:
     def _base(self, ranges: Ranges) -> list[Operand]:
         decay = self.plan.decay
         return [] if decay is None or decay.base is None else [self.program.array(decay.base, ranges)]
+
+    def _factors(self, between: Between, like: Array, ranges: Ranges) -> Array:
+        """Write the base of the step to every place: 1 if the product has no term there."""
+        assert self.factors is not None
+        assert self.plan.decay is not None
+        assert self.plan.decay.base is not None
+        factors, order, places = self._shaped(self.factors, like), self.plan.order, self.reach.places
+        first, stop = self.program.box[order.variable]
+        low = between.shift + (stop - places if order.suffix else first)
+        begin, end = self.program.box[between.variable]
+        kept = (max(low, begin), min(low + places, end))
+        self._move(1, factors)
+        if kept[0] < kept[1]:
+            base = self.program.value(self.plan.decay.base, {**ranges, between.variable: kept})
+            target = self._part(factors, None, turned=order.suffix)
+            self._move(
+                self._moved(base, between.variable), self._part(target, (kept[0] - low, kept[1] - low))
+            )
+        return factors
 
     def _past(self, results: Array, target: Array, ranges: Ranges) -> None:
         """Write the elements that lie after all terms, by more than the last one's distance."""
@@ -183,12 +216,13 @@ class _Writing:
     def _move(self, source: Operand, target: Array) -> None:
         self.program.steps.add(convert, (source,), fixed(target), inplace=False)
 
-    def _moved(self, value: Value) -> Value:
-        """Return a value along the terms as one along the axis of what they are reduced to."""
-        axes = self.program.axes
-        terms, shape, strides = axes[self.plan.order.variable], list(value.shape), list(value.strides)
+    def _moved(self, value: Operand, variable: str) -> Operand:
+        """Return a value along a variable as one along the axis of what the terms are reduced to."""
+        if not isinstance(value, Value):
+            return value
+        source, shape, strides = self.program.axes[variable], list(value.shape), list(value.strides)
         for lengths in (shape, strides):
-            lengths[terms], lengths[self.axis] = lengths[self.axis], lengths[terms]
+            lengths[source], lengths[self.axis] = lengths[self.axis], lengths[source]
         return value.viewed(tuple(shape), tuple(strides))
 
     def _part(self, array: Array, part: Interval | None, turned: bool = False) -> Array:
@@ -199,7 +233,7 @@ class _Writing:
         return view_of(array, (part if axis == self.axis else slice(None) for axis in range(array.ndim)))
 
     def _shaped(self, memory: Array, like: Array) -> Array:
-        """Return room for the terms of a block, in the order of the block's other axes."""
-        shape = [self.reach.terms if axis == self.axis else size for axis, size in enumerate(like.shape)]
+        """Return room for the partial results of a block, in the order of the block's other axes."""
+        shape = [self.reach.places if axis == self.axis else size for axis, size in enumerate(like.shape)]
         strides = register(tuple(shape), memory.dtype, self.program.order).strides
         return np.ndarray(shape, memory.dtype, memory, 0, strides)

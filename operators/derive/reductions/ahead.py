@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..nodes.ir import Apply, Lowered, Node, Output, Reduction
-from . import onehot, scan
+from . import excluded, onehot, scan
 from .guarded import reduction
 from .onehot import OneHot
 from .scan import Scan
@@ -44,6 +44,8 @@ def _isolated(node: Node, extents: Mapping[str, int], done: dict[Node, Node]) ->
         case Reduction(reducer=reducer, variables=variables, body=body):
             new = _isolated(body, extents, done)
             result = node if new is body else reduction(reducer, variables, new)
+            if isinstance(result, Reduction) and planned(result, extents) is None:
+                result = _without_excluded(result, extents) or result
             regrouped: Node | None = result
             while isinstance(regrouped, Reduction) and planned(regrouped, extents) is None:
                 result = regrouped
@@ -51,3 +53,15 @@ def _isolated(node: Node, extents: Mapping[str, int], done: dict[Node, Node]) ->
             result = regrouped or result
     done[node] = result
     return result
+
+
+def _without_excluded(node: Reduction, extents: Mapping[str, int]) -> Node | None:
+    """Return a reduction without an excluded term if scans compute all that it becomes, else None."""
+    match excluded.split(node):
+        case Apply(arguments=parts) as found:
+            scans = [isinstance(part, Reduction) and planned(part, extents) for part in parts]
+            return found if all(scans) else None
+        case Reduction() as found:
+            return found if scan.isolate(found, extents) is not None else None
+        case _:
+            return None

@@ -1,21 +1,37 @@
-"""Factors of a prefix sum that depend on the distance: `base ** (t - s)`, `exp(rate * (t - s))`, `t - s`."""
+"""Factors of a prefix sum that depend on the distance: `base ** (t - s)`, `exp(rate * (t - s))`, `t - s`.
+
+The base may differ from step to step: `Prod(v: where(s < v and v <= t, base[v], 1))`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
 
+from ....tdl.ast import Reducer
 from ..nodes import affine
 from ..nodes.affine import AffineIndex
-from ..nodes.ir import Apply, Constant, Names, Node
-from .guarded import apply, form
+from ..nodes.ir import Apply, Constant, Names, Node, Reduction
+from .guarded import apply, chosen, form, guarded, product, without
+from .order import Order, orders
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Between:
+    """A product over the places between two: the step to place `p` multiplies by its term at `p + shift`."""
+
+    node: Reduction
+    variable: str
+    term: Node
+    shift: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decay:
     """The factor `scale * (slope * distance + level) * base ** distance` of a term.
 
-    The distance of a term is 0 for the last one that is summed, and grows by 1 for every term before.
+    The distance of a term is 0 for the last one that is summed, and grows by 1 for every term before. If
+    `between` is given, every step has its own base, which depends on `between.variable`.
     """
 
     base: Node | None
@@ -28,37 +44,70 @@ class Decay:
     """The factor of the distance."""
 
     level: int
-    """The summand besides the distance."""
+    between: Between | None
 
 
-def decay(
-    factors: tuple[Node, ...], variable: str, along: str, bound: AffineIndex, suffix: bool
-) -> Decay | None:
-    """Return the product of factors that depend on `variable` and `along`; None if one is of another form."""
-    distance = affine.added(bound, affine.variable(variable), -1)
-    if suffix:
+def decay(factors: tuple[Node, ...], order: Order) -> Decay | None:
+    """Return the product of factors that depend on both variables of an order; None if one is of another
+    form.
+    """
+    distance = affine.added(order.bound, affine.variable(order.variable), -1)
+    if order.suffix:
         distance = affine.added(affine.ZERO, distance, -1)
-    both = frozenset((variable, along))
+    both = frozenset((order.variable, order.along))
     bases: list[Node] = []
     scale: list[Node] = []
     line: tuple[int, int] | None = None
+    between: Between | None = None
     for factor in factors:
         if (shape := form(factor)) is not None:
             found = _along(shape, distance)
             if found is None or line is not None:
                 return None
             line = found
-            continue
-        power = _power(factor, both)
-        if power is None or (found := _along(power[1], distance)) is None:
+        elif (power := _power(factor, both)) is not None:
+            if (found := _along(power[1], distance)) is None:
+                return None
+            step, shift = found
+            bases.append(_raised(power[0], step))
+            if shift:
+                scale.append(_raised(power[0], shift))
+        elif between is None and (product := _between(factor, order)) is not None:
+            between = product
+            bases.append(product.term)
+        else:
             return None
-        step, shift = found
-        bases.append(_raised(power[0], step))
-        if shift:
-            scale.append(_raised(power[0], shift))
+    if between is not None and line is not None:
+        return None
     slope, level = line or (0, 1)
     base = reduce(lambda a, b: apply("*", a, b), bases) if bases else None
-    return Decay(base, tuple(scale), slope, level)
+    return Decay(base, tuple(scale), slope, level, between)
+
+
+def _between(factor: Node, order: Order) -> Between | None:
+    """Return a product over all places from one end of the order to the other, without one of the ends."""
+    if not (isinstance(factor, Reduction) and factor.reducer is Reducer.PROD and len(factor.variables) == 1):
+        return None
+    parts = guarded(factor.reducer, factor.body)
+    ends: dict[str, tuple[Order, Node]] = {}
+    for condition in parts.conditions:
+        for end in orders(condition, frozenset(factor.variables)):
+            ends[end.along] = end, condition
+    if ends.keys() != {order.variable, order.along}:
+        return None
+    (near, _), (far, _) = ends[order.along], ends[order.variable]
+    others = without(parts.conditions, [condition for _, condition in ends.values()])
+    term = chosen(factor.reducer, others, product(parts.factors))
+    # the last place of the product is `shift` after `order.bound`, the first is one more after the term
+    last = affine.added(near.bound, order.bound, -1)
+    first = affine.added(far.bound, affine.variable(order.variable), -1)
+    step = -1 if order.suffix else 1
+    if (near.suffix, far.suffix) != (order.suffix, not order.suffix) or last.coefficients:
+        return None
+    if first != affine.added(last, AffineIndex((), step)) or term.free & ends.keys():
+        return None
+    (variable,) = factor.variables
+    return Between(factor, variable, term, last.constant)
 
 
 def _along(shape: AffineIndex, distance: AffineIndex) -> tuple[int, int] | None:

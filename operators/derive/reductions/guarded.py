@@ -114,6 +114,15 @@ def free(nodes: Sequence[Node]) -> Names:
     return NOTHING.union(*(node.free for node in nodes))
 
 
+def index(shape: AffineIndex) -> Node:
+    """Return an affine form as a value."""
+    total: Node = Constant(shape.constant)
+    for name, coefficient in shape.coefficients:
+        step: Node = Iota(name, frozenset((name,)))
+        total = apply("+", total, step if coefficient == 1 else apply("*", Constant(coefficient), step))
+    return total
+
+
 def form(node: Node) -> AffineIndex | None:
     """Return the affine form of sums, differences and multiples of index variables; None for all else."""
     match node:

@@ -2,6 +2,7 @@
 
     Sum(s: where(s <= t, f[s], 0))                          Prod, Max and Min likewise; any order of s and t
     Sum(s: where(s <= t, base ** (t - s) * f[s], 0))        also exp(rate * (t - s)), and times (t - s)
+    Sum(s: where(s <= t, Prod(v: where(s < v and v <= t, base[v], 1)) * f[s], 0))
 
 `f` is reduced along s once. Every t reads its partial result. With a decay the next
 partial result is `base` times the one before plus `f`, so no power of the base is negative.
@@ -45,6 +46,11 @@ class Scan:
     holds: tuple[Node, ...]
     """The conditions without which the result is the reducer's identity."""
 
+    @property
+    def inside(self) -> Node | None:
+        """The reduction that the scan computes along the way."""
+        return self.decay.between.node if self.decay is not None and self.decay.between is not None else None
+
     def pays(self, extents: Mapping[str, int]) -> bool:
         """Return whether the scan visits far fewer elements than the sum has terms."""
         ranges = {name: (0, extent) for name, extent in extents.items()}
@@ -75,7 +81,7 @@ def _scan(
     chosen_by = depending(conditions, inside)
     if depending(chosen_by, along) or (kernel and node.reducer is not Reducer.SUM):
         return None
-    decaying = decay(kernel, order.variable, order.along, order.bound, order.suffix) if kernel else None
+    decaying = decay(kernel, order) if kernel else None
     if kernel and decaying is None:
         return None
     return Scan(

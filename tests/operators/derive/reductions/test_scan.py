@@ -24,6 +24,9 @@ from ...conftest import kernel_call
 Shapes = dict[str, tuple[int, ...]]
 X: Shapes = {"x": (3, 23)}
 
+GATES: Shapes = {"x": (3, 23), "a": (23,)}
+"""`a` holds 0, 1 and -1, so that products are whole numbers."""
+
 EXACT: dict[str, tuple[str, Shapes]] = {
     "prefix": ("lambda i, t=23: Sum(lambda s: where(s <= t, x[i, s], 0))", X),
     "strict": ("lambda i, t=23: Sum(lambda s: where(s < t, x[i, s], 0))", X),
@@ -61,6 +64,23 @@ EXACT: dict[str, tuple[str, Shapes]] = {
     "mixed": ("lambda i, t: Sum(lambda s: where(s <= t, abs(x[i, s] - x[i, t]), 0))", X),
 }
 
+BETWEEN = {
+    "each step its own base": ("t=23", "s <= t", "s < v and v <= t", "a[v]"),
+    "base of the term itself": ("t=23", "s <= t", "s <= v and v < t", "a[v]"),
+    "bases far away": ("t=30", "s <= t - 4", "v < t - 1 and v >= s + 3", "a[v]"),
+    "bases from the end": ("t=23", "s >= t", "v > t and v <= s", "a[v] - 1"),
+    "bases of places that count": ("t=23", "s >= t", "v >= t and v < s and x[0, v] != 2", "a[v]"),
+    "every second of them": ("t=16", "s <= 2 * t - 3", "s < v and v <= 2 * t - 3", "a[v]"),
+}
+EXACT |= {
+    case: (
+        f"lambda i, {t}: Sum(lambda s: where({reads}, "
+        f"Prod(lambda v: where({places}, {base}, 1)) * x[i, s], 0))",
+        GATES,
+    )
+    for case, (t, reads, places, base) in BETWEEN.items()
+}
+
 BASES = {"x": (2, 23, 3), "a": (3,)}
 ROUNDED: dict[str, tuple[str, Shapes]] = {
     "decay": ("lambda b, t=23, c: Sum(lambda s: where(s <= t, a[c] ** (t - s) * x[b, s, c], 0))", BASES),
@@ -90,7 +110,9 @@ ROUNDED: dict[str, tuple[str, Shapes]] = {
 def tensors_of(shapes: Shapes) -> dict[str, Any]:
     rng = np.random.default_rng(5)
     tensors = {name: rng.integers(-4, 5, shape).astype(np.float64) for name, shape in shapes.items()}
-    if "a" in tensors:
+    if shapes is GATES:
+        tensors["a"] = rng.integers(-1, 2, 23).astype(np.float64)
+    elif "a" in tensors:
         tensors["a"] = np.array([0.5, -0.75, 0.0])
     return tensors
 
@@ -162,6 +184,16 @@ def test_any_order_of_any_ranges(terms: int, count: int, shift: int, order: str,
     derive(call)()
     expected = tdl.interpret(bound.description, bound.extents, tensors, bound.shapes, dict(call.box), {})
     np.testing.assert_allclose(call.outputs[0], expected[0], 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("case", BETWEEN)
+def test_a_product_between_two_places_is_not_computed(case: str) -> None:
+    """Nothing is as large as the product has values."""
+    bound = bound_of(EXACT[case][0], GATES)
+    box = tuple((0, extent) for extent in bound.extents.values())
+    (piece,) = pieces(bound, box)
+    nodes = [node for node in walk(piece.lowered.outputs[0].value) if isinstance(node, Reduction)]
+    assert [plan.inside for plan in plans(bound) if plan.inside] == nodes[1:]
 
 
 def test_what_comes_later_is_not_read() -> None:
