@@ -46,3 +46,11 @@ class OpenProgram(Protocol):
     def fresh(self, names: Sequence[str], ranges: Ranges, dtype: DType) -> Value:
         """Return a register for a value that depends on `names`."""
         ...
+
+    def common(self, operands: Sequence[Operand]) -> DType:
+        """Return the type to compute in: integer if all operands are, else the type of numbers."""
+        ...
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """Return the value in another type."""
+        ...

@@ -21,6 +21,7 @@ from ..nodes.functions import ROUNDING, Kind, identity, is_costly, loop
 from ..nodes.index_values import BOOL, Integers, frozen, index_values, iota
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from ..reductions.ahead import Plan, planned
+from ..reductions.matching import Match
 from ..reductions.onehot import OneHot
 from ..reductions.scan import Scan
 from ..steps.fold import Fold
@@ -29,6 +30,7 @@ from ..steps.steps import DType, Operand, Steps, Value, convert, fixed, register
 from ..steps.views import axes_view, narrow
 from .access import OpenAccess, gather, open_access
 from .contraction import contract, contracts
+from .match_steps import write_match
 from .onehot_steps import write_onehot
 from .picking import picked
 from .scan_steps import write_scan
@@ -101,6 +103,8 @@ class Program:
                 write_scan(self, plan, target)
             case OneHot():
                 write_onehot(self, plan, target)
+            case Match():
+                write_match(self, plan, target)
             case _:
                 assert_never(plan)
 
@@ -226,9 +230,9 @@ class Program:
             case Kind.FLOAT:
                 dtype = result = self.number
             case Kind.NUMBER:
-                dtype = result = self._common(operands)
+                dtype = result = self.common(operands)
             case Kind.COMPARISON:
-                dtype, result = self._common(operands), BOOL
+                dtype, result = self.common(operands), BOOL
             case Kind.LOGICAL:
                 out = self.fresh(names, ranges, BOOL)
                 return self.steps.add(entry.run, operands, out, inplace=entry.ufunc)
@@ -246,7 +250,7 @@ class Program:
         condition, x, y = operands
         if not isinstance(condition, Value):
             return x if condition else y
-        dtype = self._common((x, y))
+        dtype = self.common((x, y))
         mask = self._mask(self.cast(condition, BOOL), np.dtype(f"i{dtype.itemsize}"))
         chosen = (self._number(x, dtype), self._number(y, dtype))
         out = self.fresh(names, ranges, dtype)
@@ -275,7 +279,7 @@ class Program:
         numbers = (self._number(base, dtype), self._number(exponent, dtype))
         return self.steps.add(np.power, numbers, self.fresh(names, ranges, dtype), inplace=True)
 
-    def _common(self, operands: Sequence[Operand]) -> DType:
+    def common(self, operands: Sequence[Operand]) -> DType:
         """Return the type to compute in: integer if all operands are, else the kernel's floating type."""
         whole = all(
             operand.dtype.kind in "iub" if isinstance(operand, Value) else isinstance(operand, int)
@@ -293,7 +297,7 @@ class Program:
         total: Value | None = None
         for block in blocks(node.variables, inner, self.lengths):
             body = self.value(node.body, {**ranges, **block})
-            dtype = self._common((body,))
+            dtype = self.common((body,))
             body = self._number(body, dtype)
             if total is not None and all(length(block[name]) == 1 for name in node.variables):
                 part = body

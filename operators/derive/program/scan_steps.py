@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 
@@ -20,52 +19,18 @@ from ..steps.steps import Operand, Value, convert, fixed, register
 from ..steps.views import narrow
 from .finish import finish
 from .open_program import OpenProgram
+from .reach import Reach, reach_of
 from .recurrence import accumulate, fall_off, recur, recur_by, weigh
 
 SCANNED_BLOCKS = 4
 """Blocks that are scanned together, since a scan has many calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """Which values of `along` read which of the `places` partial results, in the order of the scan.
-
-    If steps have their own bases, there are places after the last of the `terms` too. Values in `inside`
-    read `start`, `start + step`, ...; those in `none` come before all terms, those in `past` after the last
-    place, by distances that begin with `first` and grow by `step`. Intervals count from the
-    box's first value.
-    """
-
-    terms: int
-    places: int
-    start: int
-    """The partial result that the first value in `inside` reads."""
-
-    step: int
-    """The distance from a value's partial result to that of the next value."""
-
-    none: Interval
-    """The values that come before all terms, and read nothing."""
-
-    inside: Interval
-    """The values that read a partial result each."""
-
-    past: Interval
-    """The values that come after the last term, and read the last partial result."""
-
-    first: int
-    """How far the first value in `past` lies after the last term. The distance grows by `step` with each
-    value."""
-
-    @property
-    def everything(self) -> bool:
-        """Whether every partial result is read once, in order or in the opposite order."""
-        return abs(self.step) == 1 and length(self.inside) == self.places
-
-
 def write_scan(program: OpenProgram, plan: Scan, target: Array) -> None:
     """Write steps that compute a scan over the whole box into `target`, one axis per variable."""
-    reach, order = _reach(program, plan), plan.order
+    order = plan.order
+    beyond = plan.decay is not None and plan.decay.between is not None
+    reach = reach_of(order, program.box, beyond)
     others = [program.lowered.variables[axis] for axis in program.order]
     others = [name for name in others if name in plan.node.free and name != order.along]
     lengths = fitting(others, program.box, SCANNED_BLOCKS * BLOCK_ELEMENTS // max(reach.places, 1))
@@ -74,35 +39,10 @@ def write_scan(program: OpenProgram, plan: Scan, target: Array) -> None:
         writing.block(narrow(target, program.axes, block, program.box), {**program.box, **block})
 
 
-def _reach(program: OpenProgram, plan: Scan) -> _Reach:
-    order = plan.order
-    first, stop = program.box[order.variable]
-    begin, end = program.box[order.along]
-    step = dict(order.bound.coefficients)[order.along]
-    start = order.bound.constant + step * begin - first
-    if order.suffix:
-        start, step = (stop - first - 1) - start, -step
-    places = start + step * np.arange(end - begin)
-
-    def interval(held: Array) -> Interval:
-        (found,) = np.nonzero(held)
-        return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, 0)
-
-    terms = held = stop - first
-    if terms and plan.decay is not None and plan.decay.between is not None:
-        held = max(terms, int(places.max(initial=0)) + 1)
-    inside = interval((places >= 0) & (places < held))
-    past = interval((places >= held) & (terms > 0))
-    none = interval((places < 0) | (terms == 0))
-    return _Reach(
-        terms, held, start + step * inside[0], step, none, inside, past, start + step * past[0] - terms + 1
-    )
-
-
 class _Writing:
     """Steps for blocks of the variables that the scan does not run along."""
 
-    def __init__(self, program: OpenProgram, plan: Scan, reach: _Reach, elements: int) -> None:
+    def __init__(self, program: OpenProgram, plan: Scan, reach: Reach, elements: int) -> None:
         """`elements`: the partial results of the largest block."""
         self.program, self.plan, self.reach = program, plan, reach
         self.axis = program.axes[plan.order.along]
@@ -216,15 +156,6 @@ class _Writing:
     def _move(self, source: Operand, target: Array) -> None:
         self.program.steps.add(convert, (source,), fixed(target), inplace=False)
 
-    def _moved(self, value: Operand, variable: str) -> Operand:
-        """Return a value along a variable as one along the axis of what the terms are reduced to."""
-        if not isinstance(value, Value):
-            return value
-        source, shape, strides = self.program.axes[variable], list(value.shape), list(value.strides)
-        for lengths in (shape, strides):
-            lengths[source], lengths[self.axis] = lengths[self.axis], lengths[source]
-        return value.viewed(tuple(shape), tuple(strides))
-
     def _part(self, array: Array, part: Interval | None, turned: bool = False) -> Array:
         found = array if part is None else self._sliced(array, slice(*part))
         return self._sliced(found, slice(None, None, -1)) if turned else found
@@ -232,8 +163,25 @@ class _Writing:
     def _sliced(self, array: Array, part: slice) -> Array:
         return view_of(array, (part if axis == self.axis else slice(None) for axis in range(array.ndim)))
 
+    def _moved(self, value: Operand, variable: str) -> Operand:
+        return moved(self.program, value, variable, self.axis)
+
     def _shaped(self, memory: Array, like: Array) -> Array:
-        """Return room for the partial results of a block, in the order of the block's other axes."""
-        shape = [self.reach.places if axis == self.axis else size for axis, size in enumerate(like.shape)]
-        strides = register(tuple(shape), memory.dtype, self.program.order).strides
-        return np.ndarray(shape, memory.dtype, memory, 0, strides)
+        return shaped(self.program, memory, like, self.axis, self.reach.places)
+
+
+def moved(program: OpenProgram, value: Operand, variable: str, axis: int) -> Operand:
+    """Return a value along a variable as one along another axis, that of what the terms are reduced to."""
+    if not isinstance(value, Value):
+        return value
+    source, shape, strides = program.axes[variable], list(value.shape), list(value.strides)
+    for lengths in (shape, strides):
+        lengths[source], lengths[axis] = lengths[axis], lengths[source]
+    return value.viewed(tuple(shape), tuple(strides))
+
+
+def shaped(program: OpenProgram, memory: Array, like: Array, axis: int, places: int) -> Array:
+    """Return room for one value per place along an axis, in the order of a block's other axes."""
+    shape = tuple(places if number == axis else size for number, size in enumerate(like.shape))
+    strides = register(shape, memory.dtype, program.order).strides
+    return np.ndarray(shape, memory.dtype, memory, 0, strides)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..nodes.ir import Apply, Lowered, Node, Output, Reduction
-from . import excluded, onehot, scan
+from . import excluded, matching, onehot, scan
 from .guarded import reduction
+from .matching import Match
 from .onehot import OneHot
 from .scan import Scan
 
-Plan = Scan | OneHot
+Plan = Scan | OneHot | Match
 
 
 def planned(node: Reduction, extents: Mapping[str, int]) -> Plan | None:
     """Return how a reduction is computed in linear time; None if its form allows or repays none."""
-    for plan in (onehot.onehot(node), scan.scan(node)):
+    for plan in (onehot.onehot(node), scan.scan(node), matching.match(node)):
         if plan is not None and plan.pays(extents):
             return plan
     return None
