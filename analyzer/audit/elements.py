@@ -6,7 +6,7 @@ and shares nothing with the symbolic analysis.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -151,13 +151,28 @@ def _mark(mask: Mask, indices: tuple[ast.Index, ...], at: Mapping[str, Array], r
         for axis, index in enumerate(indices)
         if not isinstance(index, ast.FullSlice)
     }
+    if not _apart(places.values()):
+        _mark_points(mask, places)
+        return
+    hits: list[Array] = [np.ones(extent, np.bool_) for extent in mask.shape]
+    for axis, place in places.items():
+        hits[axis] = np.zeros(mask.shape[axis], np.bool_)
+        hits[axis][place[(place >= 0) & (place < mask.shape[axis])].astype(np.int64)] = True
+    mask[np.ix_(*hits)] = True
+
+
+def _apart(places: Iterable[Array]) -> bool:
+    """Return whether no two indices depend on one variable, so that all of their values meet."""
+    varying = [axis for place in places for axis, length in enumerate(place.shape) if length > 1]
+    return len(varying) == len(set(varying))
+
+
+def _mark_points(mask: Mask, places: Mapping[int, Array]) -> None:
+    """Set the elements at these indices, which are those of single points."""
     inside = np.asarray(True)
     for axis, place in places.items():
         inside = inside & (place >= 0) & (place < mask.shape[axis])
     chosen: list[Any] = [slice(None)] * mask.ndim
-    everywhere = bool(inside.all())
     for axis, place in places.items():
-        chosen[axis] = (place if everywhere else np.broadcast_to(place, inside.shape)[inside]).astype(
-            np.int64
-        )
+        chosen[axis] = np.broadcast_to(place, inside.shape)[inside].astype(np.int64)
     mask[tuple(chosen)] = True
