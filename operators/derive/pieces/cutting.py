@@ -40,6 +40,9 @@ MOST_PARTS = 64
 MOST_SHARED = 16
 """The most residues of a variable in quotients with others: every combination of them is a part."""
 
+MOSTLY_PADDED = 4
+"""A padded index that runs over this many times what the tensor holds is cut along its longest steps."""
+
 FEW_CHANGES = 4
 """An interval is cut at every change of a quotient if there are at most this many."""
 
@@ -65,8 +68,9 @@ class Taken:
 
     @property
     def form(self) -> AffineIndex:
-        """The index in terms of the axes' variables."""
-        return AffineIndex(tuple(sorted((axis.name, axis.step) for axis in self.axes)), self.start)
+        """The index in terms of the axes' variables. An axis of one value adds nothing."""
+        moving = [(axis.name, axis.step) for axis in self.axes if axis.count != 1]
+        return AffineIndex(tuple(sorted(moving)), self.start)
 
     @property
     def ranges(self) -> Ranges:
@@ -116,6 +120,9 @@ def asked(nodes: Iterable[Node], builder: NodeBuilder) -> dict[str, Asked]:
                     if isinstance(index, AffineIndex):
                         for name, value in _crossings(index, (0, extent)):
                             found[name].borders.add(value)
+                        if (longest := _strides_past(index, extent, builder.ranges)) is not None:
+                            first, stop = builder.ranges[longest]
+                            found[longest].conditions.update(range(first + 1, stop))
             case Apply(function="//" | "%", arguments=(x, Constant(value=int(divisor)))) if divisor > 0:
                 if (form := builder.form(x)) is not None:
                     _ask_for_quotient(found, form, divisor)
@@ -138,6 +145,16 @@ def _crossings(form: AffineIndex, thresholds: tuple[int, ...]) -> Iterator[tuple
     for threshold in thresholds:
         distance = threshold - form.constant
         yield name, -(-distance // coefficient) if coefficient > 0 else distance // coefficient + 1
+
+
+def _strides_past(form: AffineIndex, extent: int, ranges: Ranges) -> str | None:
+    """Return the variable whose few values lead an index to places far apart, most of them in the padding."""
+    lower, stop = form.interval(ranges)
+    if len(form.coefficients) < 2 or stop - lower <= MOSTLY_PADDED * extent:
+        return None
+    name, coefficient = max(form.coefficients, key=lambda term: abs(term[1]))
+    first, last = ranges[name]
+    return name if 1 < last - first <= MOST_SHARED and 2 * abs(coefficient) > extent else None
 
 
 def _ask_for_quotient(found: dict[str, Asked], form: AffineIndex, divisor: int) -> None:

@@ -227,11 +227,14 @@ class _Scope:
             forms = {**self.forms, **{name: values.form for name, values in taken.items()}}
             variables: list[str] = []
             for name in node.variables:
-                variables.extend([axis.name for axis in taken[name].axes] if name in taken else [name])
+                axes = (
+                    [axis.name for axis in taken[name].axes if axis.count != 1] if name in taken else [name]
+                )
+                variables.extend(axes)
             for values in taken.values():
                 rewrite.ranges.update(values.ranges)
             body = _Scope(rewrite, forms).node(node.body)
-            term = rewrite.build.reduction(node.reducer, tuple(variables), body)
+            term = rewrite.build.reduction(node.reducer, tuple(variables), body) if variables else body
             total = term if total is None else rewrite.build.apply(COMBINE[node.reducer], (total, term))
         assert total is not None
         return total

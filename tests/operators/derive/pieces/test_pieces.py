@@ -25,6 +25,7 @@ TRANSPOSED_CONVOLUTION = (
     "pad(g[n, f, (x - k + 1) // 2], 0), 0) * w[f, c, k])",
     {"g": (2, 4, 4), "w": (4, 3, 3)},
 )
+SHUFFLE = "def f(g):\n    return lambda n, i=12, y: Sum(lambda q=4: pad(g[n, 4 * i - 12 * q + q, y], 0))"
 CUT: dict[str, tuple[str, Shapes, int]] = {
     "nothing to cut": ("def f(a):\n    return lambda i: where(a[i] > 0, a[i], i)", {"a": (4,)}, 1),
     "concatenation": (*CONCATENATION, 2),
@@ -39,6 +40,10 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
         {"a": (4,), "b": (4,), "c": (4,)},
         3,
     ),
+    "shuffle": (SHUFFLE, {"g": (2, 12, 3)}, 4),
+    "shuffle of pairs": (SHUFFLE.replace("+ q", "+ 2 * q"), {"g": (2, 12, 3)}, 6),
+    "shuffle that counts": (SHUFFLE.replace("pad(", "2 + pad("), {"g": (2, 12, 3)}, 4),
+    "largest of a shuffle": (SHUFFLE.replace("Sum", "Max"), {"g": (2, 12, 3)}, 4),
     "frame": ("def f(a):\n    return lambda i=6, j=5: pad(a[i - 1, j - 1], 7)", {"a": (4, 3)}, 9),
     "comparisons": (
         "def f(a):\n    return lambda i: where(2 * i > 5 and i != 6, a[i], -i) + (3 - i >= 1)",
@@ -174,6 +179,10 @@ def test_number_of_pieces(case: str) -> None:
 
 def test_pieces_of_a_concatenation_are_copies() -> None:
     assert all(isinstance(piece.lowered.outputs[0].value, Load) for piece in cut(*CONCATENATION))
+
+
+def test_pieces_of_a_shuffle_are_copies() -> None:
+    assert all(isinstance(piece.lowered.outputs[0].value, Load) for piece in cut(SHUFFLE, {"g": (2, 12, 3)}))
 
 
 def test_a_strided_gradient_has_neither_conditions_nor_quotients() -> None:
