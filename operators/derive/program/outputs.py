@@ -9,6 +9,8 @@ import numpy as np
 from ...kernels.kernel import Array
 from ..nodes.affine import Ranges
 from ..nodes.blocks import blocks
+from ..nodes.functions import is_costly
+from ..nodes.ir import Apply, Load, Node, walk
 from ..steps.steps import Operand, Register, Step, Value, convert, fixed, register
 from ..steps.views import narrow
 
@@ -25,11 +27,30 @@ def write_outputs(program: Program) -> None:
         groups.setdefault(tuple(sorted(output.variables)), []).append(number)
     outer = [program.lowered.variables[axis] for axis in program.order]
     for names, numbers in groups.items():
-        ordered = [name for name in outer if name in names]
+        repeated = _repeated(program, numbers)
+        ordered = sorted(
+            (name for name in outer if name in names),
+            key=lambda name: sum(name not in node.free for node in repeated),
+        )
         for ranges in blocks(ordered, program.box, program.lengths):
-            program.memo.clear()
-            program.masks.clear()
+            program.forget(ranges, keep=repeated)
             _write_block(program, numbers, ranges)
+
+
+def _repeated(program: Program, numbers: list[int]) -> set[Node]:
+    """Return nodes that take long and do not depend on all variables of the outputs.
+
+    Blocks that differ in the other variables alone follow one another, so these are computed once for all.
+    """
+    found: set[Node] = set()
+    for number in numbers:
+        output = program.lowered.outputs[number]
+        for node in walk(output.value, program.given):
+            gathers = isinstance(node, Load) and not node.affine
+            long = gathers or (isinstance(node, Apply) and is_costly(node.function) and node.loads)
+            if long and node.free < set(output.variables):
+                found.add(node)
+    return found
 
 
 def _write_block(program: Program, numbers: list[int], ranges: Ranges) -> None:

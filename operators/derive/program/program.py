@@ -6,13 +6,14 @@ depend on it, so everything broadcasts. A node's value for given ranges of its v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from math import prod
 from typing import assert_never
 
 import numpy as np
 
+from ....analyzer.indices.region import Interval
 from ....tdl.reducers import UFUNCS
 from ...kernels.kernel import Array, KernelCall
 from ..nodes.affine import AffineIndex, Ranges
@@ -34,6 +35,9 @@ from .match_steps import write_match
 from .onehot_steps import write_onehot
 from .picking import picked
 from .scan_steps import write_scan
+
+Key = tuple[Node, *tuple[Interval, ...]]
+"""A node and the range of each of its variables."""
 
 INTEGER = np.dtype(np.int64)
 KEPT_ELEMENTS = 4096
@@ -61,8 +65,8 @@ class Program:
         self.floating = any(array.dtype.kind == "f" for array in call.inputs.values())
         self.accesses: dict[Load, OpenAccess] = {}
         self.given: dict[Node, Array] = {}
-        self.memo: dict[tuple[object, ...], Operand] = {}
-        self.kept: dict[tuple[object, ...], Operand] = {}
+        self.memo: dict[Key, Operand] = {}
+        self.kept: dict[Key, Operand] = {}
         self.masks: dict[tuple[Value, DType], Value] = {}
         self.views = [
             axes_view(array, output.variables, self.axes)
@@ -133,13 +137,25 @@ class Program:
         """Return the node's value for the given ranges of its free variables, computing it if it is new."""
         if isinstance(node, Constant):
             return node.value
-        key = (node, *(ranges[name] for name in self.lowered.variables if name in node.free))
+        key = self._key(node, ranges)
         if (known := self.memo.get(key)) is not None or (known := self.kept.get(key)) is not None:
             return known
         result = self._compute(node, ranges)
         keep = isinstance(node, Reduction) or volume(node.free, ranges) <= KEPT_ELEMENTS
         (self.kept if keep else self.memo)[key] = result
         return result
+
+    def forget(self, ranges: Ranges, keep: Container[Node]) -> None:
+        """Forget the values of a block, but those of nodes to keep that the next one needs again."""
+        self.memo = {
+            key: value
+            for key, value in self.memo.items()
+            if key[0] in keep and key == self._key(key[0], ranges)
+        }
+        self.masks.clear()
+
+    def _key(self, node: Node, ranges: Ranges) -> Key:
+        return (node, *[ranges[name] for name in self.lowered.variables if name in node.free])
 
     def array(self, node: Node, ranges: Ranges) -> Value:
         """Return the node's value as an array of a number type, constants included."""
