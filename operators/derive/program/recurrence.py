@@ -149,8 +149,7 @@ class _Varying:
         return _Varying(self.factors[-1].copy("K"))
 
     def take_over(self, before: Any, chunks: Any) -> None:
-        for factors, current in zip(self.factors, chunks, strict=True):
-            np.add(current, _times(before, factors[1:]), out=current)
+        np.add(chunks, _times(before, self.factors[:, 1:], self.factors[:, 1:]), out=chunks)
 
 
 def _times(values: Any, factors: Any, out: Any = None) -> Any:
