@@ -51,11 +51,16 @@ def write_match(program: OpenProgram, plan: Match, target: Array) -> None:
 
 @dataclass(slots=True)
 class _Room:
-    """Scratch of so many elements for everything that a block needs, shared by all blocks."""
+    """Scratch for everything that a block needs, shared by all blocks."""
 
     program: OpenProgram
+    """The program that the scratch belongs to."""
+
     elements: int
+    """The number of elements of every array."""
+
     arrays: dict[str, Array] = field(default_factory=dict)
+    """The arrays so far, by name."""
 
     def of(self, name: str, dtype: DType) -> Array:
         """Return the scratch of this name."""

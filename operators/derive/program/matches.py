@@ -44,8 +44,13 @@ class _Part:
     """Values of `along` that read the places `start`, `start + step`, ...; with step 0 all read one place."""
 
     values: slice
+    """The values, counted from the box's first one."""
+
     start: int
+    """The place that the first value reads."""
+
     step: int
+    """The distance from a value's place to that of the next value."""
 
     @property
     def places(self) -> slice:

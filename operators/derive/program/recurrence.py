@@ -166,7 +166,7 @@ def _chunks(values: Any, count: int) -> Any:
 
 
 def _run(step: _Plain | _Decaying | _Varying, values: Any) -> None:
-    """Visit `values[t, ...]`, of which the first is final."""
+    """Visit `values[t, ...]`; the first one is final."""
     count = len(values) // CHUNK
     done = 1
     if count > 1:

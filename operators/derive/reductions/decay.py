@@ -21,9 +21,16 @@ class Between:
     """A product over the places between two: the step to place `p` multiplies by its term at `p + shift`."""
 
     node: Reduction
+    """The product as it was written."""
+
     variable: str
+    """The variable of the product."""
+
     term: Node
+    """The term of the product."""
+
     shift: int
+    """The distance from a place to the term that the step to it multiplies by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

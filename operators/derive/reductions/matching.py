@@ -25,12 +25,25 @@ class Match:
     """`after * sum(source)` over the terms in order whose `reference` equals the `key`, where `holds`."""
 
     node: Reduction
+    """The sum as it was written."""
+
     order: Order
+    """Which terms are summed for which value."""
+
     key: Node
+    """The data of a value."""
+
     reference: Node
+    """The data of a term."""
+
     source: Node
+    """The term, without the order and the equality."""
+
     after: tuple[Node, ...]
+    """The factors that multiply the result."""
+
     holds: tuple[Node, ...]
+    """The conditions without which the result is 0."""
 
     def pays(self, extents: Mapping[str, int]) -> bool:
         """Return whether far fewer elements are visited than the sum has terms, if those of a key follow one

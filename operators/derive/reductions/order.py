@@ -12,12 +12,19 @@ from .guarded import form
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """`variable <= bound`, or `variable >= bound` if `suffix`: `bound` is affine in `along`."""
+    """`variable <= bound`, or `variable >= bound`."""
 
     variable: str
+    """The variable of the reduction."""
+
     along: str
+    """The only variable of the bound."""
+
     bound: AffineIndex
+    """An affine form of `along`."""
+
     suffix: bool
+    """Whether the comparison is `>=`, so that the terms at the end are reduced."""
 
 
 def orders(condition: Node, variables: Names) -> list[Order]:
