@@ -26,7 +26,7 @@ from ...tdl.traverse import Node, substitute, transform, variable_names, walk
 from ..indices.polynomial import Polynomial, Ranges, expression
 from .algebra import ZERO, Product, choose, conjunction, product
 from .derivative import no_adjoint
-from .extents import Extents
+from .extents import KnownExtents
 from .inversion import Inversion, in_range, invert
 from .sites import Site, origin
 
@@ -59,7 +59,7 @@ class GradientTerm:
         return Reduce(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
 
 
-def contribution(extents: Extents, site: Site) -> GradientTerm:
+def contribution(extents: KnownExtents, site: Site) -> GradientTerm:
     """Invert the site's access and put the solution into its factor."""
     element = site.element
     positions = tuple(position(axis) for axis in range(len(element.indices)))

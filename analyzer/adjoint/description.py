@@ -29,7 +29,7 @@ from ...tdl.syntax.parser import MAX_DEPTH
 from ...tdl.traverse import levels, opaques_in, tensors_in, walk
 from .algebra import ZERO, add
 from .contribution import GradientTerm, contribution, position
-from .extents import Extents, forward_extents
+from .extents import KnownExtents, forward_extents
 from .naming import rename, state_extents
 from .sites import SiteFinder
 from .straight import straightened
@@ -104,7 +104,7 @@ def _check(description: Description, tensor: str) -> None:
 
 
 def _lambda(
-    description: Description, tensor: str, terms: tuple[GradientTerm, ...], extents: Extents
+    description: Description, tensor: str, terms: tuple[GradientTerm, ...], extents: KnownExtents
 ) -> Lambda:
     rank = len(terms[0].positions)
     binders = tuple(Binder(position(axis), Extent(tensor, axis)) for axis in range(rank))

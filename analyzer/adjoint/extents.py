@@ -43,7 +43,7 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Extents:
+class KnownExtents:
     """Extents by variable: those that are `known`, of which some are `stated` by a binder.
 
     `produced` are the head gradients' dimensions that output variables index. `names` has, for dimensions
@@ -92,7 +92,7 @@ class Extents:
         )
 
 
-def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents:
+def forward_extents(description: Description, heads: tuple[str, ...]) -> KnownExtents:
     """Collect extents; `heads` names the head gradient of each output, whose dimensions are known.
 
     A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave, the
@@ -120,7 +120,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
             break
         variable = next((name for name in solvable if all(limits[name])), solvable[0])
         known[variable] = _smallest([limit for limit in limits[variable] if limit is not None])
-    return Extents(description, produced, known, frozenset(stated), _names(dimensions))
+    return KnownExtents(description, produced, known, frozenset(stated), _names(dimensions))
 
 
 def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Extent]:

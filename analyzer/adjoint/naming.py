@@ -8,11 +8,11 @@ from itertools import chain, count
 from ...tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Variable
 from ...tdl.syntax.builder import LANGUAGE
 from ...tdl.traverse import Node, custom_reducers, tensors_in, transform, walk
-from .extents import Extents, bare_accesses
+from .extents import KnownExtents, bare_accesses
 from .sites import origin
 
 
-def state_extents(value: Lambda, extents: Extents) -> Lambda:
+def state_extents(value: Lambda, extents: KnownExtents) -> Lambda:
     """State the extent of every reduction variable that cannot be inferred from the tensors it indexes."""
     mentioned = {node.tensor for node in walk(value.body) if isinstance(node, Element)}
 

@@ -22,7 +22,7 @@ from ..input_regions.refinements import Suspect, suspects
 from ..strategies.discover import Refusal, Split, discover
 from .bound import Bound
 from .elements_touched import elements_formula, variable_extent
-from .extents import Extents, infer
+from .extents import SymbolicExtents, infer
 from .flops import Count, count_operations
 from .shapes import checked_shapes
 
@@ -44,7 +44,7 @@ class Analysis:
     """Every dimension whose extent matters."""
     symbols: tuple[sympy.Symbol, ...]
     """The extents of `axes`, as symbols."""
-    extents: Extents
+    extents: SymbolicExtents
     """The extent of every variable, and the sources that must agree with it."""
     splits: tuple[Split | Refusal, ...]
     """For every variable, how it may be split or why it may not."""
