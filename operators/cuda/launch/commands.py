@@ -76,7 +76,7 @@ class Pass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class WindowGeometry:
     """Per spatial dimension: row = place * stride + tap * dilate - before; zeros outside of the data.
 
     `after` is how many rows of zeros the last window reads behind the data; negative if it ends before.
@@ -100,7 +100,7 @@ class Convolution:
     data: DeviceView
     weight: DeviceView
     output: DeviceView
-    geometry: Geometry
+    geometry: WindowGeometry
     workspace: int = 0
     workspace_bytes: int = 0
 

@@ -16,7 +16,7 @@ from ...kernels import convolution as kernels
 from ...kernels.convolution.parts import Part
 from ...kernels.kernel import KernelCall
 from ...stages.bound_operator import BoundOperator
-from ..launch.commands import Command, Convolution, Geometry, Pass
+from ..launch.commands import Command, Convolution, Pass, WindowGeometry
 from ..launch.view import DeviceView
 from ..launch.workspace import DeviceWorkspace
 from ..transfers.transfers import fetch, fill
@@ -157,7 +157,7 @@ def _command(computes: Pass, part: Part) -> Convolution | None:
         data[(*whole, *(slice(*axis.rows) for axis in met))],
         weight,
         output[(*whole, *(slice(*axis.places) for axis in met))],
-        Geometry(
+        WindowGeometry(
             where.stride,
             where.dilate,
             tuple(axis.before for axis in met),

@@ -13,7 +13,7 @@ from typing import Any
 
 from ....analyzer.indices.region import Shape
 from ....errors import ExecutionError
-from ..launch.commands import Convolution, Geometry, Pass
+from ..launch.commands import Convolution, Pass, WindowGeometry
 from ..launch.view import DeviceView
 from .libraries import EXTRAS, library
 
@@ -44,7 +44,7 @@ class Signature:
     data: Tensor
     weight: Tensor
     output: Tensor
-    geometry: Geometry
+    geometry: WindowGeometry
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +205,9 @@ def signature(command: Convolution) -> Signature:
     geometry = command.geometry
     if len(geometry.stride) > 1:
         return Signature(command.computes, data, weight, output, geometry)
-    flat = Geometry((1, *geometry.stride), (1, *geometry.dilate), (0, *geometry.before), (0, *geometry.after))
+    flat = WindowGeometry(
+        (1, *geometry.stride), (1, *geometry.dilate), (0, *geometry.before), (0, *geometry.after)
+    )
     return Signature(command.computes, _flat(data), _flat(weight), _flat(output), flat)
 
 
