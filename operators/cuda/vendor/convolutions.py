@@ -13,7 +13,7 @@ from typing import cast
 
 from ....analyzer.indices.region import Interval
 from ...kernels import convolution as kernels
-from ...kernels.convolution.parts import Part
+from ...kernels.convolution.parts import GroupShare
 from ...kernels.kernel import KernelCall
 from ...stages.bound_operator import BoundOperator
 from ..launch.commands import Command, Convolution, Pass, WindowGeometry
@@ -139,7 +139,7 @@ def _packed(view: DeviceView) -> bool:
     return True
 
 
-def _command(computes: Pass, part: Part) -> Convolution | None:
+def _command(computes: Pass, part: GroupShare) -> Convolution | None:
     """Return the command without its scratch; None if every sum is empty."""
     data, weight, output = (cast(DeviceView, view) for view in (part.data, part.weight, part.output))
     if not (data.size and weight.size and output.size):
