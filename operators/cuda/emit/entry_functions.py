@@ -14,7 +14,7 @@ from ....tdl.traverse import Node, children
 from .parameters import INSTANCE, Parameters
 from .reducers import reduced_kind, reducer_name
 from .statements import Body, Loop, Scope, accumulation, declaration, free_variables, indented
-from .values import Value, bare
+from .values import CppValue, bare
 
 BLOCK_THREADS = 256
 """The most threads of a block, a power of two."""
@@ -138,7 +138,7 @@ def cooperative(body: Body, node: ast.Reduce) -> Loop:
     value = body.value(node.body)
     scope = body.scopes.pop()
     assert len(body.scopes) == depth, "a scope was left open"
-    total = Value(body.fresh("r"), reduced_kind(node.reducer, value))
+    total = CppValue(body.fresh("r"), reduced_kind(node.reducer, value))
     lines = [head, *indented([*scope.lines, accumulation(node, total, value)]), "}"]
     lines.append(f"{total.text} = tofu::combine_block<{reducer_name(node.reducer)}>({total.text});")
     return Loop(declaration(body, node, total), lines, total)
