@@ -13,7 +13,7 @@ from ....tdl import ast
 from ....tdl.traverse import Node, children
 from .parameters import INSTANCE, Parameters
 from .reducers import reduced_kind, reducer_name
-from .statements import Body, Loop, Scope, accumulation, declaration, free_variables, indented
+from .statements import Body, CppBlock, ReductionLoop, accumulation, declaration, free_variables, indented
 from .values import CppValue, bare
 
 BLOCK_THREADS = 256
@@ -118,7 +118,7 @@ def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
     if entry.outer:
         body.add("Index at = Index(blockIdx.x);")
         _take_apart(body, entry.outer)
-    inner = Scope(frozenset(entry.inner))
+    inner = CppBlock(frozenset(entry.inner))
     body.scopes.append(inner)
     head = "if (threadIdx.x == 0) {"
     if entry.inner:
@@ -127,13 +127,13 @@ def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
     return [*body.scopes[0].lines, head, *indented(inner.lines), "}"]
 
 
-def cooperative(body: Body, node: ast.Reduce) -> Loop:
+def cooperative(body: Body, node: ast.Reduce) -> ReductionLoop:
     """Return a reduction by all threads of a block: each a stride of the elements, then combined in fixed
     order.
     """
     names = tuple(binder.name for binder in node.variables)
     depth = len(body.scopes)
-    body.scopes.append(Scope(frozenset(names), loop=True))
+    body.scopes.append(CppBlock(frozenset(names), loop=True))
     head = _spread(body, names, free_variables(node.body))
     value = body.value(node.body)
     scope = body.scopes.pop()
@@ -141,7 +141,7 @@ def cooperative(body: Body, node: ast.Reduce) -> Loop:
     total = CppValue(body.fresh("r"), reduced_kind(node.reducer, value))
     lines = [head, *indented([*scope.lines, accumulation(node, total, value)]), "}"]
     lines.append(f"{total.text} = tofu::combine_block<{reducer_name(node.reducer)}>({total.text});")
-    return Loop(declaration(body, node, total), lines, total)
+    return ReductionLoop(declaration(body, node, total), lines, total)
 
 
 def _spread(body: Body, names: tuple[str, ...], used: frozenset[str] | None = None) -> str:

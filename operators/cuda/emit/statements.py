@@ -32,7 +32,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Scope:
+class CppBlock:
     """A block of C++: the index variables that it introduces, its lines, the values known in it.
 
     `loop`: it is run for every value of its index variables, perhaps for none.
@@ -65,7 +65,7 @@ class Body:
         self.parameters = parameters
         self.given = given
         self.cooperate = cooperate
-        self.scopes = [Scope(frozenset(names))]
+        self.scopes = [CppBlock(frozenset(names))]
         self.outside: tuple[str, ...] = ()
         self.count = 0
 
@@ -248,7 +248,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ReductionLoop:
     """A reduction: the declaration of `total`, then the lines that compute it."""
 
     declaration: str
@@ -256,10 +256,10 @@ class Loop:
     total: CppValue
 
 
-def serial(body: Body, node: ast.Reduce) -> Loop:
+def serial(body: Body, node: ast.Reduce) -> ReductionLoop:
     """Return a reduction as nested loops of one thread, the last index variable fastest."""
     depth = len(body.scopes)
-    body.scopes += [Scope(frozenset((binder.name,)), loop=True) for binder in node.variables]
+    body.scopes += [CppBlock(frozenset((binder.name,)), loop=True) for binder in node.variables]
     value = body.value(node.body)
     scopes, body.scopes = body.scopes[depth:], body.scopes[:depth]
     total = CppValue(body.fresh("r"), reduced_kind(node.reducer, value))
@@ -269,7 +269,7 @@ def serial(body: Body, node: ast.Reduce) -> Loop:
         lower, upper = body.parameters.lower(binder.name), body.parameters.upper(binder.name)
         head = f"for (Index {name} = {lower}; {name} < {upper}; ++{name}) {{"
         lines = [head, *indented(scope.lines + lines), "}"]
-    return Loop(declaration(body, node, total), lines, total)
+    return ReductionLoop(declaration(body, node, total), lines, total)
 
 
 def declaration(body: Body, node: ast.Reduce, total: CppValue) -> str:
