@@ -15,7 +15,7 @@ from ...operators.cuda.launch.commands import MemoryCopy
 from ...operators.cuda.vendor import cublas
 from ...operators.cuda.vendor.libraries import EXTRAS, library
 from .cupy_machine import CupyMachine
-from .machine import Machine
+from .machine import CudaMachine
 
 COPIED_BYTES = 256 << 20
 """Large enough that bandwidth, not latency, dominates the time of a copy."""
@@ -99,7 +99,7 @@ def inspect(measure: bool = True) -> Inspection:
 
 
 def copy_bandwidth(
-    machine: Machine,
+    machine: CudaMachine,
     nbytes: int = COPIED_BYTES,
     copies: int = COPIES,
     clock: Callable[[], float] = time.perf_counter,

@@ -23,7 +23,7 @@ from ...programs.memory import MemoryPlan
 from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..buffer_views import Placed
 from ..preparation import errors_named
-from .machine import Machine
+from .machine import CudaMachine
 from .staging import stage
 
 Views = Sequence[Sequence[DeviceView]]
@@ -80,7 +80,7 @@ def overflows(graph: Graph, operation: int) -> bool:
     return graph.learns(graph.operations[operation]) and any(t.dtype == "float16" for t in graph.tensors)
 
 
-def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> Prepared:
+def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine) -> Prepared:
     """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
 
     Scratch and flags are allocated together. Raises ExecutionError that names the worker and the operation if
@@ -90,7 +90,9 @@ def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: M
 
 
 class _Preparation:
-    def __init__(self, partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> None:
+    def __init__(
+        self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+    ) -> None:
         self._partitioned = partitioned
         self._placed = Placed(partitioned, views)
         self._worker = worker
