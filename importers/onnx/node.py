@@ -20,7 +20,7 @@ class UnsupportedNodeError(OperatorError):
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """A node's kind, attributes, inputs (None if one is left out) and number of outputs."""
 
     kind: str
@@ -60,7 +60,7 @@ class Node:
                 raise UnsupportedNodeError(f"{self.kind} with {name}")
 
 
-Adapter = Callable[[Node], Sequence[Array]]
+Adapter = Callable[[OnnxNode], Sequence[Array]]
 
 
 def outputs(name: str, *tensors: Array, training: bool = False, **attributes: Any) -> list[Array]:
