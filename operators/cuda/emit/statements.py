@@ -44,7 +44,7 @@ class CppBlock:
     known: dict[Key, CppValue] = field(default_factory=dict)
 
 
-Looper = Callable[["Body", ast.Reduce], "Loop"]
+Looper = Callable[["Body", ast.Reduce], "ReductionLoop"]
 
 
 class Body:
