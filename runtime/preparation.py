@@ -21,7 +21,7 @@ from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
 from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..support.gc_pause import gc_paused
-from .buffer_views import Placed
+from .buffer_views import BufferViews
 from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
 
 Buffers = Sequence[Sequence[Array]]
@@ -100,7 +100,7 @@ def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Arr
 class _Preparation:
     def __init__(self, partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> None:
         self._partitioned = partitioned
-        self._placed = Placed(partitioned, buffers)
+        self._placed = BufferViews(partitioned, buffers)
         self._worker = worker
         self._traffic = Traffic()
 

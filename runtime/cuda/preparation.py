@@ -21,7 +21,7 @@ from ...operators.cuda.transfers.reduction_cells import Pair
 from ...programs.clock import transferred
 from ...programs.memory import MemoryPlan
 from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
-from ..buffer_views import Placed
+from ..buffer_views import BufferViews
 from ..preparation import errors_named
 from .machine import CudaMachine
 from .staging import stage
@@ -94,7 +94,7 @@ class _Preparation:
         self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
     ) -> None:
         self._partitioned = partitioned
-        self._placed = Placed(partitioned, views)
+        self._placed = BufferViews(partitioned, views)
         self._worker = worker
         self._machine = machine
 
