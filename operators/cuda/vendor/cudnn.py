@@ -27,7 +27,7 @@ _TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorDescriptor:
     """A view without its address, of which only the alignment is known. Strides count elements."""
 
     shape: Shape
@@ -41,14 +41,14 @@ class Signature:
     """All that a plan depends on, in two or three spatial dimensions."""
 
     computes: Pass
-    data: Tensor
-    weight: Tensor
-    output: Tensor
+    data: TensorDescriptor
+    weight: TensorDescriptor
+    output: TensorDescriptor
     geometry: WindowGeometry
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class ExecutionPlan:
     """An engine with its settings, `name`, for every command of one signature."""
 
     graph: Any
@@ -87,9 +87,9 @@ class Plans:
         self._described = described
         self._tf32 = tf32
         self._most_workspace_bytes = most_workspace_bytes
-        self._plans: dict[Signature, Plan] = {}
+        self._plans: dict[Signature, ExecutionPlan] = {}
 
-    def plan(self, command: Convolution) -> Plan:
+    def plan(self, command: Convolution) -> ExecutionPlan:
         """Return the plan for a command, the first that the library's heuristics propose and that may be
         used.
 
@@ -104,7 +104,7 @@ class Plans:
         """Return the scratch that the command has to be given."""
         return self.plan(command).workspace_bytes
 
-    def _chosen(self, wanted: Signature) -> Plan:
+    def _chosen(self, wanted: Signature) -> ExecutionPlan:
         try:
             graph = self._graph(wanted)
             for index in range(graph.get_execution_plan_count()):
@@ -115,7 +115,7 @@ class Plans:
             reason = _reason(error)
         raise ExecutionError(f"cuDNN has no plan for {_title(wanted)}: {reason}")
 
-    def _built(self, graph: Any, index: int) -> Plan | None:
+    def _built(self, graph: Any, index: int) -> ExecutionPlan | None:
         """Return the plan of this rank, unless it has a property that is not wanted or cannot be built."""
         try:
             graph.build_plan_at_index(index)
@@ -124,7 +124,7 @@ class Plans:
         nbytes = int(graph.get_workspace_size_plan_at_index(index))
         if self._most_workspace_bytes is not None and nbytes > self._most_workspace_bytes:
             return None
-        return Plan(graph, index, graph.get_plan_name_at_index(index), nbytes)
+        return ExecutionPlan(graph, index, graph.get_plan_name_at_index(index), nbytes)
 
     def _graph(self, wanted: Signature) -> Any:
         """Return the library's graph of this one operation, with its proposed plans."""
@@ -211,21 +211,21 @@ def signature(command: Convolution) -> Signature:
     return Signature(command.computes, _flat(data), _flat(weight), _flat(output), flat)
 
 
-def _tensor(view: DeviceView) -> Tensor:
+def _tensor(view: DeviceView) -> TensorDescriptor:
     strides = tuple(stride // view.itemsize for stride in view.strides)
-    return Tensor(view.shape, strides, view.type, gcd(view.address, ALIGNMENT_BYTES))
+    return TensorDescriptor(view.shape, strides, view.type, gcd(view.address, ALIGNMENT_BYTES))
 
 
-def _flat(tensor: Tensor) -> Tensor:
+def _flat(tensor: TensorDescriptor) -> TensorDescriptor:
     (batch, channels, length), (image, channel, step) = tensor.shape, tensor.strides
     shape, strides = (batch, channels, 1, length), (image, channel, length * step, step)
-    return Tensor(shape, strides, tensor.type, tensor.alignment_bytes)
+    return TensorDescriptor(shape, strides, tensor.type, tensor.alignment_bytes)
 
 
-def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, Tensor]:
+def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, TensorDescriptor]:
     """Return the node of the graph, and what it computes with its identity."""
 
-    def given(uid: int, tensor: Tensor) -> Any:
+    def given(uid: int, tensor: TensorDescriptor) -> Any:
         form = list(tensor.shape), list(tensor.strides), _type(cudnn, tensor)
         return graph.tensor(*form, uid=uid).set_alignment(tensor.alignment_bytes)
 
@@ -248,7 +248,7 @@ def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, Ten
             return graph.conv_wgrad(*pair, **windows), _WEIGHT, wanted.weight
 
 
-def _type(cudnn: Any, tensor: Tensor) -> Any:
+def _type(cudnn: Any, tensor: TensorDescriptor) -> Any:
     return getattr(cudnn.data_type, _TYPES[tensor.type])
 
 
