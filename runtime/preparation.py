@@ -28,7 +28,7 @@ Buffers = Sequence[Sequence[Array]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSteps:
     """One worker's prepared instructions."""
 
     steps: tuple[Step, ...]
@@ -46,7 +46,7 @@ class Prepared:
         return self.workspace.block.nbytes + self.workspace.kept_bytes
 
 
-def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Prepared:
+def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> PreparedSteps:
     """Bind a worker's instructions to `buffers[worker][buffer]`.
 
     Raises ExecutionError that names the worker and the operation if a kernel cannot be prepared.
@@ -104,7 +104,7 @@ class _Preparation:
         self._worker = worker
         self._traffic = Traffic()
 
-    def run(self) -> Prepared:
+    def run(self) -> PreparedSteps:
         instructions = self._partitioned.programs[self._worker].instructions
         steps: list[Step | None] = []
         needs: list[int] = []
@@ -121,7 +121,7 @@ class _Preparation:
         for index, known in enumerate(steps):
             shared.restart()
             done.append(self._step(index, shared) if known is None else known)
-        return Prepared(tuple(done), self._traffic, shared)
+        return PreparedSteps(tuple(done), self._traffic, shared)
 
     def _step(self, index: int, workspace: Workspace) -> Step:
         with errors_named(self._partitioned, self._worker, index):

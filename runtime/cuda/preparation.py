@@ -30,7 +30,7 @@ Views = Sequence[Sequence[DeviceView]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCommands:
     """One worker's commands."""
 
     commands: Sequence[tuple[Command, ...]]
@@ -80,7 +80,9 @@ def overflows(graph: Graph, operation: int) -> bool:
     return graph.learns(graph.operations[operation]) and any(t.dtype == "float16" for t in graph.tensors)
 
 
-def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine) -> Prepared:
+def prepare(
+    partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+) -> PreparedCommands:
     """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
 
     Scratch and flags are allocated together. Raises ExecutionError that names the worker and the operation if
@@ -98,7 +100,7 @@ class _Preparation:
         self._worker = worker
         self._machine = machine
 
-    def run(self) -> Prepared:
+    def run(self) -> PreparedCommands:
         instructions = self._partitioned.programs[self._worker].instructions
         commands: list[tuple[Command, ...]] = []
         flagged: list[int] = []
@@ -111,7 +113,7 @@ class _Preparation:
                 again.append(index)
             scratch = max(scratch, own.used_bytes)
             flagged += [index] * own.flag_count
-        prepared = Prepared(commands, self._fetched_bytes(), scratch, tuple(flagged))
+        prepared = PreparedCommands(commands, self._fetched_bytes(), scratch, tuple(flagged))
         if again:
             address = self._machine.allocate(self._worker, prepared.workspace_bytes)
             workspace = DeviceWorkspace(address, address + scratch)
