@@ -13,7 +13,7 @@ from ...errors import OperatorError
 from ...tdl import ast
 from ...tdl.traverse import number_types, walk
 from ..indices.affine import Affine, extent_symbol
-from ..indices.evaluate import Program, compile_integers
+from ..indices.evaluate import IntegerProgram, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
 from ..indices.region import Shape
 from ..input_regions.access import Access, IterationSpace, iteration
@@ -58,9 +58,9 @@ class Analysis:
     """The accesses whose bounds may not be exact."""
     output_positions: tuple[tuple[int, ...], ...]
     """For each output, the positions of its variables."""
-    extent_values: Program
+    extent_values: IntegerProgram
     """Computes the extent of every variable, then the extent from each of `extents.sources`."""
-    regions: Program
+    regions: IntegerProgram
     """Computes lower and upper bound for each dimension of each access, from the ends of the variables and
     the extents."""
     operations: Count | None

@@ -44,7 +44,7 @@ COSTLY = 4
 """They may be this many times larger if costly functions, such as cosines, are among them."""
 
 
-class Program:
+class KernelProgram:
     """The steps of one kernel call, being written."""
 
     def __init__(self, lowered: Lowered, call: KernelCall) -> None:

@@ -18,7 +18,7 @@ from ..nodes.special import erf, sign
 from .fold import Fold
 from .layout import address_of, bounds
 from .select import select, spread_bits
-from .steps import DType, Operand, Register, Step, Steps, Value, assign_memory
+from .steps import ArrayStep, DType, Operand, Register, Steps, Value, assign_memory
 
 SCRATCH = -1
 
@@ -106,7 +106,7 @@ class _Removal:
         constants = tuple(operand for operand in self.operands if isinstance(operand, np.ndarray))
         return Recipe(steps, tuple(self.operands), self.scratch_bytes + self.copied_bytes, constants)
 
-    def numbered(self, step: Step) -> tuple[Callable[..., object], tuple[int, ...], int]:
+    def numbered(self, step: ArrayStep) -> tuple[Callable[..., object], tuple[int, ...], int]:
         """Return a step over numbered operands.
 
         If NumPy is wrong for these strides, the step works on copies at the end of the scratch.
