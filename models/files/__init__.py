@@ -1,6 +1,6 @@
 """Reading a user's own data: `read(path)` finds the format and gives the samples."""
 
-from .dataset import Dataset, Reading
+from .dataset import Dataset, ReadOptions
 from .formats import read
 
-__all__ = ["Dataset", "Reading", "read"]
+__all__ = ["Dataset", "ReadOptions", "read"]
