@@ -22,7 +22,7 @@ from ..runtime.executor import Executor
 from ..runtime.footprint import Footprint, footprint
 from ..runtime.learning_rate import CosineRate
 from ..runtime.progress import Epoch, Progress
-from .recipes import Settings, Task
+from .recipes import Settings, TrainingTask
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Devices:
 class Run:
     """One training run. `settings` are the task's, with the values that were asked for."""
 
-    task: Task
+    task: TrainingTask
     settings: Settings
     devices: Devices
     seed: int
