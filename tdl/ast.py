@@ -165,7 +165,7 @@ class Binder:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class ReducerCall:
     """`Sum(lambda i, j: body)` and the other reducers. A custom reducer's body is not part of this tree."""
 
     reducer: AnyReducer
@@ -185,7 +185,17 @@ class OpaqueElement:
 
 
 Expression = (
-    Number | Variable | Attribute | Extent | Element | Pad | Unary | Binary | Call | Reduce | OpaqueElement
+    Number
+    | Variable
+    | Attribute
+    | Extent
+    | Element
+    | Pad
+    | Unary
+    | Binary
+    | Call
+    | ReducerCall
+    | OpaqueElement
 )
 Index = Expression | Star | FullSlice
 
@@ -200,7 +210,7 @@ class Lambda:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class NamedStage:
     """`name = lambda ...: ...`: an intermediate tensor that later stages and the outputs read."""
 
     name: str
@@ -231,7 +241,7 @@ class Description:
     tensors: tuple[TensorParameter, ...]
     attributes: tuple[AttributeParameter, ...]
     opaques: tuple[str, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[NamedStage, ...]
     outputs: tuple[Lambda, ...]
     source: str = field(default="", compare=False, repr=False)
 

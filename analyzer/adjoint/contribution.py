@@ -18,8 +18,8 @@ from ...tdl.ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Variable,
 )
 from ...tdl.traverse import Node, substitute, transform, variable_names, walk
@@ -56,7 +56,7 @@ class GradientTerm:
     @property
     def expression(self) -> Expression:
         body = self.body.expression
-        return Reduce(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
+        return ReducerCall(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
 
 
 def contribution(extents: KnownExtents, site: Site) -> GradientTerm:

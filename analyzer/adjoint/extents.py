@@ -16,7 +16,7 @@ from ...tdl.ast import (
     Extent,
     Lambda,
     Pad,
-    Reduce,
+    ReducerCall,
     Variable,
 )
 from ...tdl.traverse import Node, children, walk
@@ -134,7 +134,7 @@ def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Exte
 
 def _binders(description: Description) -> Iterator[Binder]:
     for node in walk(description):
-        if isinstance(node, Lambda | Reduce):
+        if isinstance(node, Lambda | ReducerCall):
             yield from node.variables
 
 

@@ -114,7 +114,7 @@ def sites(description: ast.Description) -> Iterator[Site]:
             if isinstance(node, ast.Element):
                 mentioned = variable_names(node)
                 yield Site(node, outer, inner, tuple(n for n in (*outer, *inner) if n in mentioned))
-            elif isinstance(node, ast.Reduce):
+            elif isinstance(node, ast.ReducerCall):
                 inner = (*inner, *(binder.name for binder in node.variables))
             pending.extend((child, inner) for child in children(node))
 

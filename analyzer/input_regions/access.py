@@ -63,7 +63,7 @@ class IterationSpace:
     output_variables: tuple[str, ...] = ()
     reduction_variables: tuple[str, ...] = ()
     binders: list[ast.Binder] = field(default_factory=list)
-    reductions: list[ast.Reduce] = field(default_factory=list)
+    reductions: list[ast.ReducerCall] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
     opaques: list[OpaqueUse] = field(default_factory=list)
     values: set[str] = field(default_factory=set)
@@ -110,7 +110,7 @@ def _collect(found: IterationSpace, body: ast.Expression, enclosing: tuple[str, 
                 found.accesses.extend(reads)
                 found.opaques.append(OpaqueUse(reads, indices, scope, node.span))
                 below = (*(index for argument in arguments for index in argument.indices), *indices)
-            case ast.Reduce(_, variables, inner):
+            case ast.ReducerCall(_, variables, inner):
                 found.reductions.append(node)
                 found.binders.extend(variables)
                 stack.append((inner, scope + tuple(binder.name for binder in variables)))

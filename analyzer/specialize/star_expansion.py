@@ -52,7 +52,7 @@ def _spread(value: ast.Lambda, names: Mapping[str, tuple[str, ...]]) -> ast.Lamb
 
     def spread(node: Node) -> Node:
         match node:
-            case ast.Lambda() | ast.Reduce():
+            case ast.Lambda() | ast.ReducerCall():
                 return replace(node, variables=tuple(_binders(node.variables, names)))
             case ast.Element() | ast.OpaqueElement():
                 return replace(node, indices=tuple(_indices(node.indices, names)))

@@ -74,7 +74,7 @@ def splittable(body: Node) -> dict[str, ast.AnyReducer]:
     adding another expression that can be split in the same way.
     """
     match body:
-        case ast.Reduce(reducer, variables, inner):
+        case ast.ReducerCall(reducer, variables, inner):
             nested = {name: kind for name, kind in splittable(inner).items() if kind == reducer}
             return nested | {binder.name: reducer for binder in variables}
         case ast.Unary("-", operand):
@@ -120,12 +120,12 @@ def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.
     raise AssertionError(f"'{variable}' is refused for no reason")
 
 
-def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.Reduce]]:
+def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.ReducerCall]]:
     """Yield every reducer that binds the variable, with all that stands above it, the root first."""
     pending: list[tuple[tuple[Node, ...], Node]] = [((), body)]
     while pending:
         above, node = pending.pop()
-        if isinstance(node, ast.Reduce) and any(binder.name == variable for binder in node.variables):
+        if isinstance(node, ast.ReducerCall) and any(binder.name == variable for binder in node.variables):
             yield above, node
         pending.extend(((*above, node), child) for child in children(node))
 
@@ -136,7 +136,7 @@ def _label(node: Node) -> str:
             return f"'{operator}', with which it does not commute"
         case ast.Call(function):
             return f"{function}, with which it does not commute"
-        case ast.Reduce(reducer):
+        case ast.ReducerCall(reducer):
             return f"{reducer}, another reducer"
         case _:
             return "something it does not commute with"

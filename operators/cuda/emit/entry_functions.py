@@ -72,12 +72,12 @@ def _choices(
         )
 
 
-def outermost_reductions(body: ast.Expression) -> Iterator[ast.Reduce]:
+def outermost_reductions(body: ast.Expression) -> Iterator[ast.ReducerCall]:
     """Yield reductions that are not inside another."""
     pending: list[Node] = [body]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Reduce):
+        if isinstance(node, ast.ReducerCall):
             yield node
         else:
             pending.extend(reversed(children(node)))
@@ -127,7 +127,7 @@ def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
     return [*body.scopes[0].lines, head, *indented(inner.lines), "}"]
 
 
-def cooperative(body: Body, node: ast.Reduce) -> ReductionLoop:
+def cooperative(body: Body, node: ast.ReducerCall) -> ReductionLoop:
     """Return a reduction by all threads of a block: each a stride of the elements, then combined in fixed
     order.
     """

@@ -44,7 +44,7 @@ class CppBlock:
     known: dict[Key, CppValue] = field(default_factory=dict)
 
 
-Looper = Callable[["Body", ast.Reduce], "ReductionLoop"]
+Looper = Callable[["Body", ast.ReducerCall], "ReductionLoop"]
 
 
 class Body:
@@ -111,7 +111,7 @@ class Body:
                 return CppValue(f"({condition.truth} ? {x.number(kind)} : {y.number(kind)})", kind)
             case ast.Call(function=function, arguments=arguments):
                 return self._call(function, tuple(map(self.value, arguments)))
-            case ast.Reduce():
+            case ast.ReducerCall():
                 return self._reduce(node)
             case ast.OpaqueElement(function=function):
                 raise OperatorError(
@@ -208,7 +208,7 @@ class Body:
         self.add(f"const {value.kind.value} {name} = {value.text};")
         return CppValue(name, value.kind)
 
-    def _reduce(self, node: ast.Reduce) -> CppValue:
+    def _reduce(self, node: ast.ReducerCall) -> CppValue:
         level = self._home(free_variables(node))
         home, inner, outside = self.scopes[level], self.scopes[level + 1 :], self.outside
         left = outside + tuple(name for scope in inner if scope.loop for name in sorted(scope.names))
@@ -256,7 +256,7 @@ class ReductionLoop:
     total: CppValue
 
 
-def serial(body: Body, node: ast.Reduce) -> ReductionLoop:
+def serial(body: Body, node: ast.ReducerCall) -> ReductionLoop:
     """Return a reduction as nested loops of one thread, the last index variable fastest."""
     depth = len(body.scopes)
     body.scopes += [CppBlock(frozenset((binder.name,)), loop=True) for binder in node.variables]
@@ -272,13 +272,13 @@ def serial(body: Body, node: ast.Reduce) -> ReductionLoop:
     return ReductionLoop(declaration(body, node, total), lines, total)
 
 
-def declaration(body: Body, node: ast.Reduce, total: CppValue) -> str:
+def declaration(body: Body, node: ast.ReducerCall, total: CppValue) -> str:
     """Return the declaration of a reduction's result, which starts as the reducer's neutral element."""
     start = neutral(body.parameters.operator, node.reducer, total.kind, body.parameters.real)
     return f"{total.kind.value} {total.text} = {start};"
 
 
-def accumulation(node: ast.Reduce, total: CppValue, element: CppValue) -> str:
+def accumulation(node: ast.ReducerCall, total: CppValue, element: CppValue) -> str:
     """Return the statement that adds one element to a reduction's result."""
     number = bare(element.number(total.kind))
     return f"{total.text} = {reducer_name(node.reducer)}::combine({total.text}, {number});"

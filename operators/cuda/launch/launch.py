@@ -83,7 +83,7 @@ def fits_32_bits(parameters: Parameters, call: KernelCall) -> bool:
     }
     sizes = list(largest.values())
     for node in walk(parameters.description):
-        if isinstance(node, ast.Lambda | ast.Reduce):
+        if isinstance(node, ast.Lambda | ast.ReducerCall):
             intervals = (call.box[binder.name] for binder in node.variables)
             sizes.append(prod(upper - lower for lower, upper in intervals) + BLOCK_THREADS)
     for name, _ in parameters.inputs:
