@@ -27,7 +27,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Split:
+class DataSplit:
     """Inputs and labels for training and held out; nothing is held out where the latter are empty."""
 
     train_data: Array
@@ -36,7 +36,7 @@ class Split:
     test_label: Array
 
     @classmethod
-    def of(cls, train: Samples, test: Samples) -> Split:
+    def of(cls, train: Samples, test: Samples) -> DataSplit:
         return cls(train.data, train.label, test.data, test.label)
 
 

@@ -19,7 +19,7 @@ from ..indices.region import Shape
 from ..input_regions.access import Access, IterationSpace, iteration
 from ..input_regions.reader import Reading
 from ..input_regions.refinements import Suspect, suspects
-from ..strategies.discover import Refusal, Split, discover
+from ..strategies.discover import Refusal, SplitVariable, discover
 from .bound import Bound
 from .elements_touched import elements_formula, variable_extent
 from .extents import SymbolicExtents, infer
@@ -46,7 +46,7 @@ class Analysis:
     """The extents of `axes`, as symbols."""
     extents: SymbolicExtents
     """The extent of every variable, and the sources that must agree with it."""
-    splits: tuple[Split | Refusal, ...]
+    splits: tuple[SplitVariable | Refusal, ...]
     """For every variable, how it may be split or why it may not."""
     elementwise: bool
     """Whether there are no reducers and every access is exactly the output variables, in order."""

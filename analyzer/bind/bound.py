@@ -18,7 +18,7 @@ from ..indices.evaluate import MAX_MAGNITUDE, Integers
 from ..indices.region import Boxes, Shape
 from ..input_regions.reader import Reader
 from ..input_regions.refinements import refinements
-from ..strategies.discover import Kind, Refusal, Split
+from ..strategies.discover import Kind, Refusal, SplitVariable
 from ..strategies.strategy import Strategy
 from . import binding
 from .elements_touched import ITEM_BYTES
@@ -71,12 +71,12 @@ class Bound(NotebookDisplay):
         return tuple((place, name) for place, name in enumerate(names) if name in self.reads)
 
     @cached_property
-    def splits(self) -> Mapping[str, Split]:
+    def splits(self) -> Mapping[str, SplitVariable]:
         """Variables that can be split for these shapes, in order."""
         return {
             split.variable: split
             for split in self.analysis.splits
-            if isinstance(split, Split) and self.extents[split.variable] > 1
+            if isinstance(split, SplitVariable) and self.extents[split.variable] > 1
         }
 
     @cached_property

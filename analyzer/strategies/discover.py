@@ -19,7 +19,7 @@ Kind = Literal["concat", "reduce"]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitVariable:
     """A variable that may be split whatever the shapes: outputs are concatenated, or reduced."""
 
     variable: str
@@ -38,12 +38,12 @@ class Refusal:
     reason: str
 
 
-def discover(found: IterationSpace) -> tuple[Split | Refusal, ...]:
+def discover(found: IterationSpace) -> tuple[SplitVariable | Refusal, ...]:
     """Return for every variable, in order, how it may be split or why it may not."""
     return tuple(_judge(found, variable) for variable in found.variables)
 
 
-def _judge(found: IterationSpace, variable: str) -> Split | Refusal:
+def _judge(found: IterationSpace, variable: str) -> SplitVariable | Refusal:
     span = next(binder.span for binder in found.binders if binder.name == variable)
     for use in found.opaques:
         if any(variable in names_in(index) for index in use.indices):
@@ -54,12 +54,12 @@ def _judge(found: IterationSpace, variable: str) -> Split | Refusal:
         for position, output in enumerate(outputs):
             if variable not in (binder.name for binder in output.variables):
                 return Refusal(variable, span, f"output {position} does not have it")
-        return Split(variable, span, "concat", None, offset)
+        return SplitVariable(variable, span, "concat", None, offset)
     if variable in found.output_variables:
         return Refusal(variable, span, "it is both an output and a reduction variable")
     reducers = {splittable(output.body).get(variable) for output in outputs}
     if len(reducers) == 1 and (reducer := reducers.pop()) is not None:
-        return Split(variable, span, "reduce", reducer, offset)
+        return SplitVariable(variable, span, "reduce", reducer, offset)
     for position, output in enumerate(outputs):
         if splittable(output.body).get(variable) is None:
             return _refuse_reduction(variable, span, position, output)

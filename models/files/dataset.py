@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...analyzer.indices.region import Shape
 from ...errors import DataError
-from ..split import Split
+from ..split import DataSplit
 
 HELD_OUT = 0.1
 STEPS = 32
@@ -23,7 +23,7 @@ class Dataset:
     """
 
     about: str
-    split: Split
+    split: DataSplit
     classes: int | None
     names: tuple[str, ...] = ()
     sequence: bool = False
