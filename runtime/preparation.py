@@ -22,7 +22,7 @@ from ..programs.offsets import ALIGNMENT_BYTES
 from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..support.gc_pause import gc_paused
 from .buffer_views import BufferViews
-from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
+from .collectives import FetchedBytes, Step, Transfer, fixed_order_reduce, multi_fetch
 
 Buffers = Sequence[Sequence[Array]]
 
@@ -34,7 +34,7 @@ class PreparedSteps:
     steps: tuple[Step, ...]
     """The step of each instruction."""
 
-    traffic: Traffic
+    traffic: FetchedBytes
     """Counts the bytes that the steps fetch."""
 
     workspace: Workspace
@@ -102,7 +102,7 @@ class _Preparation:
         self._partitioned = partitioned
         self._placed = BufferViews(partitioned, buffers)
         self._worker = worker
-        self._traffic = Traffic()
+        self._traffic = FetchedBytes()
 
     def run(self) -> PreparedSteps:
         instructions = self._partitioned.programs[self._worker].instructions
