@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ....tdl import ast
 from ....tdl.traverse import Node, children
-from .parameters import INSTANCE, Parameters
+from .parameters import INSTANCE, ParameterStruct
 from .reducers import reduced_kind, reducer_name
 from .statements import Body, CppBlock, ReductionLoop, accumulation, declaration, free_variables, indented
 from .values import CppValue, bare
@@ -44,7 +44,7 @@ class EntryFunction:
         return f"{self.name}_{'i32' if narrow else 'i64'}"
 
 
-def entries(parameters: Parameters, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
+def entries(parameters: ParameterStruct, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
     """For each group of outputs the entries to choose from, the one by threads first."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(parameters.description.outputs):
@@ -56,7 +56,7 @@ def entries(parameters: Parameters, name: str) -> tuple[tuple[EntryFunction, ...
 
 
 def _choices(
-    parameters: Parameters, name: str, numbers: tuple[int, ...], variables: tuple[str, ...]
+    parameters: ParameterStruct, name: str, numbers: tuple[int, ...], variables: tuple[str, ...]
 ) -> Iterator[EntryFunction]:
     threads = EntryFunction(f"{name}_threads", numbers, variables, variables)
     yield threads
@@ -83,7 +83,7 @@ def outermost_reductions(body: ast.Expression) -> Iterator[ast.ReducerCall]:
             pending.extend(reversed(children(node)))
 
 
-def entry_text(parameters: Parameters, entry: EntryFunction) -> str:
+def entry_text(parameters: ParameterStruct, entry: EntryFunction) -> str:
     """Return the entry's template and its two instances."""
     lines = _by_blocks(parameters, entry) if entry.cooperative else _by_threads(parameters, entry)
     text = ["template <typename Index>"]
@@ -101,7 +101,7 @@ def instances(name: Callable[[bool], str], body: str) -> list[str]:
     return text
 
 
-def _by_threads(parameters: Parameters, entry: EntryFunction) -> list[str]:
+def _by_threads(parameters: ParameterStruct, entry: EntryFunction) -> list[str]:
     body = Body(parameters, entry.variables)
     if entry.variables:
         body.add("Index at = Index(blockIdx.x) * Index(blockDim.x) + Index(threadIdx.x);")
@@ -113,7 +113,7 @@ def _by_threads(parameters: Parameters, entry: EntryFunction) -> list[str]:
     return body.scopes[0].lines
 
 
-def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
+def _by_blocks(parameters: ParameterStruct, entry: EntryFunction) -> list[str]:
     body = Body(parameters, entry.outer, cooperative)
     if entry.outer:
         body.add("Index at = Index(blockIdx.x);")
@@ -152,7 +152,7 @@ def _spread(body: Body, names: tuple[str, ...], used: frozenset[str] | None = No
     return f"for (Index next = Index(threadIdx.x); next < {count}; next += Index(blockDim.x)) {{"
 
 
-def _count(parameters: Parameters, names: tuple[str, ...]) -> str:
+def _count(parameters: ParameterStruct, names: tuple[str, ...]) -> str:
     return f"tofu::count<Index>({', '.join(map(parameters.interval, names))})"
 
 

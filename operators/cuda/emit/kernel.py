@@ -18,7 +18,7 @@ from ....tdl.printer import format
 from ....tdl.traverse import custom_reducers, number_types
 from .datatypes import DataType
 from .entry_functions import BLOCK_THREADS, EntryFunction, entries, entry_text
-from .parameters import Parameters, make_parameters
+from .parameters import ParameterStruct, make_parameters
 from .statements import reducer_text
 
 OPTIONS = ("-std=c++17",)
@@ -34,7 +34,7 @@ class CudaKernel:
     """
 
     name: str
-    parameters: Parameters
+    parameters: ParameterStruct
     groups: tuple[tuple[EntryFunction, ...], ...]
     text: str
 

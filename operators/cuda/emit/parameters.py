@@ -45,7 +45,7 @@ def struct_dtype(fields: Sequence[Field]) -> np.dtype[np.void]:
 
 
 def struct_text(fields: Sequence[Field]) -> str:
-    """Return the struct `Parameters` on the device, and assertions that it is laid out as `struct_dtype`."""
+    """Return the struct `ParameterStruct` on the device, and assertions that it is laid out as `struct_dtype`."""
     dtype = struct_dtype(fields)
     members = [f"    {field.text}" for field in fields]
     asserts = [
@@ -76,7 +76,7 @@ class Gather:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ParameterStruct:
     """The struct of one description with the element types of its tensors and outputs.
 
     `inputs` holds a type for every tensor that is read, in the order of the description. `finite` asks for a
@@ -219,7 +219,7 @@ def _used(output: ast.Lambda) -> Iterator[Node]:
 
 def make_parameters(
     description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], finite: bool = False
-) -> Parameters:
+) -> ParameterStruct:
     """Return the struct for tensors and outputs of these types.
 
     Raises OperatorError for a type that is missing or not known.
@@ -235,4 +235,4 @@ def make_parameters(
             f"{len(outputs)} element types are given"
         )
     typed = tuple((name, data_type(inputs[name])) for name in names)
-    return Parameters(description, typed, tuple(data_type(name) for name in outputs), finite)
+    return ParameterStruct(description, typed, tuple(data_type(name) for name in outputs), finite)

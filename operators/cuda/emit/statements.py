@@ -18,7 +18,7 @@ from ....tdl.printer import format_expression
 from ....tdl.traverse import reads_elements, walk
 from .functions import spelling
 from .indices import index_text
-from .parameters import INSTANCE, Gather, Parameters
+from .parameters import INSTANCE, Gather, ParameterStruct
 from .reducers import neutral, reduced_kind, reducer_name
 from .values import CppType, CppValue, bare, common, literal
 
@@ -57,7 +57,7 @@ class Body:
 
     def __init__(
         self,
-        parameters: Parameters,
+        parameters: ParameterStruct,
         names: tuple[str, ...],
         cooperate: Looper | None = None,
         given: Mapping[str, CppValue] = MappingProxyType({}),
@@ -284,7 +284,7 @@ def accumulation(node: ast.ReducerCall, total: CppValue, element: CppValue) -> s
     return f"{total.text} = {reducer_name(node.reducer)}::combine({total.text}, {number});"
 
 
-def reducer_text(parameters: Parameters, reducer: ast.CustomReducer) -> str:
+def reducer_text(parameters: ParameterStruct, reducer: ast.CustomReducer) -> str:
     """Return the struct of a description's own reducer."""
     sides = {
         name: CppValue(parameters.variable(name), CppType.REAL) for name in (reducer.left, reducer.right)
