@@ -1,4 +1,4 @@
-"""`partition` and `TrainableModule`: the one place where search and runtime meet."""
+"""`partition` and `Module`: the one place where search and runtime meet."""
 
 from __future__ import annotations
 

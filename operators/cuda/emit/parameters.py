@@ -45,7 +45,7 @@ def struct_dtype(fields: Sequence[Field]) -> np.dtype[np.void]:
 
 
 def struct_text(fields: Sequence[Field]) -> str:
-    """Return the struct `ParameterStruct` on the device, and assertions that it is laid out as `struct_dtype`."""
+    """Return the struct `Parameters` on the device, and assertions that it is laid out as `struct_dtype`."""
     dtype = struct_dtype(fields)
     members = [f"    {field.text}" for field in fields]
     asserts = [
