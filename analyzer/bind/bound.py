@@ -20,7 +20,7 @@ from ..input_regions.reader import Reader
 from ..input_regions.refinements import refinements
 from ..strategies.discover import Kind, Refusal, SplitVariable
 from ..strategies.strategy import Strategy
-from . import binding
+from . import concrete_extents
 from .elements_touched import ITEM_BYTES
 from .tightness import BoundSizes, Looseness, looseness
 
@@ -46,9 +46,9 @@ class Bound(NotebookDisplay):
         self.in_place = analysis.in_place
         self.reads = analysis.reads
         self.shapes = dict(shapes)
-        self.extents = binding.extents(analysis, self.shapes)
-        self.output_shapes = binding.output_shapes(analysis, self.extents)
-        binding.check_inside(analysis, self.shapes, self.extents)
+        self.extents = concrete_extents.extents(analysis, self.shapes)
+        self.output_shapes = concrete_extents.output_shapes(analysis, self.extents)
+        concrete_extents.check_inside(analysis, self.shapes, self.extents)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}={shape}" for name, shape in self.shapes.items())

@@ -15,7 +15,7 @@ from tofu.operators.cuda.transfers.transfers import fetch, moved_bytes, reduce
 from tofu.runtime.cuda.machine import CudaMachine
 from tofu.tdl.ast import Reducer
 
-from .stand import Stand, seconds_of
+from .bench_device import Stand, seconds_of
 
 REPEATS = 10
 MOST_PIECES = 8

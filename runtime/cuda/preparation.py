@@ -24,7 +24,7 @@ from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGra
 from ..buffer_views import BufferViews
 from ..preparation import errors_named
 from .machine import CudaMachine
-from .staging import stage
+from .peer_copies import stage
 
 Views = Sequence[Sequence[DeviceView]]
 

@@ -13,7 +13,7 @@ from typing import cast
 
 from ....analyzer.indices.region import Interval
 from ...kernels import convolution as kernels
-from ...kernels.convolution.parts import GroupShare
+from ...kernels.convolution.group_shares import GroupShare
 from ...kernels.kernel import KernelCall
 from ...stages.bound_operator import BoundOperator
 from ..launch.commands import Command, Convolution, Pass, WindowGeometry

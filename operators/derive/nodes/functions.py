@@ -14,8 +14,8 @@ from ....tdl.arithmetic import ARITHMETIC, as_float, call
 from ....tdl.ast import Reducer
 from ....tdl.functions import FUNCTIONS
 from ...kernels.kernel import Array
+from .functions_beyond_numpy import VECTORISED, sign
 from .ir import Scalar
-from .special import VECTORISED, sign
 
 
 class LoopTypes(Enum):

@@ -13,8 +13,8 @@ from ....analyzer.indices.region import Shape
 from ...kernels.kernel import Array, Run, in_turn, view_of
 from ...kernels.strided import copied_bytes, on_copies, trusted
 from ...kernels.workspace import aligned
+from ..nodes.functions_beyond_numpy import erf, sign
 from ..nodes.ir import Scalar
-from ..nodes.special import erf, sign
 from .fold import Fold
 from .layout import address_of, bounds
 from .select import select, spread_bits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..kernel import Array, KernelCall, Run, in_turn
 from ..workspace import Workspace
 from . import convolution
-from .parts import Geometry, GroupShare
+from .group_shares import Geometry, GroupShare
 from .patches import Windows
 
 Compute = Callable[[Array, Array, Array, Windows, Workspace], Run]

@@ -1,4 +1,4 @@
-"""Turn a site into its contribution: the gradient's element at a position, as a sum over free variables."""
+"""Turn a site into a term: the gradient's element at a position, as a sum over free variables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class GradientTerm:
         return ReducerCall(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
 
 
-def contribution(extents: KnownExtents, site: Site) -> GradientTerm:
+def gradient_term(extents: KnownExtents, site: Site) -> GradientTerm:
     """Invert the site's access and put the solution into its factor."""
     element = site.element
     positions = tuple(position(axis) for axis in range(len(element.indices)))
