@@ -26,8 +26,10 @@ from ...tdl.traverse import Node, substitute, transform, variable_names, walk
 from ..indices.polynomial import Polynomial, Ranges, expression
 from .algebra import ZERO, Product, choose, conjunction, product
 from .derivative import no_adjoint
+from .equations import Inversion
 from .extents import KnownExtents
-from .inversion import Inversion, in_range, invert
+from .guards import in_range
+from .inversion import invert
 from .sites import Site, origin
 
 _SINGULAR_AT_ZERO = frozenset(
