@@ -5,44 +5,33 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tofu.partitioner.problem.candidates import every_dimension, every_variable
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, joint_choices
 from tofu.partitioner.problem.restrictions import FREE, Restriction, Restrictions
-from tofu.partitioner.problem.sequences import all_sequences, is_possible
+from tofu.partitioner.problem.sequences import all_sequences
 
 FACTORS = (2, 2, 2)
-LABELS = st.sampled_from([None, 0, 1])
 
 
-@given(
-    st.lists(LABELS | st.just(FREE), min_size=3, max_size=3).map(tuple),
-    st.frozensets(st.integers(0, 1)),
-    st.tuples(st.integers(1, 9), st.integers(1, 9)),
-)
-def test_a_step_may_take_what_an_allowed_sequence_goes_on_with(pins, forbidden, shape):
-    restriction = Restriction(pins, forbidden)
-    extents = dict(enumerate(shape))
-    allowed = [s for s in all_sequences(extents, FACTORS) if restriction.allows(s)]
-    if forbidden & set(pins) or not is_possible(extents, FACTORS, [None if p == FREE else p for p in pins]):
-        return
-    restrictions = Restrictions(FACTORS, tensors={4: restriction})
-    for step in range(3):
-        for earlier in {sequence[:step] for sequence in allowed}:
+@pytest.mark.parametrize("shape", [(1, 8), (2, 5), (9, 4), (17, 17)])
+@pytest.mark.parametrize("forbidden", [(), (0,), (1,), (0, 1)])
+def test_a_step_may_take_what_an_allowed_sequence_goes_on_with(shape, forbidden):
+    possible = [s for s in itertools.product([None, 0, 1], repeat=3) if _fits(shape, s)]
+    for pins in itertools.product([None, FREE, *({0, 1}.difference(forbidden))], repeat=3):
+        restriction = Restriction(pins, frozenset(forbidden))
+        restrictions = Restrictions(FACTORS, tensors={4: restriction})
+        allowed = [s for s in possible if restriction.allows(s)]
+        for step, earlier in {(step, s[:step]) for s in allowed for step in range(3)}:
             keep = restrictions.dimensions(4, shape, earlier, every_dimension)
-            splits = {s[step] for s in allowed if s[:step] == earlier} - {None}
-            found = set(keep(tuple(d for d in (0, 1) if _fits(shape, earlier, d)))) - {None}
-            assert splits == found
+            found = keep(tuple(d for d in (0, 1) if _fits(shape, (*earlier, d))))
+            assert {*found} - {None} == {s[step] for s in allowed if s[:step] == earlier} - {None}
 
 
-def _fits(shape, earlier, dimension):
-    left = shape[dimension]
-    for label in earlier:
-        left //= 2 if label == dimension else 1
-    return left >= 2
+def _fits(shape, sequence):
+    """Tell whether every part of a tensor has an element: an extent is halved by every split along it."""
+    return all(extent >= 2 ** sequence.count(dimension) for dimension, extent in enumerate(shape))
 
 
 def test_unrestricted_classes_keep_what_the_method_keeps():
