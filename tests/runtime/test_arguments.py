@@ -32,7 +32,7 @@ def test_arrays_come_by_name_or_in_order() -> None:
     ("given", "says"),
     [
         ([1, 2], "args has 2 arrays, but needs 3: data, weight, bias"),
-        ({"data": 1, "weigth": 2}, "'weigth', which the symbol does not have.*weight"),
+        ({"data": 1, "weihgt": 2}, "'weihgt', which the symbol does not have.*weight"),
         ({"data": 1}, "args lacks weight, bias"),
     ],
 )
