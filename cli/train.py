@@ -131,13 +131,13 @@ def command(
     your data in --data it may also be any MODEL that `tofu plan` takes, built for the shapes and classes of
     the data.
     """
-    from ..models.files import ReadOptions, read
+    from ..models.files import Reading, read
     from ..reports.training import Several
     from .recipes import changed, task
     from .training_run import Devices, Run
 
-    reading = ReadOptions(hold_out, steps, level, vocabulary, resize)
-    if data is None and reading != ReadOptions():
+    reading = Reading(hold_out, steps, level, vocabulary, resize)
+    if data is None and reading != Reading():
         raise click.UsageError("--hold-out, --steps, --level, --vocabulary and --resize need --data")
     if resume and checkpoint is None:
         raise click.UsageError("--resume needs --checkpoint, the folder to continue from")

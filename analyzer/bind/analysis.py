@@ -17,7 +17,7 @@ from ..indices.evaluate import IntegerProgram, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
 from ..indices.region import Shape
 from ..input_regions.access import Access, IterationSpace, iteration
-from ..input_regions.reader import Reading
+from ..input_regions.reader import TensorAccesses
 from ..input_regions.refinements import Suspect, suspects
 from ..strategies.discover import Refusal, SplitVariable, discover
 from .bound import Bound
@@ -52,7 +52,7 @@ class Analysis:
     """Whether there are no reducers and every access is exactly the output variables, in order."""
     in_place: frozenset[str]
     """The tensors that are read only at the output variables, in order, whatever else is read."""
-    readings: tuple[Reading, ...]
+    readings: tuple[TensorAccesses, ...]
     """The accesses of each tensor."""
     suspects: tuple[Suspect, ...]
     """The accesses whose bounds may not be exact."""
@@ -184,13 +184,13 @@ def _regions(access: Access) -> Iterator[Interval]:
             yield Interval(sympy.S.Zero, extent_symbol(access.tensor, axis))
 
 
-def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[Reading]:
+def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[TensorAccesses]:
     start = 0
     for tensor, group in groupby(accesses, key=lambda access: access.tensor):
         members = list(group)
         rank = len(members[0].indices)
         enclosing = tuple(tuple(variables.index(name) for name in access.enclosing) for access in members)
-        yield Reading(tensor, rank, start, len(members), enclosing)
+        yield TensorAccesses(tensor, rank, start, len(members), enclosing)
         start += rank * len(members)
 
 

@@ -1,6 +1,6 @@
 """Reading a user's own data: `read(path)` finds the format and gives the samples."""
 
-from .dataset import Dataset, ReadOptions
+from .dataset import Dataset, Reading
 from .formats import read
 
-__all__ = ["Dataset", "ReadOptions", "read"]
+__all__ = ["Dataset", "Reading", "read"]

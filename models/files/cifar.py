@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import DataError
 from ..split import Samples
-from .dataset import Dataset, ReadOptions, refusal
+from .dataset import Dataset, Reading, refusal
 from .held_out import split
 from .pickles import read_pickle
 
@@ -34,7 +34,7 @@ def is_named(path: Path) -> bool:
     return path.name == TEST or path.name.startswith("data_batch")
 
 
-def read(path: Path, reading: ReadOptions) -> Dataset:
+def read(path: Path, reading: Reading) -> Dataset:
     """Return a folder of batches, of which `test_batch` is held out, or one batch.
 
     Images are `[n, 3, 32, 32]`, red, green, blue, from 0 to 1. Raises DataError for files of another form.

@@ -40,7 +40,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class ReadOptions:
+class Reading:
     """How to read; what is None is left to the format.
 
     `hold_out` is the fraction held out of training. Text is cut into windows of `steps` classes, which stand

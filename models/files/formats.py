@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ...errors import DataError
 from . import cifar, idx, images, npz, text
-from .dataset import Dataset, ReadOptions, refusal
+from .dataset import Dataset, Reading, refusal
 
-Reader = Callable[[Path, ReadOptions], Dataset]
+Reader = Callable[[Path, Reading], Dataset]
 KNOWN = (
     "an .npz file with data and label, CIFAR-10 batches, MNIST idx files, folders of images (one for each "
     "class), or a text"
@@ -34,10 +34,10 @@ _FOLDERS: tuple[tuple[Callable[[Path], bool], Reader], ...] = (
 )
 
 
-def read(path: Path, reading: ReadOptions | None = None) -> Dataset:
+def read(path: Path, reading: Reading | None = None) -> Dataset:
     """Return the samples in a file or folder. Raises DataError naming place, expected and found."""
     try:
-        return _reader(path)(path, reading or ReadOptions())
+        return _reader(path)(path, reading or Reading())
     except OSError as error:
         raise DataError(f"{error.filename or path} cannot be read: {error.strerror or error}") from error
     except MemoryError as error:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...errors import DataError
 from ..split import Samples
-from .dataset import Dataset, ReadOptions, refusal
+from .dataset import Dataset, Reading, refusal
 from .held_out import split
 
 GZIP = b"\x1f\x8b"
@@ -65,7 +65,7 @@ def is_folder(folder: Path) -> bool:
     return any(_IMAGES.fullmatch(path.name) for path in folder.iterdir())
 
 
-def read(path: Path, reading: ReadOptions) -> Dataset:
+def read(path: Path, reading: Reading) -> Dataset:
     """Return a folder with MNIST's four files, or one file of images with the file of its labels next to it.
 
     Those named `t10k` or `test` are held out. Images are `[n, 1, height, width]` from 0 to 1.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import DataError
 from ..split import Samples
-from .dataset import Dataset, ReadOptions, refusal
+from .dataset import Dataset, Reading, refusal
 from .held_out import split
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def is_folder(folder: Path) -> bool:
     return any(each.is_dir() for each in _visible(folder))
 
 
-def read(path: Path, reading: ReadOptions) -> Dataset:
+def read(path: Path, reading: Reading) -> Dataset:
     """Return images `[n, channels, height, width]` from 0 to 1, with one channel where all are grey, else
     three.
 

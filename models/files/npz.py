@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...errors import DataError
 from ..split import Samples
-from .dataset import Dataset, ReadOptions, refusal
+from .dataset import Dataset, Reading, refusal
 from .held_out import split
 from .idx import MOST_PACKED
 
@@ -32,7 +32,7 @@ MOST_CLASSES_UNSEEN = 1 << 17
 Found = npt.NDArray[np.generic]
 
 
-def read(path: Path, reading: ReadOptions) -> Dataset:
+def read(path: Path, reading: Reading) -> Dataset:
     """Return arrays `[n, ...]`; `test_data` and `test_label`, if there are such, are held out.
 
     Images come out as `[n, channels, height, width]`, those of bytes from 0 to 1; where the last extent is 1

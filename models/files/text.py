@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...errors import DataError
 from ..split import DataSplit, windows
-from .dataset import HELD_OUT, STEPS, Dataset, ReadOptions, refusal
+from .dataset import HELD_OUT, STEPS, Dataset, Reading, refusal
 from .held_out import held_out_count
 
 WHAT = "text"
@@ -22,7 +22,7 @@ _WORD = re.compile(r"\w+|[^\w\s]|\n")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read(path: Path, reading: ReadOptions) -> Dataset:
+def read(path: Path, reading: Reading) -> Dataset:
     """Return windows `[n, steps]` of class numbers; labels are the classes that follow.
 
     The last tenth is held out.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tofu.errors import DataError
-from tofu.models.files import ReadOptions, read
+from tofu.models.files import Reading, read
 
 Refuse = Callable[..., str]
 
@@ -47,7 +47,7 @@ def refused() -> Refuse:
 
     def message(path: Path, **reading: Any) -> str:
         with pytest.raises(DataError) as caught:
-            read(path, ReadOptions(**reading))
+            read(path, Reading(**reading))
         return str(caught.value)
 
     return message

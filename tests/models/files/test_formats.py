@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tofu.models.files import ReadOptions, read
+from tofu.models.files import Reading, read
 
 Refuse = Callable[..., str]
 
@@ -102,7 +102,7 @@ def test_too_few_samples_to_hold_one_out(tmp_path: Path, refused: Refuse) -> Non
     path = tmp_path / "one.npz"
     np.savez(path, data=np.zeros((1, 2)), label=np.zeros(1))
     assert "expected at least one sample to train on besides 1 held out, found one sample" in refused(path)
-    assert len(read(path, ReadOptions(hold_out=0)).split.train_data) == 1
+    assert len(read(path, Reading(hold_out=0)).split.train_data) == 1
 
 
 def test_a_fraction_that_is_none(tmp_path: Path, refused: Refuse) -> None:

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from tofu.errors import DataError
-from tofu.models.files import ReadOptions, read
+from tofu.models.files import Reading, read
 
 Refuse = Callable[..., str]
 
@@ -35,7 +35,7 @@ def pets(tmp_path: Path) -> Path:
 
 def test_classes_are_numbered_by_name(pets: Path) -> None:
     (pets / "cat" / ".DS_Store").write_bytes(b"hidden")
-    found = read(pets, ReadOptions(hold_out=0))
+    found = read(pets, Reading(hold_out=0))
     assert found.names == ("cat", "dog")
     assert found.split.train_data.shape == (6, 3, 5, 4)
     assert found.split.train_label.tolist() == [0, 0, 0, 1, 1, 1]
@@ -68,7 +68,7 @@ def test_mixed_sizes(pets: Path, refused: Refuse) -> None:
     said = refused(pets)
     assert f"{odd}: expected height and width 5x4 as in {pets / 'cat' / '0.png'}, found 7x6" in said
     assert "--resize 5x4" in said
-    assert read(pets, ReadOptions(resize=(8, 9))).sample == (3, 8, 9)
+    assert read(pets, Reading(resize=(8, 9))).sample == (3, 8, 9)
 
 
 def test_an_empty_class(pets: Path, refused: Refuse) -> None:

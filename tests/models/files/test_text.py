@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tofu.errors import DataError
-from tofu.models.files import ReadOptions, read
+from tofu.models.files import Reading, read
 
 Refuse = Callable[..., str]
 
@@ -20,7 +20,7 @@ def _text(folder: Path, content: str | bytes) -> Path:
 
 
 def test_characters_predict_the_next(tmp_path: Path) -> None:
-    found = read(_text(tmp_path, "abcd" * 10), ReadOptions(steps=4, hold_out=0.25))
+    found = read(_text(tmp_path, "abcd" * 10), Reading(steps=4, hold_out=0.25))
     assert found.names == ("<unknown>", "a", "b", "c", "d")
     assert found.split.train_data.tolist() == [[1, 2, 3, 4]] * 7
     assert found.split.train_label.tolist() == [[2, 3, 4, 1]] * 7
@@ -30,19 +30,19 @@ def test_characters_predict_the_next(tmp_path: Path) -> None:
 
 
 def test_the_end_is_held_out_and_its_own_characters_are_unknown(tmp_path: Path) -> None:
-    found = read(_text(tmp_path, "ab" * 20 + "zzzzz"), ReadOptions(steps=4))
+    found = read(_text(tmp_path, "ab" * 20 + "zzzzz"), Reading(steps=4))
     assert found.names == ("<unknown>", "a", "b")
     assert found.split.test_data.tolist() == [[0, 0, 0, 0]]
 
 
 def test_words_marks_and_line_ends(tmp_path: Path) -> None:
-    found = read(_text(tmp_path, "Ein Tag, ein Tag.\n" * 8), ReadOptions(steps=3, level="word", hold_out=0))
+    found = read(_text(tmp_path, "Ein Tag, ein Tag.\n" * 8), Reading(steps=3, level="word", hold_out=0))
     assert found.names == ("<unknown>", "\n", ",", ".", "Ein", "Tag", "ein")
     assert found.split.train_data[0].tolist() == [4, 5, 2]
 
 
 def test_the_most_frequent_have_classes(tmp_path: Path) -> None:
-    found = read(_text(tmp_path, "aaabbc" * 10), ReadOptions(steps=3, vocabulary=2, hold_out=0))
+    found = read(_text(tmp_path, "aaabbc" * 10), Reading(steps=3, vocabulary=2, hold_out=0))
     assert found.names == ("<unknown>", "a", "b")
     assert found.split.train_data[:2].tolist() == [[1, 1, 1], [2, 2, 0]]
 
@@ -75,4 +75,4 @@ def test_too_short(tmp_path: Path, refused: Refuse) -> None:
 
 def test_an_unknown_level(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="--level must be character or word, not 'sentence'"):
-        read(_text(tmp_path, "ab" * 50), ReadOptions(level="sentence"))
+        read(_text(tmp_path, "ab" * 50), Reading(level="sentence"))
