@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ...tdl.ast import Binary, Variable
 from ..indices.polynomial import Polynomial
-from .equations import Equation, Equations, divides
+from .equations import AccessEquation, Equations, divides
 from .guards import in_range, nodes
 
 
@@ -18,7 +18,7 @@ from .guards import in_range, nodes
 class Division:
     """`whole // divisor` or `whole % divisor`, the atom that an equation holds `factor` times."""
 
-    equation: Equation
+    equation: AccessEquation
     atom: Binary
     factor: Polynomial
     whole: Polynomial

@@ -30,7 +30,7 @@ class Inversion:
 
 
 @dataclass(frozen=True, slots=True)
-class Equation:
+class AccessEquation:
     """`polynomial == 0`, which comes from a dimension's index."""
 
     axis: int
@@ -50,12 +50,12 @@ class Equations:
     ranges: Ranges
     new_name: Callable[[str], str]
     found: Inversion = field(default_factory=Inversion)
-    pending: list[Equation] = field(default_factory=list)
+    pending: list[AccessEquation] = field(default_factory=list)
     implied: list[Polynomial] = field(default_factory=list)
 
     def add(self, axis: int, polynomial: Polynomial) -> None:
         """Add `polynomial == 0`."""
-        self.pending.append(Equation(axis, polynomial))
+        self.pending.append(AccessEquation(axis, polynomial))
 
     def linear(self, equation: Polynomial, name: str) -> Polynomial | None:
         """Return the factor of a variable that occurs once in an equation, not 0 and of a sign that is
@@ -99,7 +99,9 @@ class Equations:
         self.found.guards[:] = [guard for guard in guards if guard.left != guard.right]
         self.found.values[name] = known[name]
         self.pending[:] = [
-            Equation(other.axis, self.ranges.polynomial(substitute(expression(other.polynomial), known)))
+            AccessEquation(
+                other.axis, self.ranges.polynomial(substitute(expression(other.polynomial), known))
+            )
             for other in self.pending
         ]
         self.found.fresh[:] = [binder for binder in self.found.fresh if binder.name != name]
@@ -111,9 +113,9 @@ class Equations:
     def _rewritten_guard(self, guard: Binary, known: Mapping[str, Expression]) -> Binary:
         return Binary(guard.operator, self._rewritten(guard.left, known), self._rewritten(guard.right, known))
 
-    def replace(self, equation: Equation, polynomial: Polynomial) -> None:
+    def replace(self, equation: AccessEquation, polynomial: Polynomial) -> None:
         """Put another equation of the same dimension in the place of one."""
-        self.pending[self.pending.index(equation)] = Equation(equation.axis, polynomial)
+        self.pending[self.pending.index(equation)] = AccessEquation(equation.axis, polynomial)
 
     def new(self, base: str, extent: Polynomial) -> Polynomial:
         """Return a new unknown variable."""
