@@ -1,1 +1,1 @@
-"""What follows from a description: regions, extents, strategies and adjoints."""
+"""The consequences of a description: regions, extents, strategies and adjoints."""

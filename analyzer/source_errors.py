@@ -15,7 +15,7 @@ def shown(description: Description, span: Span, what: str) -> str:
 
 
 def error_at(description: Description, span: Span, message: str, hint: str = "") -> DescriptionError:
-    """Return an error with line and caret, or only the operator's name where the description has no text."""
+    """Return an error with line and caret, or only the operator's name if the description has no text."""
     if not description.source:
         return DescriptionError(f"{description.name}: {message}" + (f"; {hint}" if hint else ""))
     return SourceError(SourceText(description.source, description.name), [Diagnostic(message, span, hint)])

@@ -1,1 +1,1 @@
-"""What is measured rather than asserted: `python -m benchmarks.NAME` from the root of the repository."""
+"""Measurements, which assert nothing: `python -m benchmarks.NAME` from the root of the repository."""

@@ -71,7 +71,7 @@ def _spread(seconds: list[float], unit: float) -> dict[str, float]:
 
 
 def stages() -> Iterator[tuple[str, tuple[Description, Shapes]]]:
-    """Every distinct description of the library and its gradients, with example shapes."""
+    """Yield every distinct description of the library and its gradients, with example shapes."""
     for name in operators.names():
         operator = operators.get(name)
         if operator.example is not None:

@@ -39,25 +39,45 @@ CONVOLUTION = """def convolution(data, weight):
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Two functions that compute the same; `prepare_seconds` is the median cost of deriving the first."""
+    """Two functions that compute the same."""
 
     name: str
+    """The computation, in a word."""
+
     kernel: Run
+    """Runs the derived kernel."""
+
     other: Run
+    """Runs the code that is compared with it."""
+
     against: str
+    """That code, in words."""
+
     prepare_seconds: float
+    """The median time in which the kernel is derived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Medians in microseconds; `ratio` is the median of the runs' ratios, kernel to other."""
+    """The medians of a contest."""
 
     name: str
+    """The computation, in a word."""
+
     against: str
+    """The code that the kernel was compared with, in words."""
+
     kernel_us: float
+    """The kernel's time, in microseconds."""
+
     other_us: float
+    """The other code's time, in microseconds."""
+
     ratio: float
+    """The median of the runs' ratios, kernel to other."""
+
     prepare_us: float
+    """The time in which the kernel is derived, in microseconds."""
 
 
 def bound_to(text: str, shapes: Shapes) -> BoundOperator:
@@ -65,7 +85,7 @@ def bound_to(text: str, shapes: Shapes) -> BoundOperator:
 
 
 def call_of(bound: BoundOperator) -> KernelCall:
-    """A call of the whole operator on random float32 tensors."""
+    """Return a call of the whole operator on random float32 tensors."""
     random = np.random.default_rng(0)
     regions = {
         name: to_region(boxes[0])
@@ -132,7 +152,7 @@ def contests() -> Iterator[Contest]:
 
 
 def convolutions(stride: int) -> Iterator[Contest]:
-    """A convolution written in TDL and its gradients, against the library's attached kernels."""
+    """Yield a convolution written in TDL and its gradients, against the library's attached kernels."""
     shapes: Shapes = {"data": (8, 32, 28, 28), "weight": (64, 32, 3, 3)}
     attributes = {
         "kernel": (3, 3),

@@ -4,8 +4,8 @@
 
 Texts are written by the grammar, or are known descriptions damaged by tokens or by bytes. An accepted text is
 printed and parsed again, and must give an equal tree. Of the accepted texts every `--analyse-every`-th is
-bound to random shapes: its strategies, regions, refusals and, where it is small, its interpretation are
-asked for. A text that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook
+bound to random shapes: its strategies, regions and refusals are asked for, and its interpretation if it is
+small. A text that takes longer than `--limit` seconds of processor time counts as a hang. An audit hook
 watches for execution, imports and files while a text is parsed.
 """
 
@@ -195,7 +195,7 @@ class Fuzz:
             assert tuple(result.shape for result in results) == bound.output_shapes
 
     def ranks(self, description: ast.Description) -> Mapping[str, int]:
-        """The rank of every tensor as its uses say it, random where they leave it open."""
+        """Return the rank of every tensor as its uses say it, random if they leave it open."""
         found = {name: self.random.randint(0, 3) for name in description.tensor_names}
         for node in tdl.walk(description):
             if isinstance(node, ast.Element) and node.tensor in found:
@@ -205,7 +205,7 @@ class Fuzz:
         return found
 
     def attributes(self, description: ast.Description) -> dict[str, Any]:
-        """A random value now and then; some have no default."""
+        """Return a random value now and then; some have no default."""
         values = (0, 1, 2, -1, 0.5, True, (1, 2), (2,), 2**40)
         return {
             attribute.name: self.random.choice(values)
@@ -215,7 +215,7 @@ class Fuzz:
 
 
 def library_texts() -> Iterator[str]:
-    """The descriptions of the library that need nothing but their example."""
+    """Yield the descriptions of the library that need nothing but their example."""
     for name in operators.names():
         try:
             text = str(operators.get(name))

@@ -1,4 +1,4 @@
-"""What `exact` finds and proves for every model of the zoo, over 8 workers.
+"""The plans and bounds of `exact` for every model of the zoo, over 8 workers.
 
 python -m benchmarks.gaps [MODEL[:BATCH] ...] [--save benchmarks/results/gaps.json]
 
@@ -27,7 +27,7 @@ COLUMNS = ("refine GB", "exact GB", "proven GB")
 
 
 def measured(model: str) -> dict[str, Any]:
-    """The figures of a model, written `name` or `name:batch`."""
+    """Return the figures of a model, written `name` or `name:batch`."""
     name, _, batch = model.partition(":")
     chosen = tofu.models.get(name, batch=int(batch)) if batch else tofu.models.get(name)
     graph = chosen.training_graph()
@@ -45,7 +45,7 @@ def measured(model: str) -> dict[str, Any]:
 
 
 def row(model: str, entry: dict[str, Any]) -> str:
-    """A model's figures as a line of the table."""
+    """Return a model's figures as a line of the table."""
     sizes = (entry[key] / 1e9 for key in ("refined_bytes", "cost_bytes", "lower_bound_bytes"))
     figures = " ".join(f"{size:12.6f}" for size in sizes)
     return f"{model:28} {figures} {entry['gap']:8.3%} {entry['seconds']:8.1f}"

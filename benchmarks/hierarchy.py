@@ -45,7 +45,7 @@ def measured() -> Iterator[dict[str, Any]]:
 
 
 def on_links(graph: Graph, plan: Plan, machine: str) -> dict[str, Any]:
-    """A plan's bytes by step and by level, and its time over the links."""
+    """Return a plan's bytes by step and by level, and its time over the links."""
     found = traffic(lower(graph, plan), load_machine(machine))
     return {
         "machine": machine,

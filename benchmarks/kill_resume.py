@@ -3,7 +3,7 @@
     python -m benchmarks.kill_resume [--kills 500] [--seed 0] [--save benchmarks/results/kills.json]
 
 A forked process trains with a checkpoint after every epoch and reports each epoch over a pipe once it is
-saved. It is killed (SIGKILL) at a random moment; the next process goes on from what it left. After every
+saved. It is killed (SIGKILL) at a random moment; the next process continues from what it left. After every
 kill the newest checkpoint must be readable and hold all epochs that were reported.
 """
 

@@ -1,4 +1,4 @@
-"""What a worker of 8 holds, and what the measures of Tofu's section 6 save.
+"""The memory of one worker of 8, and the savings by the measures of Tofu's section 6.
 
     python -m benchmarks.memory [--only peaks|measures] [--save benchmarks/results/memory.json]
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def peaks() -> Iterator[dict[str, Any]]:
-    """The claims of the paper first, then every model of Table 2."""
+    """Yield the claims of the paper first, then every model of Table 2."""
     for name, batch in dict.fromkeys((*CLAIMS, *TABLE_2)):
         graph = tofu.models.get(name, batch=batch).training_graph()
         memory = plan_memory(lower(graph, partition(graph, workers=WORKERS)))
@@ -148,7 +148,7 @@ def _write_ticks(partitioned: PartitionedGraph) -> list[dict[int, list[int]]]:
 
 
 def _live_gib(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> float:
-    """The most that any worker holds at once, nothing computed in place."""
+    """Return the most that any worker holds at once, nothing computed in place."""
     largest = 0
     for program, births, deaths in zip(partitioned.programs, lifetimes.births, lifetimes.deaths, strict=True):
         sizes = np.array([buffer.nbytes for buffer in program.buffers], np.int64)

@@ -23,15 +23,28 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """One change to one function: its file, its name in it and its lines, the lines changed."""
+    """One change to one function."""
 
     path: str
+    """The file, relative to the repository's root."""
+
     function: str
+    """The function's name in it, with that of its class."""
+
     body: frozenset[int]
+    """The lines of the function's body."""
+
     number: int
+    """The number of the change among those of the function, from 1."""
+
     lines: frozenset[int]
+    """The lines that change."""
+
     module: libcst.Module
+    """The syntax tree of the file."""
+
     mutation: Mutation
+    """The node that changes, and its replacement."""
 
     @cached_property
     def key(self) -> str:
@@ -52,7 +65,7 @@ class Mutant:
         return "\n".join(list(unified_diff(before, after, n=0, lineterm=""))[3:])
 
     def rank(self, seed: int) -> str:
-        """A random number that depends on the seed and the mutant alone: the lowest make the sample."""
+        """Return a random number that follows from seed and mutant alone: the lowest make the sample."""
         return hashlib.sha256(f"{seed} {self.key}".encode()).hexdigest()
 
     def install(self) -> None:
@@ -73,7 +86,7 @@ def _function(namespace: Mapping[str, Any], name: str) -> FunctionType:
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
-    """All that mutmut changes in the functions of one file; it leaves decorated ones alone."""
+    """Yield all that mutmut changes in the functions of one file; it leaves decorated ones alone."""
     name, source = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
     module, mutations, _, _ = create_mutations(name, source)
     places = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)

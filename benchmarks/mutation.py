@@ -37,7 +37,7 @@ KILLED = ("failed", "too slow")
 
 @dataclass(frozen=True)
 class Reach:
-    """What one test needs: processor seconds, and the lines of each file it runs."""
+    """The cost of one test: processor seconds, and the lines of each file it runs."""
 
     seconds: float
     lines: Mapping[str, frozenset[int]]
@@ -127,7 +127,7 @@ class Trials:
         return json.dumps({name: (seconds[name], lines[name]) for name in seconds})
 
     def _forked(self, work: Callable[[], str]) -> tuple[str, int]:
-        """The last line that `work` says in a process of its own, and how that ended: 0 is well."""
+        """Return the last line that `work` prints in a separate process, and the process's exit status."""
         reading, self.answer = os.pipe()
         child = os.fork()
         if not child:
@@ -173,7 +173,7 @@ def interval(killed: int, count: int) -> tuple[float, float]:
 
 
 def report(sample: Sequence[Mutant], outcomes: Mapping[str, Sequence[str]]) -> None:
-    """Every survivor with its change, then the kill rate of each file and of all."""
+    """Print every survivor with its change, then the kill rate of each file and of all."""
     rows: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for mutant in sorted(sample, key=lambda mutant: mutant.key):
         outcome = outcomes[mutant.key][0]

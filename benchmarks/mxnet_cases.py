@@ -1,4 +1,4 @@
-"""What MXNet computes for single operators, as a file of cases for the tests.
+"""The results of MXNet for single operators, as a file of cases for the tests.
 
 Runs in an environment that holds MXNet 1.9.1 (`pip install mxnet==1.9.1 'numpy<1.24'`) and nothing of Tofu,
 from the root of the checkout:
@@ -7,8 +7,8 @@ from the root of the checkout:
     TOFU_MXNET_CASES=cases.json pytest tests/operators/library/test_reference_cases.py
 
 Every record has the operator, its attributes as text, inputs, outputs, head gradients and the gradients of
-the inputs that have one; where an operator has states also those and what became of them. Each case runs in
-a process of its own: some of MXNet's operators write beyond their memory, which the cases after them pay for.
+the inputs that have one; if an operator has states also those and what became of them. Each case runs in
+a separate process: some of MXNet's operators write beyond their memory, which would harm later cases.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .case_lists.updates import STATES
 
 WITHOUT_VENDOR_LIBRARY = ("Pooling",)
 """Here MXNet's own loops compute: the vendor library's gradient of an average is not that of its forward pass
-where a window is cut off. Elsewhere the library does: MXNet's own recurrent cells leave out biases."""
+if a window is cut off. Elsewhere the library does: MXNet's own recurrent cells leave out biases."""
 
 
 def recorded(case: Case, generator: np.random.Generator) -> dict[str, Any]:
-    """The record of one case. Raises MXNetError for one that MXNet refuses."""
+    """Return the record of one case. Raises MXNetError for one that MXNet refuses."""
     record: dict[str, Any] = {"op": case.operator, "attrs": dict(case.attributes)}
     record["inputs"] = {name: _described(array) for name, array in case.inputs.items()}
     if case.operator in STATES:
@@ -87,7 +87,7 @@ def _ran(case: Case, generator: np.random.Generator, gradients: bool) -> dict[st
 
 
 def _head(generator: np.random.Generator, output: Any) -> Any:
-    """A head gradient of the output's type: whole numbers for whole numbers."""
+    """Return a head gradient of the output's type: whole numbers for whole numbers."""
     if output.dtype.kind == "f":
         return generator.uniform(-1, 1, output.shape).astype(output.dtype)
     return generator.integers(1, 5, output.shape).astype(output.dtype)
@@ -113,7 +113,7 @@ def _bound(case: Case, gradients: bool) -> Any:
 
 
 def _updated(case: Case) -> dict[str, Any]:
-    """The new weight, and the states after it."""
+    """Return the new weight, and the states after it."""
     arrays = {name: mx.nd.array(array) for name, array in case.inputs.items()}
     getattr(mx.nd, case.operator)(*arrays.values(), out=arrays["weight"], **case.attributes)
     found = [arrays["weight"], *(arrays[name] for name in STATES[case.operator])]
@@ -125,7 +125,7 @@ def _last_line(error: Exception) -> str:
 
 
 def _apart(case: Case, seed: int) -> dict[str, Any]:
-    """The record from a process of its own, or `{"refused": reason}`."""
+    """Return the record from a separate process, or `{"refused": reason}`."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -2,7 +2,7 @@
 
 python -m benchmarks.peers [--mxnet PYTHON] [--torch PYTHON] [--workers 1 8] [--rounds 15] [--save FILE]
 
-Every contender is a process of its own on the same core, with one BLAS and one OpenMP thread; all start
+Every contender is a separate process on the same core, with one BLAS and one OpenMP thread; all start
 from the same weights, train on the same batch and say their losses, which must agree. They take turns, so
 that whatever else the machine does meets all alike, and processor time is compared, since wall time would
 count what others do. Several workers of Tofu share its one thread. A peer is a Python interpreter that has
@@ -70,14 +70,25 @@ NAMES = {
 
 @dataclass
 class Contender:
-    """A process that runs a step when asked to."""
+    """A process that runs a training step when asked to."""
 
     name: str
+    """The name in the table."""
+
     process: subprocess.Popen[str]
+    """The process, which reads commands and writes answers, one per line."""
+
     facts: dict[str, Any] = field(default_factory=dict)
+    """The facts that the process reports when it starts, such as versions."""
+
     processor: list[float] = field(default_factory=list)
+    """The processor time of each step, in seconds."""
+
     wall: list[float] = field(default_factory=list)
+    """The wall time of each step, in seconds."""
+
     losses: list[float] = field(default_factory=list)
+    """The loss of each step."""
 
     def hear(self) -> Any:
         assert self.process.stdout is not None
@@ -131,7 +142,7 @@ def main() -> None:
 
 
 def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """All contenders of one model, in turns."""
+    """Return all contenders of one model, in turns."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         prepare(Path(folder), benchmark)
@@ -153,7 +164,7 @@ def measured(benchmark: dict[str, Any], options: argparse.Namespace) -> dict[str
 
 @contextmanager
 def started(name: str, command: list[str], environment: Mapping[str, str]) -> Iterator[Contender]:
-    """A contender in a process of its own, which is ended with the context."""
+    """Start a contender in a separate process, which ends with the context."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -170,7 +181,7 @@ def started(name: str, command: list[str], environment: Mapping[str, str]) -> It
 
 
 def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
-    """The graph, start values and a batch for all contenders."""
+    """Write the graph, start values and a batch for all contenders."""
     from tofu import models
 
     model = models.get(benchmark["model"], batch=benchmark["batch"], **benchmark.get("options", {}))
@@ -199,7 +210,7 @@ def prepare(folder: Path, benchmark: dict[str, Any]) -> None:
 def commands(
     folder: str, benchmark: dict[str, Any], options: argparse.Namespace
 ) -> Iterator[tuple[str, list[str]]]:
-    """Every contender's name and command, Tofu's first worker count at the head."""
+    """Yield every contender's name and command, Tofu's first worker count at the head."""
     core = str(options.core)
     for workers in options.workers:
         module = "benchmarks.steps.tofu_step"
@@ -223,7 +234,7 @@ def check(contenders: list[Contender]) -> None:
 
 
 def report(name: str, results: dict[str, dict[str, Any]]) -> str:
-    """A table of the contenders, and where Tofu's time goes."""
+    """Return a table of the contenders, and where Tofu's time goes."""
     lines = [f"{name}\n", f"  {'':28}{'processor s':>12}{'least':>8}{'wall s':>8}{'Tofu/this':>11}\n"]
     for contender, result in results.items():
         times = "".join(

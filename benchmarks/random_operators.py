@@ -64,7 +64,7 @@ def check(case: Case) -> Counter[str]:
 
 
 def splits(bound: Bound) -> Iterator[Boxes]:
-    """The boxes of every strategy with every number of workers that it allows."""
+    """Yield the boxes of every strategy with every number of workers that it allows."""
     for strategy in bound.strategies:
         for workers in WORKERS:
             if workers <= bound.extents[strategy.variable]:
@@ -72,7 +72,7 @@ def splits(bound: Bound) -> Iterator[Boxes]:
 
 
 def judge(case: Case, tensor: str, box: dict[str, tuple[int, int]], region: Boxes) -> Counter[str]:
-    """One worker's region of one tensor."""
+    """Return one worker's region of one tensor."""
     read = case.elements_read(tensor, box)
     counts = Counter({"regions": 1})
     once = case.once(tensor)

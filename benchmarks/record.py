@@ -11,7 +11,7 @@ Row = dict[str, Any]
 
 
 def keep(result: Any, path: Path | None) -> str:
-    """The text of a result, which a file holds from then on, where one is named."""
+    """Return the text of a result, which a file holds from then on, if one is named."""
     text = json.dumps(result, indent=2)
     if path is not None:
         path.write_text(text + "\n", encoding="utf-8")
@@ -19,7 +19,7 @@ def keep(result: Any, path: Path | None) -> str:
 
 
 def printed(rows: Iterable[Row]) -> list[Row]:
-    """All rows, each printed as soon as it is there."""
+    """Return all rows, each printed as soon as it is there."""
     found = []
     for row in rows:
         print(json.dumps(row), flush=True)

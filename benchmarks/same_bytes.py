@@ -41,7 +41,7 @@ Case = dict[str, str]
 
 
 def cases(only: list[str]) -> Iterator[tuple[str, Case]]:
-    """The hashes of every case, by a name that says model, workers and method."""
+    """Yield the hashes of every case, by a name that says model, workers and method."""
     for name in only or names():
         options = {"steps": STEPS} if "steps" in family(name).options else {}
         graph = tofu.models.get(name, batch=BATCH, **options).training_graph()

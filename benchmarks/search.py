@@ -81,7 +81,7 @@ def methods() -> Iterator[dict[str, Any]]:
 
 
 def growth() -> Iterator[dict[str, Any]]:
-    """A chain and a deep residual network in four sizes; the exponent of the time in their size."""
+    """Yield a chain and a deep residual network in four sizes; the exponent of the time in their size."""
     for family, graphs in (("chain", map(chain, CHAIN_OPERATORS)), ("resnet", map(deep, RESNET_LAYERS))):
         sizes, seconds = [], []
         for graph in graphs:
@@ -114,7 +114,7 @@ def searched(graph: Graph, method: str, memory: bool = False) -> dict[str, Any]:
 
 
 def chain(operators: int) -> Graph:
-    """Products with weights of their own and activations, one after the other."""
+    """Products of activations with separate weights, one after the other."""
     tensors = [Tensor(0, "data", (64, 256), Role.DATA)]
     operations: list[Operation] = []
     product, activation = parse(MATMUL), parse(RELU)
@@ -134,7 +134,7 @@ def chain(operators: int) -> Graph:
 
 
 def deep(layers: int) -> Graph:
-    """The training graph of a residual network of so many layers for small images."""
+    """Return the training graph of a residual network of `layers` layers for small images."""
     symbol = resnet.network(resnet.small(layers, 1), (3, 32, 32), 10)
     model = Model(f"resnet of {layers} layers", symbol, {"data": (64, 3, 32, 32)}, {"softmax_label": (64,)})
     return model.training_graph()

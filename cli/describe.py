@@ -139,7 +139,7 @@ def _check_drawable(path: Path) -> None:
 def _draw(
     name: str, bounds: Sequence[BoundOperator], variables: Collection[str], workers: int, path: Path
 ) -> None:
-    """Draw the strategies of all stages, those along `variables` where any are named. Raises TofuError."""
+    """Draw the strategies of all stages, those along `variables` if any are named. Raises TofuError."""
     from ..reports.drawing.file import write_drawing
     from ..reports.drawing.operator import operator_drawing
 

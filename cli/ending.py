@@ -21,7 +21,7 @@ STATUSES = {
     INTERRUPTED: "interrupted from the keyboard, 128 + SIGINT",
     CLOSED_PIPE: "whoever read the output has closed it, 128 + SIGPIPE",
 }
-"""What each exit status means."""
+"""The meaning of each exit status."""
 
 
 class Mistake(click.ClickException):

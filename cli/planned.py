@@ -21,13 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a user asked of the graph. A field is None if the plan file supplies its value."""
+    """A user's settings of the graph. A field is None if the plan file supplies its value."""
 
     batch: int | None
+    """The samples in one iteration."""
+
     shapes: dict[str, Shape] | None
+    """By name, the shapes of data and labels."""
+
     optimizer: str | None
+    """The optimizer's name."""
+
     dtype: str | None
+    """The element type in which the model computes."""
+
     accumulate: int | None
+    """The number of micro-batches in one iteration."""
 
     def graph(self, plan: Plan, model: str | None) -> Graph:
         """Return the training graph of MODEL, or of the model that the plan file names.

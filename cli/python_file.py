@@ -53,7 +53,7 @@ def read(path: Path, name: str) -> object:
 
 
 def failure(path: Path, error: Exception) -> str:
-    """Where in the file an exception came from, and what it says."""
+    """Return where in the file an exception came from, and what it says."""
     if isinstance(error, SyntaxError):
         return f"{path}:{error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""What `tofu train NAME` trains: a model, data, and settings that are known to work together."""
+"""The recipes of `tofu train NAME`: a model, data, and settings that are known to work together."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ class Settings:
 
     batch: int
     """Samples in one iteration."""
+
     epochs: int
     """Passes over the training data."""
+
     optimizer: Optimizer
+    """The optimizer and its settings."""
+
     learning_rate: float
     """The highest learning rate, from which the rate falls along a cosine."""
+
     metrics: tuple[str, ...]
     """Names of the metrics; the first one is plotted."""
 
@@ -47,13 +52,22 @@ TEXT_SETTINGS = Settings(
 
 @dataclass(frozen=True, slots=True)
 class TrainingRecipe:
-    """A model of the zoo with its options, and `data` to train it on unless others are named."""
+    """A model of the zoo, and data to train it on."""
 
     model: str
+    """The model's name."""
+
     about: str
+    """The model, in words."""
+
     data: Callable[[], Dataset]
+    """Returns the data, which are used unless the user names others."""
+
     settings: Settings
+    """Settings that work for the two."""
+
     options: Mapping[str, int] = field(default_factory=dict)
+    """By name, the model's options."""
 
 
 def _digits() -> Dataset:
@@ -86,13 +100,22 @@ RECIPES = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A model and the data that it is trained on, which come from `place`."""
+    """A model and the data that it is trained on."""
 
     model: Model
+    """The model."""
+
     data: Dataset
+    """The data."""
+
     place: Path | str
+    """The file or folder of the data, or a few words if the recipe makes them."""
+
     about: str
+    """The model and the data, in words."""
+
     settings: Settings
+    """How it is trained."""
 
 
 def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) -> TrainingTask:

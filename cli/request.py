@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of the search, and of the report on its plan."""
+    """A user's settings of the search and of the report on its plan."""
 
     workers: int
     """Number of workers."""
+
     settings: SearchSettings
-    """What the search is asked for."""
+    """The settings of the search."""
+
     machine: Machine | None
     """The machine whose links carry the traffic, whatever is minimised."""
+
     memory_bytes: int | None
     """Memory of each device; None if it is not known."""
 

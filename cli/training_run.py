@@ -30,10 +30,19 @@ class Devices:
     """A device for each worker, and how GPUs run."""
 
     context: tuple[Context, ...]
+    """The device of each worker."""
+
     eager: bool = False
+    """Whether GPUs launch every operation; if not, they launch one graph for an iteration."""
+
     tf32: bool = False
+    """Whether GPUs may round the factors of float32 products to TF32."""
+
     dtype: str = "float32"
+    """The element type in which the model computes."""
+
     loss_scale: float | None = None
+    """The factor of the loss; None for the default of the element type."""
 
     @classmethod
     def of(cls, kind: str, workers: int, *options: Any) -> Devices:
@@ -63,18 +72,37 @@ class Devices:
 
 @dataclass(frozen=True)
 class Run:
-    """One training run. `settings` are the task's, with the values that were asked for."""
+    """One training run."""
 
     task: TrainingTask
+    """The model and the data."""
+
     settings: Settings
+    """The settings of the task, with the values that were asked for."""
+
     devices: Devices
+    """A device for each worker."""
+
     seed: int
+    """The seed of everything that is random."""
+
     method: str
+    """The search method."""
+
     detect_nan: bool
+    """Whether every result is checked for NaN."""
+
     accumulate: int
+    """The number of micro-batches in one iteration."""
+
     memory: str | None
+    """The memory that each worker may use, such as `2GB`; None for any."""
+
     checkpoint: Path | None
+    """The folder in which the run is saved; None if it is not saved."""
+
     resume: bool
+    """Whether it continues the run that the folder holds."""
 
     def require_fit(self) -> None:
         """Raise DataError if model, data and metrics do not go together."""

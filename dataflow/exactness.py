@@ -1,7 +1,7 @@
 """Which tensors hold whole numbers that may not be rounded: positions, labels, counts.
 
-A float16 has no 2049, a bfloat16 no 257. What a description uses as an index, or compares with an index
-variable, must come to it as it was made, and so must all that its value is computed from.
+A float16 has no 2049, a bfloat16 no 257. If a description uses a tensor as an index, or compares it with an
+index variable, neither this tensor nor any that it is computed from may be rounded.
 """
 
 from __future__ import annotations

@@ -28,20 +28,33 @@ class PlacedStage:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One operator of the symbol as expanded.
-
-    `tensors` holds the tensor behind every name that stages and gradients may read: arguments, auxiliary
-    states, what stages produce, and the outputs `output_0`, `output_1`, ...
-    """
+    """One operator of the symbol as expanded. Tensors are numbers in the graph."""
 
     name: str
+    """The name of the symbol's node."""
+
     operator: Operator
+    """The operator."""
+
     gradient: Gradient | None
+    """How head gradients become gradients of the arguments; None if the graph is not for training."""
+
     is_loss: bool
+    """Whether the backward pass starts here, without head gradients."""
+
     steps: tuple[PlacedStage, ...]
+    """The operator's stages, in execution order."""
+
     tensors: Mapping[str, int]
+    """The tensor of every name that stages and gradients may read: arguments, auxiliary states, the results
+    of stages, and the outputs `output_0`, `output_1`, ..."""
+
     outputs: tuple[int, ...]
+    """The tensor of each output."""
+
     tie: str | None
+    """The name that its stages share with those of other applications that take the same strategies; None if
+    they decide alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +188,7 @@ class _Expander:
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """What an operator does for given attributes and shapes."""
+    """An operator for given attributes and shapes."""
 
     stages: Sequence[Stage]
     gradient: Gradient | None

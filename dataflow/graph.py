@@ -41,18 +41,27 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value of the graph.
-
-    `alias` is the tensor whose storage and layout this one takes over: an updated weight overwrites the
-    weight. No operation after the one that produces the alias may read the aliased tensor.
-    """
+    """A value of the graph."""
 
     index: int
+    """Its position in `Graph.tensors`."""
+
     name: str
+    """The name that users and plans know it by; no two tensors have the same."""
+
     shape: tuple[int, ...]
+    """The extents of its dimensions."""
+
     role: Role
+    """Its purpose: a parameter, data, an activation, a gradient and so on."""
+
     dtype: str = "float32"
+    """The element type."""
+
     alias: int | None = None
+    """The index of the tensor whose storage and layout this one takes over, as an updated weight overwrites
+    the weight; None if it has its own. No operation after the one that produces the alias may read the
+    aliased tensor."""
 
     @property
     def itemsize(self) -> int:
@@ -62,28 +71,46 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One bound operator. `inputs` follow the description's tensors, `outputs` its outputs.
-
-    `tie` names operations that take the same strategy, such as one cell's copies at different time steps.
-    """
+    """One bound operator."""
 
     index: int
+    """Its position in `Graph.operations`."""
+
     name: str
+    """The name that users and plans know it by; no two operations have the same."""
+
     bound: BoundOperator
+    """The operator with its shapes."""
+
     inputs: tuple[int, ...]
+    """The indices of the tensors that it reads, in the order of the description."""
+
     outputs: tuple[int, ...]
+    """The indices of the tensors that it produces, in the order of the description."""
+
     phase: Phase = Phase.FORWARD
+    """The part of the iteration that it belongs to."""
+
     tie: str | None = None
+    """A name that operations with the same strategy share, such as one cell's copies at different time steps;
+    None if it decides alone."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Operations in a valid execution order. `outputs` are the tensors a user reads after an iteration."""
+    """Tensors, and operations in a valid execution order."""
 
     name: str
+    """The name of the model, for messages."""
+
     tensors: tuple[Tensor, ...]
+    """All tensors, by index."""
+
     operations: tuple[Operation, ...]
+    """All operations, in execution order."""
+
     outputs: tuple[int, ...]
+    """The indices of the tensors that a user reads after an iteration."""
 
     def __repr__(self) -> str:
         return f"<graph {self.name!r}: {len(self.operations)} operations, {len(self.tensors)} tensors>"

@@ -21,20 +21,28 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A variable (`operator` is None) or an operator applied to `inputs`: arguments, then auxiliary states.
-
-    `attributes` are checked and complete, `text` is what the user gave, as MXNet writes it in files:
-    strings, with settings such as `__shape__` among them. `outputs` names the visible outputs. `place` is
-    where in the user's script the node was made, if it was.
-    """
+    """A variable, or an operator applied to inputs."""
 
     name: str
+    """The node's name in the symbol."""
+
     operator: Operator | None
+    """The operator; None if the node is a variable."""
+
     inputs: tuple[Entry, ...]
+    """The outputs of other nodes that it takes: arguments, then auxiliary states."""
+
     attributes: Attributes
+    """The operator's attributes, checked and complete."""
+
     text: Mapping[str, str]
+    """The user's attributes as MXNet writes them in files: strings, settings such as `__shape__` included."""
+
     outputs: tuple[str, ...]
+    """The names of the visible outputs."""
+
     place: Place | None = None
+    """The line of the user's script that made the node; None if no script did."""
 
     @property
     def is_variable(self) -> bool:

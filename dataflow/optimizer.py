@@ -12,19 +12,25 @@ from ..support.wording import alternatives
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """An update operator of the library and its attributes, the same for every parameter.
-
-    `weight_decay` and `rescale` (None: one over the batch) are kept apart: the first depends on the
-    parameter, the second on the shapes. The multipliers of the learning rate and the weight decay, by
-    parameter, go before those set on variables, `__lr_mult__` and `__wd_mult__`.
-    """
+    """An update operator of the library and its settings, the same for every parameter."""
 
     operator: str
+    """The name of the update operator."""
+
     attributes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Its attributes, besides those below."""
+
     weight_decay: float = 0.0
+    """The weight decay of a parameter whose multiplier is 1."""
+
     rescale: float | None = None
+    """The factor of all gradients; None for one over the batch."""
+
     rate_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """By parameter, the multiplier of its learning rate. It replaces `__lr_mult__` of the variable."""
+
     decay_multipliers: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """By parameter, the multiplier of its weight decay. It replaces `__wd_mult__` of the variable."""
 
 
 def sgd(momentum: float = 0.9, weight_decay: float = 0.0, rescale: float | None = None) -> Optimizer:

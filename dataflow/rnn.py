@@ -75,7 +75,7 @@ def _node_maker(prefix: str, time: int) -> Callable[..., Symbol]:
 
 @dataclass(frozen=True, slots=True)
 class _Recurrent(ABC):
-    """What the cells have in common; `parameters` are made by the cell unless they are given."""
+    """A recurrent cell. It makes its `parameters` unless they are given."""
 
     num_hidden: int
     prefix: str
@@ -91,7 +91,7 @@ class _Recurrent(ABC):
 
     @abstractmethod
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
+        """Return one time step on inputs [batch, features]; `time` appears in the nodes' names."""
 
     def unroll(
         self,
@@ -124,7 +124,7 @@ class LSTMCell(_Recurrent):
             object.__setattr__(self, "parameters", _parameters(self.prefix, bias))
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
+        """Return one time step on inputs [batch, features]; `time` appears in the nodes' names."""
         node = _node_maker(self.prefix, time)
         output, memory = states
         i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
@@ -160,7 +160,7 @@ class GRUCell(_Recurrent):
             object.__setattr__(self, "parameters", _parameters(self.prefix))
 
     def step(self, time: int, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        """One time step on inputs [batch, features]; `time` appears in the nodes' names."""
+        """Return one time step on inputs [batch, features]; `time` appears in the nodes' names."""
         node = _node_maker(self.prefix, time)
         (output,) = states
         i2h_weight, i2h_bias, h2h_weight, h2h_bias = self.parameters
@@ -294,7 +294,7 @@ def steps_of(prefix: str, length: int, inputs: Symbol | Sequence[Symbol], axis: 
 
 
 def merged(prefix: str, outputs: Sequence[Symbol], axis: int) -> Symbol:
-    """One symbol of the outputs of all steps, with time along `axis`."""
+    """Return one symbol of the outputs of all steps, with time along `axis`."""
     stacked = [
         apply(
             "expand_dims",

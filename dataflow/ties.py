@@ -20,7 +20,7 @@ Kind = tuple[int, Attributes]
 
 
 def find_ties(nodes: Sequence[Node], data: Collection[str]) -> dict[Node, str]:
-    """The tie of every node that has one; `nodes` come in topological order, `data` are the variables fed.
+    """Find the tie of every node that has one; `nodes` are in topological order, `data` names what is fed.
 
     Nodes that apply one operator to the same parameters are copies, and so are the only users of a kind that
     each of several copies has. A tie that a node states stays as it is.
@@ -71,7 +71,7 @@ def _users(nodes: Sequence[Node]) -> Mapping[Node, list[Use]]:
 
 
 def _corresponding_users(copies: Sequence[Node], users: Mapping[Node, list[Use]]) -> Iterator[list[Node]]:
-    """For each way of being used, the users of those copies that are used so exactly once."""
+    """Yield, for each way of being used, the users of those copies that are used so exactly once."""
     groups: defaultdict[Hashable, list[Node]] = defaultdict(list)
     for copy in copies:
         own: defaultdict[Hashable, list[Node]] = defaultdict(list)

@@ -43,7 +43,7 @@ def training_graph(
     dtype: str = "float32",
     loss_scale: float | None = None,
 ) -> Graph:
-    """One training iteration: forward, backward and the update of every parameter (Tofu, section 2).
+    """Return one training iteration: forward, backward and the update of every parameter (Tofu, section 2).
 
     `shapes` holds the data and the labels, which are fed; other variables are parameters, updated unless they
     are `fixed`, have a learning rate multiplier of 0, or a gradient of zero. Outputs are the symbol's. The

@@ -1,4 +1,4 @@
-"""The families of the zoo: how each name is read, what it builds by default, and where it was published."""
+"""The families of the zoo: how each name is read, the model it builds by default, and its publication."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ Image = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Models whose names match `pattern`; its groups are the builder's first arguments, as text.
-
-    `build(*groups, name=, batch=, **options)` makes the model. `examples` are names worth listing, `source`
-    says where it was published.
-    """
+    """Models whose names follow one pattern."""
 
     pattern: str
+    """A regular expression for the names. Its groups are the builder's first arguments, as text."""
+
     examples: tuple[str, ...]
+    """Names to list."""
+
     build: Callable[..., Model]
+    """Makes the model, called as `build(*groups, name=, batch=, **options)`."""
+
     source: str
+    """Where the model was published."""
 
     @property
     def options(self) -> dict[str, Any]:

@@ -16,12 +16,19 @@ from .channels import scaled
 
 @dataclass(frozen=True, slots=True)
 class Conv:
-    """A convolution; with stride 1 it is padded to keep the size, unless `valid`."""
+    """A convolution of the network."""
 
     channels: int
+    """The number of filters."""
+
     kernel: tuple[int, int] = (1, 1)
+    """The height and width of a window."""
+
     stride: int = 1
+    """The distance of neighbouring windows, in both dimensions."""
+
     valid: bool = False
+    """Whether there is no padding; if not, a convolution with stride 1 keeps the size."""
 
     @property
     def pad(self) -> tuple[int, int]:

@@ -20,12 +20,19 @@ WEIGHT_STATE_COPIES = 3
 
 @dataclass(frozen=True)
 class Model:
-    """`data` and `labels` are the shapes of what is fed in every iteration, by name."""
+    """A symbol with the shapes of all that is fed in every iteration."""
 
     name: str
+    """The model's name."""
+
     symbol: Symbol
+    """The model's outputs."""
+
     data: Mapping[str, Shape]
+    """By name, the shapes of the data, the batch first."""
+
     labels: Mapping[str, Shape] = field(default_factory=dict)
+    """By name, the shapes of the labels, the batch first."""
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -58,7 +65,7 @@ class Model:
     ) -> Graph:
         """Return one training iteration: forward, backward and updates.
 
-        With `accumulate` it is that of one of so many equal parts of the batch, see `micro_batches` of
+        The iteration is over one of `accumulate` equal parts of the batch, see `micro_batches` of
         `training_graph`. Raises DataError if the batch has no such parts.
         """
         shapes = micro_shapes(self.shapes, accumulate)

@@ -35,14 +35,14 @@ IMAGENET_UNITS = {
 
 
 def imagenet(depth: int, width: int = 1) -> ResNetArchitecture:
-    """For large images: a 7x7 stem of 64 channels and four stages; bottleneck units from 50 layers on."""
+    """Size it for large images: a 7x7 stem, four stages, and bottleneck units from 50 layers on."""
     bottleneck = depth >= 50
     base = (256, 512, 1024, 2048) if bottleneck else (64, 128, 256, 512)
     return ResNetArchitecture(IMAGENET_UNITS[depth], (64, *(width * c for c in base)), bottleneck)
 
 
 def small(depth: int, width: int) -> ResNetArchitecture:
-    """For small images: a 3x3 stem of 16 channels and three stages of n units, depth = 6n + 4."""
+    """Size it for small images: a 3x3 stem and three stages of n units, depth = 6n + 4."""
     units = (depth - 4) // 6
     return ResNetArchitecture((units,) * 3, (16, 16 * width, 32 * width, 64 * width), False)
 

@@ -28,12 +28,19 @@ class Samples:
 
 @dataclass(frozen=True)
 class DataSplit:
-    """Inputs and labels for training and held out; nothing is held out where the latter are empty."""
+    """Samples for training, and samples held out. The latter are empty if nothing is held out."""
 
     train_data: Array
+    """The inputs to train on, `[samples, ...]`."""
+
     train_label: Array
+    """The labels to train on, `[samples, ...]`."""
+
     test_data: Array
+    """The inputs held out, `[samples, ...]`."""
+
     test_label: Array
+    """The labels held out, `[samples, ...]`."""
 
     @classmethod
     def of(cls, train: Samples, test: Samples) -> DataSplit:

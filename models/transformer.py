@@ -31,14 +31,26 @@ UNLABELLED = -1
 
 @dataclass(frozen=True, slots=True)
 class TransformerArchitecture:
-    """`normal_first`: layer normalisation before each sublayer, as in GPT-2, and not after it, as in BERT."""
+    """The sizes and choices that all layers share."""
 
     layers: int
+    """The number of layers."""
+
     width: int
+    """The number of features of each position."""
+
     heads: int
+    """The number of attention heads, which divides the width."""
+
     activation: str = "gelu"
+    """The function between the two products of a feed-forward sublayer."""
+
     normal_first: bool = False
+    """Whether layer normalisation comes before each sublayer, as in GPT-2; if not, it comes after it, as in
+    BERT."""
+
     dropout: float = 0.1
+    """The probability with which dropout clears an element."""
 
     def __post_init__(self) -> None:
         if self.heads < 1 or self.width % self.heads:
@@ -47,12 +59,19 @@ class TransformerArchitecture:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Tokens, the length of their sequences, and the variables that embed both."""
+    """The variables that embed tokens and their positions."""
 
     size: int
+    """The number of different tokens."""
+
     steps: int
+    """The length of a sequence."""
+
     tokens: Symbol
+    """The embedding of tokens, `[size, width]`."""
+
     positions: Symbol
+    """The embedding of positions, `[steps, width]`."""
 
 
 def encoder(architecture: TransformerArchitecture, vocabulary: int, steps: int) -> Symbol:
@@ -118,7 +137,7 @@ def _vocabulary(size: int, steps: int, width: int) -> Vocabulary:
 
 
 def _embedded(data: Symbol, words: Vocabulary, architecture: TransformerArchitecture, prefix: str) -> Symbol:
-    """Return tokens [batch, time] as vectors of their own and of their positions: [batch, time, width]."""
+    """Return the sum of the vectors of tokens [batch, time] and of their positions: [batch, time, width]."""
     tokens = sym.Embedding(
         data, words.tokens, input_dim=words.size, output_dim=architecture.width, name=f"{prefix}embed"
     )
@@ -168,7 +187,7 @@ def _layer(
 def attention(
     data: Symbol, memory: Symbol, architecture: TransformerArchitecture, name: str, *, causal: bool = False
 ) -> Symbol:
-    """Every position of data [batch, time, width] reads from those of memory that match it.
+    """Let every position of data [batch, time, width] read from those of memory that match it.
 
     Several heads do so, each with its share of the features.
     """

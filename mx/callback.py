@@ -91,7 +91,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[[int, Any, Any, Any]
 def module_checkpoint(
     mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False
 ) -> Callable[..., None]:
-    """As `do_checkpoint`, of a module, and of its optimizer's states if wanted."""
+    """Return a callback as `do_checkpoint`, for a module, with its optimizer's states if wanted."""
 
     def callback(epoch: int, symbol: Any = None, arg_params: Any = None, aux_params: Any = None) -> None:
         if (epoch + 1) % max(period, 1) == 0:

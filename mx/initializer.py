@@ -106,8 +106,8 @@ class Initializer:
     def _init_default(self, name: str, arr: NDArray) -> None:
         ends = ", ".join(end for group, _ in self._by_end() for end in group)
         raise DataError(
-            f"how '{name}' of shape {arr.shape} starts is unknown: its name ends in none of {ends}; give its "
-            "variable init=, such as mx.sym.Variable(..., init=mx.init.Zero())"
+            f"there is no initial value for '{name}' of shape {arr.shape}: its name does not end in {ends}; "
+            "give its variable init=, such as mx.sym.Variable(..., init=mx.init.Zero())"
         )
 
     def _draw(self, name: str, arr: NDArray, rule: WeightRule) -> None:
@@ -279,7 +279,9 @@ class Mixed:
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Initializer]) -> None:
         if len(patterns) != len(initializers):
-            raise DataError(f"{len(patterns)} patterns are given for {len(initializers)} initializers")
+            raise DataError(
+                f"{len(patterns)} patterns are given for {len(initializers)} initializers; give one for each"
+            )
         self.map = [(re.compile(pattern), init) for pattern, init in zip(patterns, initializers, strict=True)]
 
     def __call__(self, name: str, arr: NDArray) -> None:
@@ -304,7 +306,10 @@ class Load:
         if name in self.param:
             value = as_array(self.param[name])
             if value.shape != arr.shape:
-                raise DataError(f"'{name}' has shape {arr.shape}, but the loaded array {value.shape}")
+                raise DataError(
+                    f"'{name}' has shape {arr.shape}, but the loaded array {value.shape}; load the arrays of "
+                    "the same model"
+                )
             arr[:] = value
         elif self.default_init is None:
             raise DataError(f"'{name}' is not among the loaded arrays{alternatives(name, self.param)}")

@@ -38,7 +38,7 @@ class DataDesc(_Desc):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Where the batch lies: the place of N, 0 if there is no layout."""
+        """Return where the batch lies: the place of N, 0 if there is no layout."""
         return 0 if layout is None else layout.find("N")
 
 
@@ -90,7 +90,7 @@ class DataIter:
 
     def next(self) -> DataBatch:
         """Return the next batch. Raises StopIteration after the last."""
-        raise NotImplementedError("an iterator says its next batch in next()")
+        raise NotImplementedError("an iterator returns its next batch from next(); override it")
 
     def reset(self) -> None:
         """Begin again."""

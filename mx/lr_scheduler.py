@@ -41,7 +41,9 @@ class LRScheduler:
         return self.after_warmup(num_update)
 
     def after_warmup(self, num_update: int) -> float:
-        raise NotImplementedError("a scheduler says the rate of an update in __call__ or after_warmup")
+        raise NotImplementedError(
+            "a scheduler computes the rate of an update in __call__ or after_warmup; override one"
+        )
 
 
 class FactorScheduler(LRScheduler):
@@ -57,7 +59,9 @@ class FactorScheduler(LRScheduler):
     ) -> None:
         super().__init__(base_lr, **warmup)  # type: ignore[arg-type]
         if step < 1 or factor > 1:
-            raise DataError(f"step is {step}, factor {factor}; expected at least 1, and at most 1")
+            raise DataError(
+                f"step is {step} and factor {factor}; expected a step of at least 1, a factor of at most 1"
+            )
         self.step = step
         self.factor = factor
         self.stop_factor_lr = stop_factor_lr
@@ -76,7 +80,8 @@ class MultiFactorScheduler(LRScheduler):
         super().__init__(base_lr, **warmup)  # type: ignore[arg-type]
         if not step or list(step) != sorted(set(step)) or step[0] < 1 or factor > 1:
             raise DataError(
-                f"step is {list(step)}, factor {factor}; expected rising numbers from 1, at most 1"
+                f"step is {list(step)} and factor {factor}; expected rising steps of at least 1, a factor of "
+                "at most 1"
             )
         self.step = list(step)
         self.factor = factor

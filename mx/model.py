@@ -20,12 +20,19 @@ Params = Mapping[str, NDArray]
 
 
 class BatchEndParam(NamedTuple):
-    """What a callback gets after a batch."""
+    """The argument of a callback after a batch, with MXNet's names."""
 
     epoch: int
+    """The number of the epoch, from 0."""
+
     nbatch: int
+    """The number of the batch in the epoch, from 0; at the end of a score, the number of batches."""
+
     eval_metric: Any
+    """The metric so far."""
+
     locals: Any = None
+    """The local variables of the loop that calls, as in MXNet; None outside of such a loop."""
 
 
 def save_checkpoint(

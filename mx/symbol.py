@@ -80,7 +80,7 @@ class Symbol(dataflow.Symbol):
         return _with_bare(super().list_attr())
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """For every node with attributes its attributes as text, settings also without underscores."""
+        """Return, for every node with attributes, these as text, settings also without underscores."""
         return {name: _with_bare(text) for name, text in super().attr_dict().items()}
 
     def _set_attr(self, **settings: str) -> None:

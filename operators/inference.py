@@ -17,20 +17,26 @@ Hints = Callable[[Attributes, Mapping[str, PartialShape]], Mapping[str, PartialS
 
 @dataclass(frozen=True, slots=True)
 class ShapeRules:
-    """What determines the shapes around an operator with given attributes."""
+    """The rules that determine the shapes around an operator with given attributes."""
 
     name: str
     """The operator's name."""
+
     definition: Definition
     """Makes the description that is solved."""
+
     attributes: Attributes
     """The attributes."""
+
     arguments: tuple[str, ...]
     """Names of the arguments and the auxiliary states."""
+
     outputs: tuple[str, ...]
     """Names of the outputs."""
+
     hints: Hints | None
     """Adds shapes that the description cannot be solved for."""
+
     seeds: tuple[str, ...]
     """Names of the states that hold one whole number each."""
 

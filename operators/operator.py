@@ -35,6 +35,7 @@ class Produced(NamedTuple):
 
     stage: int
     """The number of the stage."""
+
     output: int
     """The number of the stage's output."""
 
@@ -47,6 +48,7 @@ class Gradient:
     """The stages in execution order. They read, by name: head gradients `grad_0`, `grad_1`, ..., forward
     outputs `output_0`, ..., arguments, auxiliary states, and what stages of the forward operator and earlier
     stages of the gradient produce."""
+
     targets: Mapping[str, Produced]
     """Where each argument's gradient appears. An argument without a target has a gradient of zero."""
 
@@ -57,10 +59,13 @@ class Example:
 
     shapes: Mapping[str, Shape]
     """A small shape for each tensor."""
+
     attributes: Mapping[str, object] = field(default_factory=dict)
     """Values of the attributes."""
+
     whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For tensors of positions, labels or lengths: the interval that their whole numbers lie in."""
+
     domain: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)
     """For other tensors: functions from numbers between 0 and 1 to numbers that the operator accepts."""
 
@@ -81,46 +86,67 @@ class Operator:
     """An operator, given by its description. Two operators are equal if their fields are."""
 
     name: str
+    """The operator's name, by which `tofu.operators.get` and `tofu.sym` know those of the library."""
+
     definition: Definition
     """Makes the description for training."""
+
     argument_names: Callable[[Attributes], tuple[str, ...]]
     """Names of the tensors that a user gives."""
+
     specs: tuple[AttributeSpec, ...] = ()
     """The attributes."""
+
     output_count: Callable[[Attributes], int] | None = None
     """The number of outputs that users see; None for those of the description."""
+
     auxiliary: tuple[str, ...] = ()
     """Names of the states that a training iteration overwrites."""
+
     inference_definition: Definition | None = None
     """Makes the description for inference; None if it is the one for training. BatchNorm has another."""
+
     update_definitions: Callable[[Attributes], Mapping[str, Definition]] | None = None
     """Descriptions of the new values of auxiliary states, by state."""
+
     gradient_definition: Callable[[Attributes, Mapping[str, Shape]], Variant | None] | None = None
     """Replaces the derived adjoint, unless it returns None. It takes the attributes, and the shapes of
     everything that the forward stages read and produce."""
+
     hints: Hints | None = None
     """Adds shapes that the description cannot be solved for."""
+
     is_loss: bool = False
     """Whether the backward pass starts here, without head gradients."""
+
     head_attribute: str | None = None
     """A flag among the attributes. If it is set, a loss takes head gradients after all."""
+
     visible_names: tuple[str, ...] = ()
     """The outputs' names for users; empty for `output0`, `output1`, ..."""
+
     differentiable: bool = True
     """Whether there are gradients; if not, they are zero."""
+
     overwrites: tuple[str, ...] = ()
     """For optimizer updates: the argument that each output replaces."""
+
     seeds: tuple[str, ...] = ()
     """Names of states that users do not see, one whole number each. Every application of the operator has its
     own, and every training iteration increments them."""
+
     count_attribute: str | None = None
     """The attribute that holds the number of inputs, if the operator takes any number of them."""
+
     aliases: tuple[str, ...] = ()
     """Other names of the operator."""
+
     example: Example | None = None
     """Small shapes and attributes; None for users' operators."""
+
     written: ast.Description | None = None
     """The description, if it does not depend on attributes or shapes."""
+
     documentation: str = field(default="", compare=False)
     """The docstring of the operator's description."""
 

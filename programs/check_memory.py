@@ -28,6 +28,11 @@ Waits = Sequence[Sequence[Sequence[tuple[int, int]]]]
 Clock = npt.NDArray[np.int64]
 """For each worker, the last of its instructions that is known to have finished."""
 
+ADVICE = (
+    "plan memory and waits again with plan_memory and schedule; if they came from there, report it as a "
+    "defect of Tofu"
+)
+
 _NEVER = -1
 
 
@@ -39,10 +44,22 @@ def check_memory(
     `offsets[worker][buffer]` are bytes in the worker's arena; `waits[worker][index]` are (other worker, index
     of its instruction that has finished before).
     """
-    if not len(offsets) == len(arena_bytes) == len(waits) == program.workers == len(program.programs):
-        raise ProgramError(
-            f"the program has {program.workers} workers, but the memory plan or the schedule does not"
-        )
+    try:
+        _check(program, offsets, arena_bytes, waits)
+    except ProgramError as error:
+        raise ProgramError(f"{error}; {ADVICE}") from error
+
+
+def _check(program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[int], waits: Waits) -> None:
+    counts = {
+        "programs": len(program.programs),
+        "lists of offsets": len(offsets),
+        "arenas": len(arena_bytes),
+        "lists of waits": len(waits),
+    }
+    for what, count in counts.items():
+        if count != program.workers:
+            raise ProgramError(f"the program has {program.workers} workers, but there are {count} {what}")
     walk = _Walk(program, offsets, arena_bytes, waits)
     for _, worker, index in sorted(
         (place, worker, index)
@@ -82,7 +99,8 @@ class _Walk:
         for worker, listed in enumerate(waits):
             if len(listed) != len(program.programs[worker].instructions):
                 raise ProgramError(
-                    f"worker {worker}: waits are listed for {len(listed)} instructions, not for all of them"
+                    f"worker {worker}: waits are listed for {len(listed)} instructions, but it has "
+                    f"{len(program.programs[worker].instructions)}"
                 )
         produced = {tensor for operation in self._graph.operations for tensor in operation.outputs}
         for tensor in self._graph.tensors:
@@ -93,15 +111,20 @@ class _Walk:
     def run(self, worker: int, index: int) -> None:
         """Check one instruction; all instructions before it have been checked."""
         instruction = self._program.programs[worker].instructions[index]
-        here = f"{self._named(instruction)}, worker {worker}"
+        name = self._graph.operations[instruction.operation].name
+        here = f"operation {name!r}, instruction {index} of worker {worker}"
         known = self._known[worker][index]
         if index:
             known[:] = self._known[worker][index - 1]
             known[worker] = index - 1
         for other, last in self._waits[worker][index]:
             if not (0 <= other < len(self.places) and 0 <= last < len(self.places[other])):
+                there = (
+                    "missing" if not 0 <= other < len(self.places) else f"0 to {len(self.places[other]) - 1}"
+                )
                 raise ProgramError(
-                    f"{here}: waits for instruction {last} of worker {other}, which does not exist"
+                    f"{here}: waits for instruction {last} of worker {other}, which does not exist; the "
+                    f"instructions of that worker are {there}"
                 )
             if self.places[other][last] >= self.places[worker][index]:
                 raise ProgramError(
@@ -130,8 +153,8 @@ class _Walk:
             for worker, shard in enumerate(self._program.shards[tensor]):
                 if shard >= 0 and not self._holds(worker, shard):
                     raise ProgramError(
-                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} has overwritten its "
-                        f"shard by the end of the iteration"
+                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} overwrites its shard, "
+                        f"buffer {shard}, before the iteration ends"
                     )
 
     def _arena(self, worker: int, offsets: Sequence[int], size: int) -> _Arena:
@@ -166,7 +189,7 @@ class _Walk:
         if not self._holds(owner, buffer):
             raise ProgramError(
                 f"{here}: reads {self._tensor(owner, buffer)!r} from buffer {buffer} of worker {owner}, "
-                f"but another buffer has overwritten that memory"
+                f"but {self._intruder(owner, buffer)}"
             )
         if owner != worker and (arena.written[span] > known[owner]).any():
             raise ProgramError(
@@ -192,7 +215,10 @@ class _Walk:
         for number, buffer in enumerate(written):
             for other in written[:number]:
                 if self._overlap(worker, buffer, other):
-                    raise ProgramError(f"{here}: two of its outputs share memory")
+                    raise ProgramError(
+                        f"{here}: its outputs {self._tensor(worker, other)!r} and "
+                        f"{self._tensor(worker, buffer)!r} share memory, buffers {other} and {buffer}"
+                    )
             for owner, source in reads:
                 if owner != worker or not self._overlap(worker, buffer, source):
                     continue
@@ -200,7 +226,9 @@ class _Walk:
                     worker, instruction, buffer, source
                 ):
                     raise ProgramError(
-                        f"{here}: overwrites {self._tensor(worker, source)!r}, which it still reads"
+                        f"{here}: writes {self._tensor(worker, buffer)!r} over its input "
+                        f"{self._tensor(worker, source)!r}, which it still reads: buffers {buffer} and "
+                        f"{source}"
                     )
 
     def _in_place(self, worker: int, compute: Compute, output: int, source: int) -> bool:
@@ -226,11 +254,16 @@ class _Walk:
         arena = self._arenas[worker]
         return bool((arena.holder[arena.spans[buffer]] == buffer).all())
 
+    def _intruder(self, worker: int, buffer: int) -> str:
+        """Say which buffer lies where this one should."""
+        arena = self._arenas[worker]
+        found = next(there for there in arena.holder[arena.spans[buffer]].tolist() if there != buffer)
+        return (
+            "nothing was written there" if found == _NEVER else f"buffer {found} has overwritten that memory"
+        )
+
     def _tensor(self, worker: int, buffer: int) -> str:
         return self._graph.tensors[self._program.programs[worker].buffers[buffer].tensor].name
-
-    def _named(self, instruction: Instruction) -> str:
-        return f"operation {self._graph.operations[instruction.operation].name!r}"
 
 
 def _places(program: Program) -> list[int]:
@@ -245,7 +278,8 @@ def _places(program: Program) -> list[int]:
             places.append(3 * instruction.operation + (2 if computed == instruction.operation else 0))
         if len(places) > 1 and places[-1] < places[-2]:
             raise ProgramError(
-                f"worker {program.worker}: instruction {len(places) - 1} is not in the order of the graph"
+                f"worker {program.worker}: instruction {len(places) - 1} is not in the order of the graph's "
+                "operations: fetch, compute, collect"
             )
     return places
 

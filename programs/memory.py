@@ -1,9 +1,18 @@
 """Plan memory: an offset for every buffer in one arena per worker (Tofu, section 6).
 
+    variables    offset[b] for every buffer b of a worker
+    objective    the least arena, max over b of  offset[b] + bytes[b]
+    constraints  if b and c are live at a common tick, their memory is disjoint
+
 A shard of a tensor that persists is always live. Any other buffer is live from its first write to the last
-read by any worker. Buffers whose lifetimes overlap get disjoint memory. There is one exception: an operation
-overwrites an input that it is the last to use, if it reads that input element by element. Arena sizes are
-known before anything runs.
+read by any worker. There is one exception to the constraints: an operation overwrites an input that it is the
+last to use, if it reads that input element by element. The minimum is not searched for: two heuristics are
+compared with the largest sum of live bytes, a lower bound. Arena sizes are known before anything runs.
+Implemented in: `buffer_lifetimes`, `in_place_hosts` (the exception), `offsets.place` (the heuristics),
+`offsets.live_sizes` (the bound).
+
+Assumes: instructions run in the order of `clock`. Guarantees: no value is overwritten while it is needed, if
+the waits of `schedule` are kept; `check_memory` checks both together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""Place buffers with known lifetimes in one arena by two heuristics, the slower one only if it may pay."""
+"""Place buffers with known lifetimes in one arena by two heuristics, the slower one only if it may pay.
+
+    variables    offset[b] for every buffer b
+    objective    the least arena, max over b of  offset[b] + size[b]
+    constraints  births[b] > deaths[c], or deaths[b] < births[c], or the memory of b and c is disjoint
+
+This is dynamic storage allocation, which is NP-hard. The largest sum of live sizes is a lower bound.
+Implemented in: `live_sizes` (the bound), `in_order_of_time`, `largest_first`, `place` (the smaller one).
+"""
 
 from __future__ import annotations
 

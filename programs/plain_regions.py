@@ -50,16 +50,19 @@ def check_tiling(whole: Region, parts: Sequence[Region], place: str) -> None:
     distinct = sorted(set(parts))
     for number, part in enumerate(distinct):
         if not size(part) and size(whole):
-            raise ProgramError(f"{place}: a worker would have nothing of {_shown(whole)}: {_shown(part)}")
+            raise ProgramError(f"{place}: a worker's part of {shown(whole)} is empty, {shown(part)}")
         if not inside(part, whole):
-            raise ProgramError(f"{place}: {_shown(part)} lies outside {_shown(whole)}")
+            raise ProgramError(f"{place}: {shown(part)} lies outside {shown(whole)}")
         for other in distinct[:number]:
             if size(common(part, other)):
-                raise ProgramError(f"{place}: {_shown(other)} and {_shown(part)} overlap")
+                raise ProgramError(f"{place}: {shown(other)} and {shown(part)} overlap")
     covered = sum(map(size, distinct))
     if covered != size(whole):
-        raise ProgramError(f"{place}: {covered} of the {size(whole)} elements of {_shown(whole)} are covered")
+        raise ProgramError(
+            f"{place}: only {covered} of the {size(whole)} elements of {shown(whole)} are covered"
+        )
 
 
-def _shown(region: Region) -> str:
+def shown(region: Region) -> str:
+    """Write a region as messages quote it."""
     return "[" + ", ".join(f"{lower}:{upper}" for lower, upper in region) + "]"

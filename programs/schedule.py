@@ -1,10 +1,16 @@
 """Waits between workers: happens-before edges of instructions (Tofu, section 6).
 
-A worker runs its own list in order. An instruction that reads remote memory waits for the instruction that
-wrote it. An instruction that writes memory waits for the remote instructions that read the previous contents:
-an older value of a shard, or another buffer that used the same place in the arena. All waits point to earlier
-ticks of the clock (see `clock`), so there is no cycle and no deadlock. Iterations do not overlap: the engine
-finishes one before the next.
+A worker runs its own list in order. An instruction waits for
+
+    the instruction that wrote the remote memory that it reads
+    the remote instructions that read the previous contents of the memory that it writes
+
+The previous contents are an older value of a shard, or another buffer that used the same place in the arena.
+All waits point to earlier ticks of the clock (see `clock`), so there is no cycle and no deadlock. Waits that
+follow from other waits are left out. Iterations do not overlap: the engine finishes one before the next.
+
+Assumes: the offsets of `memory`. Guarantees: of two instructions that touch the same bytes, unless both read,
+one comes after the other, directly or not; `check_memory` checks it.
 """
 
 from __future__ import annotations

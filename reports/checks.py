@@ -1,4 +1,4 @@
-"""What an audit says while it runs: the check that it is at."""
+"""The progress of an audit: the check that it is at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices of a plan as people write them: one entry per step, `-` where a step does not split."""
+"""Choices of a plan as people write them: one entry per step, `-` if a step does not split."""
 
 from __future__ import annotations
 

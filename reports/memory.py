@@ -1,4 +1,4 @@
-"""What a worker holds: its peak, the tensors live there, and live bytes over the iteration."""
+"""The memory of a worker: its peak, the tensors live there, and live bytes over the iteration."""
 
 from __future__ import annotations
 

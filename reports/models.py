@@ -1,4 +1,4 @@
-"""What the model zoo holds: parameters, default batches and sources."""
+"""The models of the zoo: parameters, default batches and sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = """# Models
 
 The model zoo, as `tofu models --markdown` writes it. `tofu.models.get(NAME, batch=, **options)` gives a
 model: its symbol, and the shapes that it is fed. `tofu plan NAME` plans its training. Other depths, widths
-and sizes work likewise.
+and sizes are named in the same way.
 
 ```python
 >>> import tofu
@@ -29,20 +29,21 @@ and sizes work likewise.
 """
 
 NOTES = """
-Parameters are those that the optimizer is given, as published unless a note says otherwise. Scales of batch
-normalisation that are held at one count, as they do in MXNet; moving averages do not.
+The counts are those of the parameters that the optimizer is given, as published unless a note says otherwise.
+Scales of batch normalisation that are fixed at one are counted, as in MXNet. Moving averages are not.
 
 - `alexnet` has its two halves merged into one: every convolution reads all channels. With the halves apart
   it would have 60,965,224 parameters.
 - `resnet` is the second form, with normalisation before each convolution, as in MXNet's example. The
   published counts are those of the first: 11,689,512, 21,797,672, 25,557,032, 44,549,160 and 60,192,808.
-  The second normalises the data and no shortcuts; with 18 and 34 layers its first unit has a projection.
+  The second form normalises the data and no shortcuts. With 18 and 34 layers its first unit has a projection.
 - `wresnet` with 50, 101 or 152 layers multiplies the channels of every unit and leaves the stem as it is.
 - `inception-v3` has no auxiliary classifier.
 - `transformer-encoder` is BERT without segments and pooler. Its 12 layers of 768 have 85,054,464
   parameters. A label of -1 leaves a position out.
-- `transformer` and `transformer-decoder` learn their positions; the decoder alone is fed `memory`, the
-  encoder's output. A layer of 512 has 3,152,384 parameters in the encoder and 4,204,032 in the decoder.
+- `transformer` and `transformer-decoder` learn their positions. The decoder alone takes `memory`, the
+  encoder's output, as an input. A layer of 512 has 3,152,384 parameters in the encoder and 4,204,032 in the
+  decoder.
 - Transformers predict with their embedding and have heads of 64 features unless `heads` says otherwise.
   `gpt` and `transformer-encoder` use the exact GELU, the others rectifiers.
 - `width` scales the channels of a convolutional network, `hidden` sets its fully connected layers.
@@ -51,14 +52,25 @@ normalisation that are held at one count, as they do in MXNet; moving averages d
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A model at its defaults. `data` holds the shapes of its inputs except labels, for one sample."""
+    """A model at its defaults."""
 
     name: str
+    """The model's name."""
+
     parameters: int
+    """The number of elements of all parameters."""
+
     batch: int
+    """The default batch."""
+
     data: tuple[Shape, ...]
+    """The shapes of its inputs except labels, for one sample."""
+
     options: tuple[str, ...]
+    """The names of its options."""
+
     source: str
+    """Where the model was published."""
 
 
 def model_facts() -> list[ModelFacts]:

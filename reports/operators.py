@@ -1,4 +1,4 @@
-"""What the operator library holds: how each operator can be expressed, counted from its analysis."""
+"""The operators of the library: how each operator can be expressed, counted from its analysis."""
 
 from __future__ import annotations
 
@@ -23,20 +23,31 @@ WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
-    """One operator at the shapes of its example.
-
-    `elementwise`: every stage computes each element from the elements at the same place. `opaque`: a stage
-    calls an opaque function. `output_reduction`: a stage offers a `reduce` strategy.
-    """
+    """One operator at the shapes of its example."""
 
     name: str
+    """The operator's name."""
+
     aliases: tuple[str, ...]
+    """Its other names."""
+
     attributes: tuple[str, ...]
+    """The names of its attributes."""
+
     stages: int
+    """The number of its stages."""
+
     elementwise: bool
+    """Whether every stage computes each element from the elements at the same place."""
+
     opaque: bool
+    """Whether a stage calls an opaque function."""
+
     output_reduction: bool
+    """Whether a stage offers a `reduce` strategy."""
+
     expression: str
+    """The description of its last stage, in TDL."""
 
     @property
     def kind(self) -> str:
@@ -100,9 +111,10 @@ def markdown(facts: Sequence[OperatorFacts]) -> str:
         "|---|---|---|",
         *(f"| {key.replace('_', ' ')} | {own[key]} | {PAPER[key]} |" for key in own),
         "",
-        "Counted from the analysis at each operator's example: element-wise where all its stages are,",
-        "output reduction where a stage offers a `reduce` strategy, opaque where a stage calls an opaque",
-        "function. This list is longer, and the paper does not say which operators it counted.",
+        "These counts come from the analysis of each operator's example. An operator is element-wise if",
+        "all its stages are. It has an output reduction if a stage offers a `reduce` strategy, and is",
+        "opaque if a stage calls an opaque function. This list is longer than the paper's, which does not",
+        "say which operators it counted.",
         "",
         "| operator | also called | attributes | kind | last stage |",
         "|---|---|---|---|---|",

@@ -85,7 +85,7 @@ class RunLog(Report):
 
 
 def _end_of_last_line(handle: int, size: int) -> int:
-    """Where the last whole line ends, 0 if there is none."""
+    """Return where the last whole line ends, 0 if there is none."""
     end = size
     while end > 0:
         start = max(0, end - BLOCK)

@@ -1,4 +1,4 @@
-"""What an anytime search says while it runs: the cost of the best plan and what is proven, closing in."""
+"""The progress of an anytime search: the cost of the best plan and the bound, closing in."""
 
 from __future__ import annotations
 

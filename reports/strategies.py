@@ -68,7 +68,7 @@ def _counted(formula: str, number: str) -> str:
 
 
 def tables(stage: dict[str, Any]) -> Iterator[Table]:
-    """Yield one table per strategy that so many workers can take: the regions that each reads and writes."""
+    """Yield one table per strategy that the workers can take: the regions that each reads and writes."""
     for strategy in stage["strategies"]:
         if "refused" in strategy:
             continue
@@ -87,7 +87,7 @@ def tables(stage: dict[str, Any]) -> Iterator[Table]:
 
 
 def refusals(stage: dict[str, Any], workers: int) -> Iterator[str]:
-    """Yield one line for every variable that is not split, or not over so many workers."""
+    """Yield one line for every variable that is not split, or not over `workers` workers."""
     for strategy in stage["strategies"]:
         if "refused" in strategy:
             variable = strategy["variable"]

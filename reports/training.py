@@ -1,4 +1,4 @@
-"""What a training run says, and to whom: each report is told of every event."""
+"""The reports of a training run: each gets every event."""
 
 from __future__ import annotations
 
@@ -16,19 +16,40 @@ from .pace import Pace
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is known of a run before its first iteration."""
+    """The facts of a run before its first iteration."""
 
     model: str
+    """The model's name."""
+
     about: str
+    """The model and the data, in words."""
+
     workers: int
+    """The number of workers."""
+
     device: str
+    """The devices, in words."""
+
     epochs: int
+    """The number of epochs."""
+
     steps: int
+    """The number of iterations in all epochs."""
+
     samples: int
+    """The number of samples to train on."""
+
     held_out_samples: int
+    """The number of samples held out."""
+
     parameters: int
+    """The number of elements of all parameters."""
+
     peak_bytes_per_worker: int
+    """The most memory that any worker holds: its arena and the workspace of its kernels."""
+
     resumed: bool
+    """Whether the run continues an earlier one."""
 
 
 class Report:

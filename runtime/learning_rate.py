@@ -27,12 +27,19 @@ class ConstantRate:
 
 @dataclass(frozen=True, slots=True)
 class CosineRate:
-    """Rises linearly to `rate` in `warmup_steps`, then falls along a cosine to `final_rate` at `steps`."""
+    """A rate that rises linearly at first and then falls along a cosine."""
 
     rate: float
+    """The highest rate."""
+
     steps: int
+    """The step at which `final_rate` is reached."""
+
     warmup_steps: int = 0
+    """The steps in which the rate rises to the highest one; 0 to begin with it."""
+
     final_rate: float = 0.0
+    """The rate at the end."""
 
     def __call__(self, step: int, /) -> float:
         if step < self.warmup_steps:

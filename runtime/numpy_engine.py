@@ -4,6 +4,10 @@ A worker is an instruction list and an arena. One thread may serve several worke
 in the order of the clock, in which no instruction waits for a later one, so results, waits and bytes do not
 depend on the number of threads. NumPy releases the interpreter lock only inside large array operations, so
 more threads than processors would only hinder each other.
+
+Assumes: the offsets of `programs.memory` and the waits of `programs.schedule` fit the programs; neither is
+checked again. Guarantees: every wait is kept, terms are combined in the order of the instruction, and a run
+that fails stops all workers.
 """
 
 from __future__ import annotations

@@ -35,10 +35,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
+    """The steps of a thread between two waits."""
+
     waits: tuple[tuple[int, int], ...]
+    """Pairs of another thread and the number of its steps that must be done before."""
+
     steps: tuple[Step, ...]
+    """The functions to call."""
+
     first: int
+    """The number of the first step in the thread."""
+
     last: int
+    """The number after that of the last step."""
 
 
 class StepFailed(Exception):

@@ -31,22 +31,40 @@ class Trained(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """The arguments of a call of `Module.fit`, and the state from which it continues.
-
-    `executor` is the one that `module.bind` returned for `data` and `optimizer`.
-    """
+    """The arguments of a call of `Module.fit`, and the state from which it continues."""
 
     module: Trained
+    """The module that is trained."""
+
     executor: Executor
+    """The executor that `module.bind` returned for `data` and `optimizer`."""
+
     data: Batches
+    """The batches to train on."""
+
     held_out: Batches | None
+    """The batches that are scored after each epoch; None if there are none."""
+
     epochs: int
+    """The number of epochs, those done earlier included."""
+
     optimizer: Optimizer
+    """The update operator and its settings."""
+
     learning_rate: LearningRate
+    """Returns the learning rate of each step."""
+
     metrics: Sequence[Metric]
+    """The metrics of each epoch."""
+
     on_step: Callable[[Progress], None] | None
+    """Called after each step; None if nobody asks."""
+
     on_epoch: Callable[[Epoch], None] | None
+    """Called after each epoch; None if nobody asks."""
+
     standing: Standing
+    """The epochs and steps done, and the metrics so far."""
 
     def train(self, keeper: Keeper | None = None) -> list[Epoch]:
         """Train the remaining epochs; return them and the earlier ones.

@@ -1,4 +1,4 @@
-"""What to write instead of Python that the language does not have: advice for slips that are easy to name."""
+"""Advice on Python that the language does not have, for slips that are easy to name."""
 
 from __future__ import annotations
 

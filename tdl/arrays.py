@@ -185,7 +185,7 @@ class Evaluation:
         return np.asarray(value, np.int64 if isinstance(value, int) else self.dtype)
 
     def element(self, node: Element, at: Positions) -> tuple[Array, Array]:
-        """Return what an access reads, and where it lies inside the tensor."""
+        """Return the elements that an access reads, and whether each lies inside the tensor."""
         tensor = self.tensors[node.tensor]
         if len(node.indices) != tensor.ndim or 0 in tensor.shape:
             raise UnsuitedError(f"reads {node.tensor} of shape {tensor.shape}")

@@ -41,16 +41,23 @@ class CustomReducer:
     """`name = Reducer(lambda left, right: body, identity)`: a reducer that the user defines."""
 
     name: str
+    """The name to which the text assigns it."""
+
     left: str
     """The first parameter of `body`."""
+
     right: str
     """The second parameter of `body`."""
+
     body: Expression
     """Made of the two parameters, numbers and scalar functions. The user promises that it is commutative and
     associative."""
+
     identity: int | float
     """The value that `body` combines with any other without changing it; promised likewise."""
+
     span: Span = _span()
+    """The place in the text."""
 
     def __str__(self) -> str:
         return self.name
@@ -119,7 +126,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """`pad(element, value)`: the element, or `value` where its indices leave the tensor."""
+    """`pad(element, value)`: the element, or `value` if its indices leave the tensor."""
 
     element: Element
     value: Expression
@@ -137,12 +144,19 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`+ - * / // % **`, the comparisons `< <= > >= == !=`, and `and`, `or`."""
+    """An operation on two values."""
 
     operator: str
+    """One of `+ - * / // % **`, the comparisons `< <= > >= == !=`, and `and`, `or`."""
+
     left: Expression
+    """The first operand."""
+
     right: Expression
+    """The second operand."""
+
     span: Span = _span()
+    """The place in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,22 +170,36 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Binder:
-    """A lambda's parameter: an index variable, perhaps with its extent; `*name` binds several."""
+    """A parameter of a lambda: an index variable."""
 
     name: str
+    """The variable's name."""
+
     extent: Expression | None = None
+    """The extent that the text states; None if it is inferred."""
+
     star: bool = False
+    """Whether the text is `*name`, which binds any number of variables."""
+
     span: Span = _span()
+    """The place in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReducerCall:
-    """`Sum(lambda i, j: body)` and the other reducers. A custom reducer's body is not part of this tree."""
+    """`Sum(lambda i, j: body)`, and likewise for the other reducers."""
 
     reducer: AnyReducer
+    """Combines the values of the body. The body of a custom reducer is not part of this tree."""
+
     variables: tuple[Binder, ...]
+    """The reduction variables."""
+
     body: Expression
+    """The value for each setting of the variables."""
+
     span: Span = _span()
+    """The place in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +207,16 @@ class OpaqueElement:
     """`function(arguments)[indices]`: an element of the result of a function whose body is unknown."""
 
     function: str
+    """The function's name."""
+
     arguments: tuple[Element, ...]
+    """The slices of tensors that the function takes."""
+
     indices: tuple[Index, ...]
+    """The indices of the element in the result."""
+
     span: Span = _span()
+    """The place in the text."""
 
 
 Expression = (
@@ -238,12 +273,25 @@ class Description:
     """One operator, checked: every name is bound and every tensor has one rank."""
 
     name: str
+    """The operator's name."""
+
     tensors: tuple[TensorParameter, ...]
+    """The tensors that it takes, in order."""
+
     attributes: tuple[AttributeParameter, ...]
+    """The keyword-only parameters, in order."""
+
     opaques: tuple[str, ...]
+    """The names of the opaque functions that the text declares."""
+
     stages: tuple[NamedStage, ...]
+    """The intermediate tensors, each after those that it reads."""
+
     outputs: tuple[Lambda, ...]
+    """One lambda for each output."""
+
     source: str = field(default="", compare=False, repr=False)
+    """The text that the description was parsed from; empty if a program made it."""
 
     @property
     def tensor_names(self) -> tuple[str, ...]:

@@ -23,10 +23,14 @@ class ScalarFunction:
     """One function of the language."""
 
     name: str
+    """The function's name in the language."""
+
     implementation: Implementation
     """The function of NumPy arrays, applied element by element."""
+
     derivatives: tuple[str, ...]
     """The text of the partial derivative by each argument; empty if the language cannot express it."""
+
     integer: bool = False
     """Whether integer arguments give an integer, so that the function may appear in an index."""
 

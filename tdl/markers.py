@@ -40,7 +40,7 @@ Reducer = Marker("Reducer")
 """`name = Reducer(lambda a, b: ..., identity)`, before the `return`, declares a custom reducer."""
 
 Opaque = Marker("Opaque")
-"""`name = Opaque()`, before the `return`, declares a function of which only the slices it takes are known."""
+"""`name = Opaque()`, before the `return`, declares a function. Only the slices that it takes are known."""
 
 pad = Marker("pad")
 """`pad(data[i - 1], 0)` is the element if its indices are inside the tensor, else the number."""

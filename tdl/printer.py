@@ -110,7 +110,7 @@ def _indices(indices: tuple[Index, ...]) -> str:
 
 
 def _text(node: Index, least: int) -> str:
-    """Return the text, in parentheses where the node binds looser than `least`."""
+    """Return the text, in parentheses if the node binds looser than `least`."""
     text, precedence = _bare(node)
     return f"({text})" if precedence < least else text
 

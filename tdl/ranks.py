@@ -32,12 +32,17 @@ Unknown = Tensor | Length
 
 @dataclass(frozen=True, slots=True)
 class RankEquation:
-    """The rank of `tensor` is `plain` plus the sum of `lengths`."""
+    """The rank of a tensor as an access or a lambda gives it."""
 
     tensor: Tensor
+    """The tensor whose rank is `plain` plus the sum of `lengths`."""
+
     plain: int
+    """The number of indices or variables without a star."""
+
     lengths: tuple[Length, ...]
-    """One for each starred index; a star that occurs twice counts twice."""
+    """The length of each starred index or variable. A star that occurs twice counts twice."""
+
     node: Element | Lambda
     """The access, or the lambda that produces the tensor."""
 

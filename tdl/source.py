@@ -23,7 +23,7 @@ MAX_WIDTH = 110
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What is wrong, where, and what to do about it."""
+    """A fault, its place, and the remedy."""
 
     message: str
     span: Span
@@ -47,7 +47,7 @@ class SourceError(DescriptionError):
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text, where it came from, and the number of its first line there."""
+    """A text, its origin, and the number of its first line there."""
 
     text: str = field(repr=False)
     origin: str = "<string>"

@@ -10,7 +10,7 @@ from tofu.runtime.cuda.inspection import inspect
 
 @cache
 def missing() -> str | None:
-    """Why nothing can run on a card of this machine; None where it can."""
+    """Return why nothing can run on a card of this machine; None if something can."""
     try:
         found = inspect(measure=False)
     except ExecutionError as error:

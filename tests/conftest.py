@@ -1,4 +1,4 @@
-"""What all tests share: golden files and the option that rewrites them, running commands, cards, patience."""
+"""Fixtures of tests: golden files and the option that rewrites them, running commands, cards, patience."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """`golden(name, text)` compares text with `golden/name` beside the test file."""
+    """`golden(name, text)` compares text with `golden/name` next to the test file."""
     folder = Path(request.path).parent / "golden"
 
     def compare(name: str, text: str) -> None:

@@ -29,7 +29,7 @@ def test_a_plan_is_trained_as_it_says():
     with tofu.Module(_net(), [tofu.cpu(i) for i in range(4)], plan=plan) as module:
         module.fit(_batches(), _batches())
         assert module.plans[plan.fingerprint] is plan
-        assert len(module.plans) == 2, "the graph of evaluation has a plan of its own"
+        assert len(module.plans) == 2, "the graph of evaluation has a separate plan"
 
 
 def test_a_plan_for_another_batch_is_refused():

@@ -73,7 +73,7 @@ def circles(arrows: dict[str, set[str]]) -> set[frozenset[str]]:
 
 @pytest.fixture(scope="module")
 def arrows() -> dict[str, set[str]]:
-    """What imports what; packages' own files, which are faces, are left out."""
+    """Return the imports of each file, except those of the packages' own files, which are faces."""
     known = modules()
     faces = {name for name, path in known.items() if path.name == "__init__.py"}
     return {

@@ -1,4 +1,4 @@
-"""What the package promises as a package."""
+"""The promises of the package as a whole."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ NAMES = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "api.md").read_text(encoding
 
 
 def _resolve(path: str) -> object:
-    """What a dotted path leads to, through modules and then attributes."""
+    """Return the object at a dotted path, through modules and then attributes."""
     parts = path.split(".")
     found: object = importlib.import_module(parts[0])
     for count, part in enumerate(parts[1:], start=2):

@@ -75,7 +75,7 @@ TOTAL = FakeBound(FakeDescription(("a",), "total"), ("i", "k"), frozenset(), _to
 
 
 def whole_result(bound: FakeBound, inputs: Sequence[Any], length: int) -> Any:
-    """What an operation computes, on whole arrays."""
+    """Return the results of an operation, on whole arrays."""
     if bound is ADD:
         return (inputs[0] + inputs[1]) % 1009
     if bound is SHIFT:
@@ -86,7 +86,7 @@ def whole_result(bound: FakeBound, inputs: Sequence[Any], length: int) -> Any:
 
 @dataclass
 class Toy:
-    """Builds a graph and lowers it by a simple rule of its own.
+    """Builds a graph and lowers it by a simple rule.
 
     `cuts[tensor]` are the workers' intervals of a tensor; an interval may be empty.
     """

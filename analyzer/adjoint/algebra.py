@@ -17,17 +17,24 @@ _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """`coefficient * factors / divisors` where all conditions hold, 0 elsewhere.
+    """`coefficient * factors / divisors` if all conditions hold, and 0 otherwise.
 
     Elements of tensors are numbers whether a condition holds or not. So in the expression a condition stands
-    around the factors that are not elements, which need it, or around the one element whose variables it
-    has, and the other factors can leave a sum.
+    around the factors that are not elements, which need it, or around the one element that has all its
+    variables. The other factors can then leave a sum.
     """
 
     coefficient: int | float = 1
+    """The number that multiplies everything."""
+
     factors: tuple[Expression, ...] = ()
+    """The expressions that are multiplied."""
+
     divisors: tuple[Expression, ...] = ()
+    """The expressions that the product is divided by."""
+
     conditions: tuple[Expression, ...] = ()
+    """Comparisons. If one does not hold, the product is 0."""
 
     def __mul__(self, other: Product) -> Product:
         conditions = dict.fromkeys(self.conditions + other.conditions)

@@ -1,7 +1,7 @@
 """Indices that bend, by `minimum`, `maximum` or `abs`, split at the bend.
 
 Reading at `minimum(i, n - 1)` is reading at `i` where `i <= n - 1`, and at `n - 1` elsewhere: two sites with
-straight indices, of which each holds under a condition. What they add to the gradient is summed.
+straight indices. Each holds under a condition. Their contributions to the gradient are summed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _branches(bend: Call) -> tuple[tuple[Expression, Expression], ...]:
 
 
 def _behind(greater: Expression, less: Expression) -> Expression:
-    """Not negative where the first is truly greater."""
+    """Return a difference that is not negative if and only if the first is greater."""
     return Binary("-", Binary("-", greater, less), Number(1))
 
 

@@ -71,7 +71,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
 def head_names(description: Description) -> tuple[str, ...]:
     """Return names of the head gradients, one for each output: `grad_0`, `grad_1`, ...
 
-    Where the description has tensors of these names, being an adjoint itself: `grad_grad_0`, ...
+    If the description has tensors of these names, being an adjoint itself, they are `grad_grad_0`, ...
     """
     return _numbered("grad_", description)
 
@@ -119,7 +119,7 @@ def _description(name: str, gradient: Lambda, parameters: tuple[str, ...]) -> De
     if max(level for _, level in levels(gradient)) > MAX_DEPTH:
         raise OperatorError(
             f"{name} cannot be derived: it is nested more than {MAX_DEPTH} levels deep; name parts of the "
-            f"operator as stages of their own: part = lambda ...: ..."
+            f"operator as separate stages: part = lambda ...: ..."
         )
     text = format(Description(name, tensors, (), opaques_in(gradient), (), (gradient,)))
     try:

@@ -44,17 +44,23 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
 
 @dataclass(frozen=True, slots=True)
 class KnownExtents:
-    """Extents by variable: those that are `known`, of which some are `stated` by a binder.
-
-    `produced` are the head gradients' dimensions that output variables index. `names` has, for dimensions
-    that one variable makes equal, the one that stands for them all.
-    """
+    """The extents of a forward description's index variables."""
 
     description: Description
+    """The forward description."""
+
     produced: Mapping[str, tuple[Extent, ...]]
+    """By output variable, the dimensions of the head gradients that it indexes."""
+
     known: Mapping[str, Expression]
+    """By variable, its extent, made of dimensions, attributes and numbers. A variable whose extent does not
+    follow from the shapes is not in it."""
+
     stated: frozenset[str]
+    """The variables whose extent is stated by a binder."""
+
     names: Mapping[Extent, Extent]
+    """By dimension, the one that stands for all dimensions that one variable makes equal."""
 
     def expression(self, variable: str, heads: Container[str] = ()) -> Expression:
         """Return an extent, as a dimension of one of `heads` if possible.
@@ -124,7 +130,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> KnownEx
 
 
 def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Extent]:
-    """For every dimension that a variable fills the first of those that are equal to it."""
+    """Map every dimension that a variable fills to the first of those that are equal to it."""
     names: dict[Extent, Extent] = {}
     for variables in linked({variable: set(extents) for variable, extents in dimensions.items()}):
         equal = [extent for variable in variables for extent in dimensions[variable]]

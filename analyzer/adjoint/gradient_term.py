@@ -1,4 +1,4 @@
-"""Turn a site into a term: the gradient's element at a position, as a sum over free variables."""
+"""Turn a site into its contribution: the gradient's element at a position, as a sum over free variables."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from .algebra import ZERO, Product, choose, conjunction, product
 from .derivative import no_adjoint
 from .equations import Inversion
 from .extents import KnownExtents
-from .guards import in_range
-from .inversion import invert
+from .inversion import in_range, invert
 from .sites import Site, origin
 
 _SINGULAR_AT_ZERO = frozenset(
@@ -44,16 +43,23 @@ def position(axis: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GradientTerm:
-    """`body` summed over `free`, at the `positions` `@0, @1, ...`; `named_after` suggests names for these.
-
-    `local`: it is added along a dimension at one position only, as an index that is held at a border does.
-    """
+    """The gradient's element at a position, as far as one site contributes to it."""
 
     positions: tuple[str, ...]
+    """The index variables of the gradient: `@0`, `@1`, ..., one for each of its dimensions."""
+
     body: Product
+    """The term that is summed, in the variables of `positions` and `free`."""
+
     free: tuple[Binder, ...]
+    """The variables to sum over; empty if the body is the contribution."""
+
     named_after: Mapping[str, str]
+    """By position, the variable of the forward description that suggests a name for it."""
+
     local: bool
+    """Whether the contribution is added at one position only along a dimension, as that of an index that is
+    held at a border."""
 
     @property
     def expression(self) -> Expression:
@@ -101,9 +107,16 @@ class _Body:
     """
 
     description: Description
+    """The forward description, for error messages."""
+
     site: Site
+    """The access, with the factor that it contributes."""
+
     found: Inversion
+    """The values of the site's variables, in terms of the positions and the free variables."""
+
     positions: tuple[str, ...]
+    """The index variables of the gradient, one for each of its dimensions."""
 
     def product(self) -> Product:
         factor = self._with_element(self.site.cofactor)

@@ -35,19 +35,29 @@ def origin(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One access `element` of the differentiated tensor.
+    """One access of the differentiated tensor.
 
     For all values of the variables the gradient gains `cofactor` at the position that the indices give, as
-    long as no condition is negative. Output variables have their own names, reduction variables are renamed
-    apart.
+    long as no condition is negative.
     """
 
     element: Element
+    """The access."""
+
     cofactor: Expression
+    """The derivative of the output by the element, times the head gradient."""
+
     head: Element
+    """The element of the head gradient, at the output variables."""
+
     output_variables: tuple[str, ...]
+    """The names of the output variables, as in the forward description."""
+
     reduction_variables: tuple[Binder, ...] = ()
+    """The binders of all reductions around the access, renamed so that no two have the same name."""
+
     conditions: tuple[Expression, ...] = ()
+    """Differences of indices. The element contributes only if all of them are at least 0."""
 
 
 class SiteFinder:

@@ -36,10 +36,14 @@ class TensorRead(NamedTuple):
     """A read of a description."""
 
     element: ast.Element
+    """The element that is read, with its index expressions."""
+
     outer: tuple[str, ...]
     """The output variables around it."""
+
     inner: tuple[str, ...]
     """The reduction variables around it."""
+
     mentioned: tuple[str, ...]
     """Those of both that its indices mention."""
 
@@ -47,11 +51,10 @@ class TensorRead(NamedTuple):
 def elements_read(
     subject: Subject, box: Boxes, tensors: Mapping[str, Array], only: Container[str] | None = None
 ) -> dict[str, Mask]:
-    """For every tensor a mask of the elements that a box `[variable, 2]` reads.
+    """Return, for every tensor, a mask of the elements that a box `[variable, 2]` reads.
 
-    `tensors` say where indices go that depend on data. Of an operator without stages `only` some tensors may
-    be looked at. Raises ShapeError where there is too much to run
-    through.
+    `tensors` hold the values of indices that depend on data. If `only` is given, the masks of other tensors
+    stay empty for an operator without stages. Raises ShapeError for a box of too many index values.
     """
     intervals = dict(zip(subject.variables, box.tolist(), strict=True))
     if isinstance(subject, Bound):
@@ -68,7 +71,7 @@ def elements_read(
 
 
 def indexed_by_data(subject: Subject) -> bool:
-    """Whether elements of tensors are used in indices."""
+    """Return whether elements of tensors are used in indices."""
     return any(_indexed_by_data(part.analysis) for part in subject.stage_bounds)
 
 
@@ -86,7 +89,7 @@ def _read(
     tensors: Mapping[str, Array],
     only: Container[str] | None = None,
 ) -> dict[str, Mask]:
-    """Elements that outputs in the box (and, if given, at `needed` places) depend on."""
+    """Mark the elements that outputs in the box (and, if given, at `needed` places) depend on."""
     masks = {name: np.zeros(shape, np.bool_) for name, shape in bound.shapes.items()}
     run = Evaluation(tensors, bound.shapes, {})
     for read in _reads(bound.analysis):

@@ -1,4 +1,4 @@
-"""What an audit finds: verdicts, grades of regions, and counterexamples."""
+"""The findings of an audit: verdicts, grades of regions, and counterexamples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def worst(grades: Iterable[Grade]) -> Grade:
 
 
 class Check(StrEnum):
-    """What is claimed."""
+    """A kind of claim."""
 
     REGIONS = "regions"
     OFFSET = "offset"
@@ -48,20 +48,35 @@ class Check(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """Where a claim fails, as small as shrinking could make it.
-
-    `place` is the index of an element: of input `tensor` if it is not None, else of an output.
-    """
+    """A case in which a claim fails, as small as shrinking could make it."""
 
     message: str
+    """The failure, in words."""
+
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    """The shapes of all tensors, by name."""
+
     workers: int | None = None
+    """The number of workers; None if nothing is split."""
+
     worker: int | None = None
+    """The worker that fails, counted from 0; None if the failure is not that of one worker."""
+
     tensor: str | None = None
+    """The input that the failure concerns; None if it concerns an output."""
+
     region: Region | None = None
+    """The region of `tensor` that the worker was given; None if regions do not matter."""
+
     place: tuple[int, ...] | None = None
+    """The index of an element, of input `tensor` if that is not None, otherwise of an output; None if no
+    element is concerned."""
+
     expected: float | None = None
+    """The value that the element should have; None if it should have none, or if values do not matter."""
+
     found: float | None = None
+    """The value that the element has; None as for `expected`."""
 
     def __str__(self) -> str:
         parts = [self.message]
@@ -78,7 +93,7 @@ class Counterexample:
         return "; ".join(parts)
 
     def data(self) -> dict[str, Any]:
-        """As plain data, without what is not known."""
+        """Return plain data, without what is not known."""
         values = {
             "message": self.message,
             "shapes": {name: list(shape) for name, shape in self.shapes.items()},
@@ -95,19 +110,28 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One claim about one operator: of a strategy where `variable` is given.
-
-    `reason` names the proof or what was tried, or says why the claim does not apply. `grades` are those of
-    the regions of each tensor.
-    """
+    """The verdict on one claim about one operator."""
 
     operator: str
+    """The name of the operator's description."""
+
     check: Check
+    """The claim."""
+
     verdict: Verdict
+    """Whether the claim is proven, tried or refuted, or does not apply."""
+
     reason: str
+    """The name of the proof, or what was tried, or why the claim does not apply."""
+
     variable: str | None = None
+    """The variable of the strategy that the claim is about; None if it is about the whole operator."""
+
     grades: Mapping[str, Grade] = field(default_factory=dict)
+    """By tensor, how well its regions fit; empty if the claim is not about regions."""
+
     counterexample: Counterexample | None = None
+    """A case that refutes the claim; None if there is none."""
 
     @property
     def grade(self) -> Grade | None:
@@ -115,7 +139,7 @@ class Finding:
         return worst(self.grades.values()) if self.check is Check.REGIONS else None
 
     def data(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         entry: dict[str, Any] = {
             "operator": self.operator,
             "check": self.check.value,

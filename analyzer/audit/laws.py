@@ -66,9 +66,9 @@ def used_as_value(description: ast.Description, variable: str) -> bool:
 
 
 def _steps(body: ast.Expression, variable: str, reducer: ast.AnyReducer) -> list[Law] | None:
-    """Return the laws that carry the reducer from where it binds the variable to the top of an expression.
+    """Return the laws that carry the reducer from its binder to the top of an expression.
 
-    What a custom reducer promises is not proven: None.
+    None for a custom reducer, because its promises are not proven.
     """
     if not isinstance(reducer, ast.Reducer):
         return None

@@ -31,7 +31,7 @@ HULL_OPERATIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is proven of the regions of one tensor: their grade, or a box for which they miss an element."""
+    """A proof about the regions of one tensor: their grade, or a box for which they miss an element."""
 
     grade: Grade
     missed: str = ""
@@ -46,7 +46,7 @@ class Unproven:
 
 @cache
 def prove(analysis: Analysis) -> dict[str, Proof | Unproven]:
-    """For every tensor that is read, what isl proves of its regions."""
+    """Return, for every tensor that is read, what isl proves of its regions."""
     tensors = dict.fromkeys(access.tensor for access in analysis.accesses)
     return {tensor: _prove(analysis, tensor) for tensor in tensors}
 
@@ -117,7 +117,7 @@ class _Boxes:
         return terms.everything() - terms.without(outside, list(symbols.values()))
 
     def read(self, access: Access, axes: Sequence[int]) -> Values:
-        """Return places along these axes that an access reads; any place where an index depends on data."""
+        """Return places along these axes that an access reads; any place if an index depends on data."""
         terms, values = self.terms, self.terms.everything()
         names = _variables(access, axes)
         for name in names:
@@ -150,7 +150,7 @@ class _Boxes:
         return values
 
     def full(self, access: Access) -> Values:
-        """Where the region of an access is not empty."""
+        """Return where the region of an access is not empty."""
         values = self.terms.everything()
         for axis in range(len(access.indices)):
             lower, upper = self.ends(access, axis)
@@ -187,7 +187,7 @@ def _prove_access(analysis: Analysis, access: Access) -> Proof:
 
 
 def _grade_hull(analysis: Analysis, accesses: Sequence[Access], otherwise: Grade) -> Grade:
-    """How well the hull around several accesses fits what they read together."""
+    """Return how well the hull around several accesses fits what they read together."""
     boxes = _Boxes(analysis, HULL_OPERATIONS)
     axes = range(len(accesses[0].indices))
     known = boxes.known(list(dict.fromkeys(name for access in accesses for name in access.enclosing)))

@@ -22,7 +22,7 @@ MAX_OPERATIONS = 3_000_000
 
 
 class InexpressibleError(Exception):
-    """What isl cannot say, such as a product of two parameters. Never leaves the audit."""
+    """An expression that isl cannot represent, such as a product of parameters. Never leaves the audit."""
 
 
 class Terms:
@@ -85,7 +85,7 @@ class Terms:
         return isl.PwAff.param_on_domain_id(universe, identity)
 
     def _product(self, factors: Sequence[sympy.Expr]) -> Piecewise:
-        """One factor may vary; another one may be a switch `Min(1, ...)`, undefined below zero."""
+        """Multiply. One factor may vary; another may be a switch `Min(1, ...)`, undefined below zero."""
         product = self.number(1)
         switches = [factor for factor in factors if factor.func is sympy.Min and sympy.S.One in factor.args]
         for factor in (self(factor) for factor in factors if factor not in switches):

@@ -1,7 +1,7 @@
-"""What a description gives, as the audit holds kernels and strategies to it.
+"""The results of a description, to which the audit holds kernels and strategies.
 
 Whole arrays are quick, the interpreter is obvious. So outputs are computed by whole arrays, and some elements
-by the interpreter too; where the two differ, or whole arrays have no answer, the interpreter computes all.
+by the interpreter too; if the two differ, or whole arrays have no answer, the interpreter computes all.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def reference_part(
 
 
 def _confirmed(bound: Bound, tensors: Mapping[str, Array]) -> bool:
-    """Whether the interpreter gives the same for some elements of every output."""
+    """Return whether the interpreter gives the same for some elements of every output."""
     return all(
         np.isclose(part, expected, RELATIVE_TOLERANCE, RELATIVE_TOLERANCE, equal_nan=True).all()
         for box in _points(bound)

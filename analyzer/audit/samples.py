@@ -25,7 +25,7 @@ _FIRST_INDICES = (0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What tensors may hold: `whole` numbers in an interval, or `made` of numbers between 0 and 1."""
+    """The values of tensors: `whole` numbers in an interval, or `made` of numbers between 0 and 1."""
 
     whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     made: Mapping[str, Callable[[Array], Array]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Sample:
     """Input tensors, the outputs that the description gives for them, and the tensors used as indices.
 
     `indices[tensor]`, for one used as an index, holds the distinct values that it has, in order. There is no
-    reference where the description calls functions that are not given.
+    reference if the description calls functions that are not given.
     """
 
     tensors: Mapping[str, Array]

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 Select = Callable[[Subject], Sequence[Strategy]]
 Test = Callable[[Subject, Strategy, int, Sample], Counterexample | None]
 Report = Callable[[str, Check, str | None], object]
-"""Told the description, the check that begins, and the variable of the strategy that is checked."""
+"""Called with the description, the check that begins, and the variable of the strategy that is checked."""
 
 OPAQUE = "it calls functions whose inside is unknown"
 NO_ISL = "islpy is not installed (pip install islpy)"
 
 
 def unheard(description: str, check: Check, variable: str | None) -> None:
-    """The report of an audit that nobody watches."""
+    """Ignore the progress of an audit."""
 
 
 def offered(subject: Subject) -> Sequence[Strategy]:
@@ -41,18 +41,28 @@ def offered(subject: Subject) -> Sequence[Strategy]:
 
 @dataclass(frozen=True)
 class Case:
-    """An operator to audit: how to bind it, where to start, how many workers to try, which strategies.
-
-    `domain` says on which data the operator is defined, `report` is told which check begins.
-    """
+    """An operator to audit."""
 
     name: str
+    """The name under which findings report the operator."""
+
     bind: Bind
+    """Binds the operator to other shapes, for smaller counterexamples."""
+
     subject: Subject
+    """The operator, bound to the shapes to start with."""
+
     workers: tuple[int, ...] = (2, 3)
+    """The numbers of workers to try."""
+
     select: Select = field(default=offered)
+    """Returns the strategies to audit; those that the analysis offers, unless tests plant others."""
+
     domain: Domain = ANYTHING
+    """The data for which the operator is defined."""
+
     report: Report = unheard
+    """Called with the name, the check that begins, and the variable of the strategy that is checked."""
 
     @cached_property
     def given(self) -> Sample:
@@ -144,7 +154,7 @@ def _tried_grades(case: Case, strategy: Strategy) -> dict[str, Grade]:
 
 
 def _missed_nearby(case: Case, strategy: Strategy, tensors: Container[str]) -> Counterexample | None:
-    """A failure for shapes near the given ones, for tensors of which nothing is proven."""
+    """Return a failure for shapes near the given ones, for tensors without a proof."""
     fails = case.failing(strategy, partial(trial.missed_element, only=tensors), case.indices)
     failures = (tried(case.bind, shapes, fails) for shapes in neighbours(case.subject))
     return next((failure for failure in failures if failure is not None), None)

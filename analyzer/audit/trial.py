@@ -27,7 +27,10 @@ def parts(strategy: Strategy, workers: int) -> Iterator[Boxes]:
 
 
 def regions_of(strategy: Strategy, workers: int) -> list[dict[str, Region]]:
-    """What each worker reads of each tensor, in one go where that is what the strategy itself does."""
+    """Return the regions of each tensor that each worker reads.
+
+    A strategy of the analysis computes those of all workers at once, others are asked for each worker.
+    """
     if type(strategy) is not Strategy:
         return [strategy.input_regions(worker=worker, workers=workers) for worker in range(workers)]
     boxes = strategy.bound.split((strategy.variable,), (workers,))
@@ -38,7 +41,7 @@ def regions_of(strategy: Strategy, workers: int) -> list[dict[str, Region]]:
 def missed_element(
     subject: Subject, strategy: Strategy, workers: int, given: Sample, only: Container[str] | None = None
 ) -> Counterexample | None:
-    """An element, of any or of `only` some tensors, that a worker reads outside of the region it is given."""
+    """Find an element, of any or of `only` some tensors, that a worker reads outside of its region."""
     regions_by_worker = regions_of(strategy, workers)
     for worker, (box, regions) in enumerate(zip(parts(strategy, workers), regions_by_worker, strict=True)):
         for tensor, mask in elements_read(subject, box, given.tensors, only).items():
@@ -104,7 +107,7 @@ def wrong_cover(subject: Subject, strategy: Strategy, workers: int) -> Counterex
 
 
 def wrong_result(subject: Subject, strategy: Strategy, workers: int, given: Sample) -> Counterexample | None:
-    """Where interpreting the boxes and combining the parts differs from interpreting the whole.
+    """Return where interpreting the boxes and combining the parts differs from interpreting the whole.
 
     Every worker sees NaN outside of its regions.
     """

@@ -34,38 +34,56 @@ class Analysis:
     """The symbolic analysis of a specialised description without stages."""
 
     description: ast.Description
+    """The description that was analysed."""
+
     iteration: IterationSpace
     """Its variables and accesses, in text order."""
+
     accesses: tuple[Access, ...]
     """The distinct accesses, grouped by tensor."""
+
     ranks: Mapping[str, int]
     """The number of dimensions of every tensor that is read."""
+
     axes: tuple[Axis, ...]
     """Every dimension whose extent matters."""
+
     symbols: tuple[sympy.Symbol, ...]
     """The extents of `axes`, as symbols."""
+
     extents: SymbolicExtents
     """The extent of every variable, and the sources that must agree with it."""
+
     splits: tuple[SplitVariable | Refusal, ...]
     """For every variable, how it may be split or why it may not."""
+
     elementwise: bool
     """Whether there are no reducers and every access is exactly the output variables, in order."""
+
     in_place: frozenset[str]
     """The tensors that are read only at the output variables, in order, whatever else is read."""
+
     readings: tuple[TensorAccesses, ...]
     """The accesses of each tensor."""
+
     suspects: tuple[Suspect, ...]
     """The accesses whose bounds may not be exact."""
+
     output_positions: tuple[tuple[int, ...], ...]
     """For each output, the positions of its variables."""
+
     extent_values: IntegerProgram
     """Computes the extent of every variable, then the extent from each of `extents.sources`."""
+
     regions: IntegerProgram
     """Computes lower and upper bound for each dimension of each access, from the ends of the variables and
     the extents."""
+
     operations: Count | None
     """Counts floating-point operations; None if an opaque function hides some."""
+
     _bounds: dict[tuple[Shape, ...], Bound] = field(default_factory=dict, repr=False)
+    """The operators bound so far, by the shapes of the tensors."""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -73,7 +91,7 @@ class Analysis:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Tensors of which elements are read, not only the shape."""
+        """The tensors whose elements are read, not only the shape."""
         return frozenset(self.ranks)
 
     @property

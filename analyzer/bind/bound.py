@@ -66,7 +66,7 @@ class Bound(NotebookDisplay):
 
     @cached_property
     def read_places(self) -> tuple[tuple[int, str], ...]:
-        """The tensors of which elements are read, with their places among the description's tensors."""
+        """The tensors whose elements are read, with their places among the description's tensors."""
         names = self.description.tensor_names
         return tuple((place, name) for place, name in enumerate(names) if name in self.reads)
 

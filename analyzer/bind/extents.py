@@ -40,12 +40,19 @@ from ..source_errors import error_at
 
 @dataclass(frozen=True, slots=True)
 class ExtentSource:
-    """A tensor's dimension, or a binder, that fixes a variable's extent."""
+    """A dimension of a tensor, or a binder, that fixes a variable's extent."""
 
     variable: str
+    """The name of the index variable."""
+
     extent: sympy.Expr
+    """The extent, in symbols for the dimensions of tensors."""
+
     place: str
+    """The dimension or binder, in words, for error messages."""
+
     span: ast.Span
+    """The place in the text of the description."""
 
 
 @dataclass(slots=True)

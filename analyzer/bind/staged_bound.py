@@ -142,7 +142,7 @@ class StagedBound(NotebookDisplay):
 
     @cached_property
     def looseness(self) -> tuple[Looseness, ...]:
-        """Tensors of which a stage's region holds elements that it does not read, with the reason."""
+        """The tensors whose regions hold elements that a stage does not read, with the reason."""
         return tuple(loose for bound in self.stage_bounds for loose in bound.looseness)
 
     @cached_property

@@ -104,9 +104,17 @@ class Bulk:
     """A program with fixed trailing symbols."""
 
     program: IntegerProgram
+    """The program, for all symbols."""
+
     matrix: Integers
+    """The coefficients of the leading symbols in the linear expressions, `[leading, expressions]`."""
+
     constants: Integers
+    """The part of each linear expression that the leading symbols do not change, `[expressions]`; 0 for the
+    other expressions."""
+
     trailing: tuple[int, ...]
+    """The values of the trailing symbols."""
 
     def __call__(self, values: Integers) -> Integers:
         """Return every expression for many settings of the leading symbols: `[n, leading] -> [n,

@@ -129,7 +129,7 @@ def _as_it_is(polynomial: Polynomial) -> Polynomial:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """What is known about sizes: extents of variables, and which extents are equal (`canonical`)."""
+    """The known sizes: extents of variables, and which extents are equal (`canonical`)."""
 
     extents: Mapping[str, Polynomial]
     canonical: Canonical = _as_it_is
@@ -284,7 +284,7 @@ class Ranges:
         return total
 
     def floor(self, value: Polynomial, divisor: Polynomial) -> Polynomial:
-        """`value // divisor` for sizes, plain where the rest is a number."""
+        """`value // divisor` for sizes, plain if the rest is a number."""
         return _floor_divide(value, divisor) or self.quotient(value, divisor)
 
 
@@ -323,7 +323,7 @@ def _plainly_nonnegative(polynomial: Polynomial) -> bool:
 
 
 def _floor_divide(value: Polynomial, divisor: Polynomial) -> Polynomial | None:
-    """`value // divisor` where the rest is a number and the result therefore plain."""
+    """`value // divisor` if the rest is a number and the result therefore plain."""
     whole, rest = value.divide(divisor)
     if rest.constant is None:
         return None

@@ -11,18 +11,25 @@ from ..indices.affine import Affine, Index, normal_form, variables_of
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One place where a description reads a tensor.
-
-    `enclosing` are the index variables in scope. If one of them has no values, nothing is read.
-    `repeated` holds, for each dimension, a variable that its index mentions more than once, or None.
-    """
+    """One place where a description reads a tensor."""
 
     tensor: str
+    """The tensor's name."""
+
     indices: tuple[Index, ...]
+    """The normal form of the index of each dimension."""
+
     padded: bool
+    """Whether the access stands in a `pad`, and so may leave the tensor."""
+
     enclosing: tuple[str, ...]
+    """The index variables in scope. If one of them has no values, nothing is read."""
+
     repeated: tuple[str | None, ...]
+    """For each dimension, a variable that its index mentions more than once; None if there is none."""
+
     span: ast.Span
+    """The place in the text of the description."""
 
     @property
     def shares_variables(self) -> bool:
@@ -43,30 +50,48 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueUse:
-    """`function(arguments)[indices]`: `arguments` are the accesses of its argument slices."""
+    """`function(arguments)[indices]`: one element of the result of an opaque function."""
 
     arguments: tuple[Access, ...]
+    """The accesses of the slices that the function takes."""
+
     indices: tuple[ast.Index, ...]
+    """The indices of the element in the result."""
+
     enclosing: tuple[str, ...]
+    """The index variables in scope."""
+
     span: ast.Span
+    """The place in the text of the description."""
 
 
 @dataclass(slots=True)
 class IterationSpace:
-    """Variables and accesses of a description without stages.
-
-    `output_variables` and `reduction_variables` are distinct names in text order. `binders` are all the
-    places that bind a variable. `values` are the variables used as values, outside of any index.
-    """
+    """Variables and accesses of a description without stages."""
 
     description: ast.Description
+    """The description."""
+
     output_variables: tuple[str, ...] = ()
+    """The names of the outputs' variables, each once, in the order of the text."""
+
     reduction_variables: tuple[str, ...] = ()
+    """The names of the reducers' variables, each once, in the order of the text."""
+
     binders: list[ast.Binder] = field(default_factory=list)
+    """All places that bind a variable."""
+
     reductions: list[ast.ReducerCall] = field(default_factory=list)
+    """All reducers, in the order of the text."""
+
     accesses: list[Access] = field(default_factory=list)
+    """All places that read a tensor, in the order of the text."""
+
     opaques: list[OpaqueUse] = field(default_factory=list)
+    """All uses of opaque functions."""
+
     values: set[str] = field(default_factory=set)
+    """The variables that are used as values, outside of any index."""
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -15,16 +15,19 @@ MAX_TRIALS = 2**18
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Indices of one access that share variables with each other and with no other index of it.
-
-    `columns` are their places among all dimensions of all accesses, `positions` those of their variables,
-    and `values` computes them. `always` says that their bounds are not exact even inside the tensor.
-    """
+    """Indices of one access that share variables with each other and with no other index of it."""
 
     columns: tuple[int, ...]
+    """The positions of the indices among all dimensions of all accesses."""
+
     positions: tuple[int, ...]
+    """The positions of their variables among all variables."""
+
     values: Bulk
+    """Computes the indices from the values of those variables."""
+
     always: bool
+    """Whether the bounds may be inexact even if they lie inside the tensor."""
 
     def settle(self, bounds: Boxes, boxes: Boxes, limits: Integers) -> None:
         """Replace the bounds `bounds[:, columns]` by those of the values inside `[0, limits)`.

@@ -1,4 +1,4 @@
-"""Make regions exact where a padded index moves in steps across the edge of its tensor.
+"""Make regions exact if a padded index moves in steps across the edge of its tensor.
 
 The values of `2 * x - 1` inside a tensor start at 1, not at 0. Clipping the bounds of an index is exact only
 if its values have no gaps. If there are gaps, this file finds the first and the last value inside the tensor.

@@ -19,12 +19,17 @@ class TensorAccesses:
     """The accesses of one tensor."""
 
     tensor: str
+    """The tensor's name."""
+
     rank: int
     """The tensor's number of dimensions."""
+
     start: int
     """The column of the first access's first dimension, among all dimensions of all accesses."""
+
     count: int
     """The number of accesses."""
+
     enclosing: tuple[tuple[int, ...], ...]
     """For each access, the positions of the variables around it."""
 
@@ -35,12 +40,16 @@ class Reader:
 
     bulk: Bulk
     """Computes a lower and an upper bound for each dimension of each access."""
+
     limits: Integers
     """The extents of these dimensions."""
+
     refinements: tuple[Edge | Trial, ...]
     """Replace bounds that are not exact."""
+
     readings: tuple[TensorAccesses, ...]
     """The accesses by tensor. Tensors that are absent are never read."""
+
     ranks: Mapping[str, int]
     """The number of dimensions of every tensor."""
 
@@ -80,7 +89,7 @@ def _hull(boxes: Boxes) -> Boxes:
 
 
 def _hull_of_some(boxes: Boxes, full: npt.NDArray[np.bool_], reading: TensorAccesses) -> Boxes:
-    """Return as `_hull`, without accesses that read nothing; zeros where no access reads anything."""
+    """Return as `_hull`, without accesses that read nothing; zeros if no access reads anything."""
     reads: npt.NDArray[np.bool_] = np.asarray((boxes[..., 0] < boxes[..., 1]).all(axis=-1))
     for access, variables in enumerate(reading.enclosing):
         reads[:, access] &= full[:, variables].all(axis=-1)

@@ -72,7 +72,7 @@ def _integer_rule(node: Node) -> Node:
 
 
 def _simplified(node: ast.Binary) -> ast.Expression:
-    """Simplify neutral elements, and conditions of which one side is known."""
+    """Simplify neutral elements, and conditions with one side that is known."""
     match node:
         case ast.Binary("+" | "-", value, number) if _is(number, 0):
             return value

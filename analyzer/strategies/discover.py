@@ -20,13 +20,22 @@ Kind = Literal["concat", "reduce"]
 
 @dataclass(frozen=True, slots=True)
 class SplitVariable:
-    """A variable that may be split whatever the shapes: outputs are concatenated, or reduced."""
+    """An index variable along which an operator may be split, whatever its shapes."""
 
     variable: str
+    """The variable's name."""
+
     span: ast.Span
+    """The place in the text that binds the variable."""
+
     kind: Kind
+    """`concat` if outputs are concatenated, `reduce` if partial results are combined."""
+
     reducer: ast.AnyReducer | None
+    """Combines the partial results; None for `concat`."""
+
     needs_offset: bool
+    """Whether the variable is also used as a value, so that a kernel must know where its box starts."""
 
 
 @dataclass(frozen=True, slots=True)

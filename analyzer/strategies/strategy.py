@@ -13,7 +13,7 @@ from .discover import Kind, SplitVariable
 
 
 class Splittable(Protocol):
-    """What a strategy needs of the bound description it belongs to."""
+    """The part of a bound description that its strategies need."""
 
     description: Description
     extents: dict[str, int]
@@ -25,17 +25,22 @@ class Splittable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Strategy(NotebookDisplay):
-    """Split along `variable`: outputs are concatenated, or reduced by `reducer`.
-
-    `needs_offset` says that the variable is also used as a value, so that a kernel must know where its
-    box starts.
-    """
+    """A way to run one operator on several workers, split along one index variable."""
 
     variable: str
+    """The index variable whose values are shared out."""
+
     kind: Kind
+    """`concat` if outputs are concatenated, `reduce` if partial results are combined."""
+
     reducer: AnyReducer | None
+    """Combines the partial results; None for `concat`."""
+
     needs_offset: bool
+    """Whether the variable is also used as a value, so that a kernel must know where its box starts."""
+
     bound: Splittable = field(repr=False, compare=False)
+    """The operator with its shapes, which computes the regions."""
 
     @classmethod
     def of(cls, split: SplitVariable, bound: Splittable) -> Strategy:

@@ -17,5 +17,5 @@ FAMILIES = (
 
 
 def all_cases(seed: int = 0) -> list[Case]:
-    """Every case of every family; the same seed gives the same values."""
+    """Return every case of every family; the same seed gives the same values."""
     return [case for number, family in enumerate(FAMILIES) for case in family(Values(seed + number))]

@@ -13,17 +13,25 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Case:
-    """An operator of MXNet with attributes as text and arrays by input name.
-
-    `states` are auxiliary states. `fixed` inputs are indices, labels or lengths, which have no gradient.
-    """
+    """An operator of MXNet with its attributes and arrays."""
 
     operator: str
+    """MXNet's name of the operator."""
+
     attributes: Mapping[str, str]
+    """By name, the text of each attribute."""
+
     inputs: Mapping[str, Array]
+    """By name, the array of each input."""
+
     states: Mapping[str, Array] = field(default_factory=dict)
+    """By name, the array of each auxiliary state."""
+
     fixed: tuple[str, ...] = ()
+    """The inputs that are indices, labels or lengths, and have no gradient."""
+
     training: bool = True
+    """Whether the operator runs as in training."""
 
 
 def case(
@@ -57,12 +65,12 @@ class Values:
         return self._generator.integers(low, high, shape).astype(np.float32)
 
     def distinct(self, *shape: int) -> Array:
-        """Every whole number once, in random order, so that no two elements tie."""
+        """Return every whole number once, in random order, so that no two elements tie."""
         count = int(np.prod(shape))
         return self._generator.permutation(count).reshape(shape).astype(np.float32)
 
     def among(self, choices: tuple[float, ...], *shape: int) -> Array:
-        """Elements of `choices`, each as likely as the others."""
+        """Return elements of `choices`, each as likely as the others."""
         return self._generator.choice(np.array(choices, np.float32), shape)
 
 

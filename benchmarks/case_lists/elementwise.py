@@ -101,7 +101,7 @@ def cases(values: Values) -> Iterator[Case]:
 
 
 def _of_one(values: Values) -> Iterator[Case]:
-    """Of selu MXNet's gradient below zero is not the function's derivative; its values are tried alone."""
+    """Yield functions of one tensor. Of selu only values are tried: MXNet's gradient below zero is wrong."""
     for name in EVERYWHERE:
         yield case(name, data=SPECIAL)
         yield case(name, data=values.signed(2, 3, 4))

@@ -79,5 +79,5 @@ def _triangles(values: Values) -> Iterator[Case]:
 
 
 def _lower(matrix: Array) -> Array:
-    """The lower triangle with a heavier diagonal, so that it inverts well."""
+    """Return the lower triangle with a heavier diagonal, so that it inverts well."""
     return (np.tril(matrix) + np.eye(matrix.shape[-1])).astype(np.float32)

@@ -1,1 +1,1 @@
-"""What the CUDA engine takes on cards: moving data, training steps compared with PyTorch's, memory."""
+"""The times of the CUDA engine on cards: moving data, training steps compared with PyTorch's, memory."""

@@ -1,8 +1,9 @@
 """Run all benchmarks on the cards of this machine: python -m benchmarks.gpu [--list] [--torch PYTHON].
 
 Prints the results and writes them, with card and date, to benchmarks/results/gpu.json. `--list` makes all
-commands on a machine without cards and runs none. What there is no time for, what is missing and what fails
-is left out, and said to be; the exit status is 1 where something failed or contenders disagree.
+commands on a machine without cards and runs none. The report names the benchmarks that were left out, for
+lack of time or of a package, and those that failed. The exit status is 1 if any failed, or if contenders
+disagree.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ from tofu.runtime.cuda.machine import CudaMachine
 from .dry_machine import DryMachine
 
 LAUNCHES = 7
-"""Timed launches of a graph, of which the median counts."""
+"""Timed launches of a graph; the median counts."""
 
 
 @dataclass(frozen=True)
 class Stand:
-    """So many cards; none where commands are made but not run. Time is up `seconds` after `begun`."""
+    """A number of cards; 0 if commands are made but not run. Time is up `seconds` after `begun`."""
 
     cards: int
     begun: float
@@ -42,11 +42,11 @@ class Stand:
         return CupyMachine([card.device_id for card in shared(workers)], tf32=tf32)
 
     def free_bytes(self) -> int:
-        """What all cards have left, together; zero where there is none."""
+        """Return the free memory of all cards together; 0 without a card."""
         return sum(self._memory(card)[0] for card in range(self.cards))
 
     def taken_bytes(self) -> int:
-        """What all cards have given away, together."""
+        """Return the allocated memory of all cards together."""
         return sum(total - free for free, total in map(self._memory, range(self.cards)))
 
     def _memory(self, card: int) -> tuple[int, int]:
@@ -57,7 +57,7 @@ class Stand:
 
 
 def seconds_of(machine: CudaMachine, issue: Callable[[], Any], repeats: int) -> float:
-    """Of one `issue`, of several in one graph, so that launching them takes no time of its own."""
+    """Time one `issue`, among several in one graph, so that launching them takes no extra time."""
 
     def all_of_them() -> None:
         for _ in range(repeats):

@@ -18,7 +18,7 @@ WORKER_BYTES = 1 << 40
 
 @dataclass
 class DryMachine:
-    """A `Machine` of so many workers. `issued` counts commands by kind, `sources` are those to compile.
+    """A `Machine` of `workers` workers. `issued` counts commands by kind, `sources` are those to compile.
 
     Vendor libraries are not asked how much scratch they want: the answer is none.
     """

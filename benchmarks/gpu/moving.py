@@ -23,13 +23,22 @@ MOST_PIECES = 8
 
 @dataclass(frozen=True)
 class Case:
-    """A box assembled from `pieces` that it is cut into along `axis`; a sum of whole terms where None."""
+    """A box that is assembled or summed."""
 
     name: str
+    """The purpose of the case, in a word."""
+
     shape: tuple[int, ...]
+    """The shape of the box."""
+
     type: str
+    """The element type."""
+
     axis: int | None
+    """The axis along which the pieces are cut; None if every piece is a whole term of a sum."""
+
     pieces: int
+    """The number of pieces."""
 
     @property
     def nbytes(self) -> int:
@@ -60,7 +69,7 @@ def cases(small: bool) -> tuple[Case, ...]:
 
 
 def measured(stand: Stand, small: bool) -> Iterator[dict[str, Any]]:
-    """For each case its bandwidth, and its part of what a plain copy reaches; without cards the commands."""
+    """Yield for each case its bandwidth, and the ratio to a plain copy; without cards, its commands."""
     machine = stand.machine(max(stand.cards, 1))
     try:
         room = max(case.nbytes for case in cases(small))
@@ -85,7 +94,7 @@ def _one(case: Case, machine: CudaMachine, target: int, sources: Sequence[int], 
 
 
 def made(case: Case, target: int, sources: Sequence[int]) -> tuple[tuple[Command, ...], int]:
-    """The commands, and how many bytes they read and write."""
+    """Return the commands, and how many bytes they read and write."""
     whole = DeviceView.dense(target, case.shape, case.type)
     if case.axis is None:
         terms = [

@@ -1,4 +1,4 @@
-"""PyTorch's training step, in a process of its own; that it is missing is said and is no failure."""
+"""PyTorch's training step, in a separate process. A message says if PyTorch is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS_TO_START = 120
 
 
 def missing(interpreter: str) -> str | None:
-    """Why this Python cannot run PyTorch on a card; None where it can."""
+    """Return why this Python cannot run PyTorch on a card; None if it can."""
     question = "import torch; assert torch.cuda.is_available(), 'PyTorch finds no card'"
     result = subprocess.run(
         [interpreter, "-c", question],

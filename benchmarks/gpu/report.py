@@ -8,7 +8,7 @@ Results = dict[str, Any]
 
 
 def line(title: str, result: Results) -> str:
-    """One result in words."""
+    """Return one result in words."""
     parts = [f"{title:52}"]
     if "part_of_copy" in result:
         parts.append(f"{result['bytes_a_second'] / 1e9:8.0f} GB/s, {result['part_of_copy']:5.0%} of a copy")

@@ -50,7 +50,7 @@ class Outcome:
 
 
 def trained(stand: Stand, models: Mapping[str, dict[str, Any]], interpreter: str) -> Outcome:
-    """All contenders of all models. A failure of one is kept, and the others go on."""
+    """Return all contenders of all models. A failure of one is kept, and the others continue."""
     outcome = Outcome()
     reason = "nothing is run" if stand.dry else peer.missing(interpreter)
     if reason is not None:

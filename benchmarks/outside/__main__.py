@@ -28,11 +28,11 @@ from .speed import race
 from .table import check_head, check_line, race_head, race_line, summary
 
 SECONDS = {"checks": 120, "speed": 60}
-"""What is not done after this time is stopped."""
+"""Work that takes longer is stopped."""
 
 
 def refusal(outsider: Outsider) -> str | None:
-    """Why Tofu refuses the description, if it does."""
+    """Return why Tofu refuses the description, if it does."""
     try:
         outsider.operator.bind(outsider.shapes(outsider.small), **outsider.attributes(outsider.small))
     except TofuError as error:
@@ -41,7 +41,7 @@ def refusal(outsider: Outsider) -> str | None:
 
 
 def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float) -> Row:
-    """What is found about one operator, in a process of its own."""
+    """Return the findings about one operator, made in a separate process."""
     refused = refusal(outsider)
     if refused is not None:
         return {"cannot_be_said": refused}
@@ -49,7 +49,7 @@ def examined(outsider: Outsider, work: Callable[[Report], None], seconds: float)
 
 
 def kept(path: Path | None) -> dict[str, dict[str, Row]]:
-    """The results that a file has already, by operator and by what was examined."""
+    """Return the results that a file has already, by operator and by what was examined."""
     if path is None or not path.exists():
         return {}
     results: dict[str, dict[str, Row]] = json.loads(path.read_text(encoding="utf-8"))["results"]

@@ -1,4 +1,4 @@
-"""Work in a process of its own: one that hangs, crashes or needs too much memory ends alone."""
+"""Work in a separate process: one that hangs, crashes or needs too much memory ends alone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Row = dict[str, Any]
 Report = Callable[[Row], None]
 
 MEMORY_BYTES = 8 << 30
-"""What a process may add to its address space."""
+"""The memory that a process may add to its address space."""
 
 
 def apart(work: Callable[[Report], None], seconds: float) -> Row:
-    """All that `work` reports, joined; `stopped` says why it did not come to its end, `doing` where."""
+    """Join all that `work` reports; `stopped` says why it did not come to its end, `doing` where."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_inside, args=(work, sender))

@@ -1,4 +1,4 @@
-"""What lies beyond a border: around to the other side, mirrored, or the border itself.
+"""Operators that read beyond a border: around to the other side, mirrored, or the border itself.
 
 An index that is clamped or mirrored cannot be said in TDL; `where` chooses between affine ones instead.
 """

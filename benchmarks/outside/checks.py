@@ -45,7 +45,7 @@ def check(outsider: Outsider, seed: int, report: Report) -> None:
 
 
 def gradient_distance(outsider: Outsider, program: Program, rival: Rival, seed: int) -> float:
-    """How far gradients are apart for random gradients of the outputs."""
+    """Return how far gradients are apart for random gradients of the outputs."""
     heads = program.draw_heads(seed)
     program.prepare(Phase.FORWARD).run()
     program.prepare(Phase.BACKWARD).run()
@@ -63,7 +63,7 @@ def _pair(program: Program, name: str, value: Array | None) -> tuple[Array, Arra
 
 
 def audited(outsider: Outsider) -> Row:
-    """The number of claims by verdict, and how long it took to try them."""
+    """Return the number of claims by verdict, and how long it took to try them."""
     shapes, attributes = outsider.shapes(outsider.small), outsider.attributes(outsider.small)
     data = {name: kind.maker(outsider.small) for name, kind in outsider.kinds.items()}
     started = perf_counter()

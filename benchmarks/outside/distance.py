@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 FINE, COARSE = 1e-9, 1e-3
-"""What two computations may be apart in 64 and in 32 bits."""
+"""The largest allowed difference of two computations in 64 and in 32 bits."""
 
 
 def distance(found: Iterable[npt.ArrayLike], expected: Iterable[npt.ArrayLike]) -> float:
-    """The largest difference of any two arrays; infinite where shapes differ or one has no number."""
+    """Return the largest difference of any two arrays; infinite where shapes differ or one has no number."""
     worst = 0.0
     for one, other in zip(found, expected, strict=True):
         ours, theirs = np.asarray(one, np.float64), np.asarray(other, np.float64)

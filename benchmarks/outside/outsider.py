@@ -22,7 +22,7 @@ Sizes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a tensor may hold.
+    """The values that a tensor may hold.
 
     `make` turns numbers between 0 and 1 into such values. Values that are `whole` are integers for PyTorch,
     those that do not `learn` get no gradient.
@@ -38,7 +38,7 @@ class Kind:
 
 
 NORMAL = Kind(lambda uniform, sizes: 4 * uniform - 2)
-"""Any numbers; this is what a tensor holds of which nothing else is said."""
+"""Any numbers; tensors hold these unless something else is said."""
 POSITIVE = Kind(lambda uniform, sizes: uniform + 0.1)
 PROBABILITY = Kind(lambda uniform, sizes: 0.05 + 0.9 * uniform)
 DATA = Kind(NORMAL.make, learns=False)
@@ -58,20 +58,25 @@ def below(name: str, axis: int | None = None) -> Kind:
 
 @dataclass(frozen=True)
 class Outsider:
-    """One operator.
-
-    `peer` computes the same from PyTorch's tensors, in the order of the description, with attributes by name.
-    `small` sizes are checked, at `large` ones PyTorch takes some milliseconds. `kinds` are those of tensors
-    that hold something else than any numbers. `unsayable` is a part of the message by which Tofu refuses the
-    description; an operator that can be described has none.
-    """
+    """An operator that an outside user could write."""
 
     text: str
+    """Its description."""
+
     peer: Callable[..., Any]
+    """Computes the same from PyTorch's tensors, in the order of the description, with attributes by name."""
+
     small: Sizes
+    """The sizes at which results are checked."""
+
     large: Sizes
+    """The sizes at which times are measured: PyTorch takes some milliseconds."""
+
     kinds: Mapping[str, Kind]
+    """By tensor, what it holds if not any numbers."""
+
     unsayable: str
+    """A part of the message by which Tofu refuses the description; empty if it can be described."""
 
     @property
     def name(self) -> str:
@@ -83,11 +88,11 @@ class Outsider:
         return tofu.parse(self.text, self.name)
 
     def shapes(self, sizes: Sizes) -> dict[str, Shape]:
-        """The shapes of all tensors, in the order of the description."""
+        """Return the shapes of all tensors, in the order of the description."""
         return {name: sizes[name] for name in self.operator.arguments(self.attributes(sizes))}
 
     def attributes(self, sizes: Sizes) -> dict[str, Any]:
-        """The values of all attributes."""
+        """Return the values of all attributes."""
         known = {spec.name for spec in self.operator.specs}
         return {name: value for name, value in sizes.items() if name in known}
 

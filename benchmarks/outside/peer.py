@@ -22,5 +22,5 @@ F = _Module("torch.nn.functional")
 
 
 def missing() -> bool:
-    """Whether PyTorch is not installed."""
+    """Return whether PyTorch is not installed."""
     return find_spec("torch") is None

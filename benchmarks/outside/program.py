@@ -52,7 +52,7 @@ class Program:
 
     @property
     def outputs(self) -> list[Array]:
-        """What the operator computes."""
+        """Return the results of the operator."""
         return [self.buffers[index] for index in self._results]
 
     def draw_heads(self, seed: int) -> list[Array]:
@@ -64,7 +64,7 @@ class Program:
         return heads
 
     def gradient(self, tensor: str) -> Array | None:
-        """The gradient of an argument; None if it is zero everywhere."""
+        """Return the gradient of an argument; None if it is zero everywhere."""
         index = self.places.get(f"grad({tensor})")
         return None if index is None else self.buffers[index]
 
@@ -85,7 +85,7 @@ class Program:
         return any(operation.phase is Phase.BACKWARD for operation in self.graph.operations)
 
     def prepare(self, phase: Phase) -> Prepared:
-        """The operations of a phase, prepared twice as in an engine: the second time in shared scratch."""
+        """Prepare the operations of a phase twice, as in an engine: the second time in shared scratch."""
         operations = [operation for operation in self.graph.operations if operation.phase is phase]
         alone = []
         for operation in operations:

@@ -19,7 +19,7 @@ class Rival:
         self._recorded: Sequence[Any] = ()
 
     def forward(self) -> tuple[Any, ...]:
-        """The outputs, of which nothing is kept for gradients."""
+        """Return the outputs, computed without keeping anything for gradients."""
         with torch.no_grad():
             return self._outputs()
 
@@ -28,7 +28,7 @@ class Rival:
         self._recorded = self._outputs()
 
     def gradient(self, heads: Sequence[Array]) -> dict[str, Any]:
-        """The gradients of what learns, None for one that is zero everywhere; forward was recorded before."""
+        """Return the gradients of what learns, None for one that is zero everywhere, after a forward pass."""
         pairs = [
             (output, torch.from_numpy(head))
             for output, head in zip(self._recorded, heads, strict=True)

@@ -1,4 +1,4 @@
-"""What accumulates along a sequence."""
+"""Operators that accumulate along a sequence."""
 
 from __future__ import annotations
 

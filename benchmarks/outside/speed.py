@@ -25,7 +25,7 @@ Run = Callable[[], object]
 GUARD_SECONDS = 20.0
 """A kernel that takes longer is not run again."""
 RUNS = (3, 31)
-"""At least and at most so many turns, as many as there is time for."""
+"""The least and the largest number of turns; as many are taken as there is time for."""
 TURN_SECONDS = 2.0
 
 
@@ -50,7 +50,7 @@ def race(outsider: Outsider, seed: int, report: Report) -> None:
 
 
 def backward(outsider: Outsider, program: Program, rival: Rival, seed: int, report: Report) -> Row:
-    """All gradients against `torch.autograd.grad` alone."""
+    """Return all gradients against `torch.autograd.grad` alone."""
     heads = program.draw_heads(seed)
     rival.record()
     report({"doing": "preparing the gradient"})
@@ -64,7 +64,7 @@ def backward(outsider: Outsider, program: Program, rival: Rival, seed: int, repo
 
 
 def memory(prepared: Prepared, program: Program) -> Row:
-    """The largest temporary, and how often it has the size of all arguments and outputs."""
+    """Return the largest temporary, and how often it has the size of all arguments and outputs."""
     used = prepared.temporary_bytes
     return {"temporary_bytes": used, "temporary": used / max(program.visible_bytes, 1)}
 

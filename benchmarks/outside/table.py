@@ -18,7 +18,7 @@ def check_head() -> str:
 
 
 def check_line(name: str, row: Row) -> str:
-    """How far an operator is from interpreter and PyTorch, and what became of the claims about it."""
+    """Return how far an operator is from interpreter and PyTorch, and what became of the claims about it."""
     distances = "".join(f"{_distance(row.get(title)):>13}" for title in DISTANCES)
     claims = row.get("claims", {})
     counts = f"{claims.get('proven', '-'):>8}{claims.get('tried', '-'):>7}{claims.get('refuted', '-'):>9}"
@@ -38,7 +38,7 @@ def race_line(name: str, row: Row) -> str:
 
 
 def summary(results: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """What counts over all operators."""
+    """Return the counts over all operators."""
     checked = {name: row["checks"] for name, row in results.items() if "checks" in row}
     if checked:
         good = [name for name, row in checked.items() if "claims" in row and not _trouble(row)]

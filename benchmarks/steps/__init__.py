@@ -1,1 +1,1 @@
-"""One training step of a model in Tofu, MXNet and PyTorch, each served by a process of its own."""
+"""One training step of a model in Tofu, MXNet and PyTorch, each served by a separate process."""

@@ -49,7 +49,7 @@ def main(folder: str, core: str, form: str) -> None:
 
 
 def fused(mx: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The recurrent network and its parameters as one RNN operator."""
+    """Return the recurrent network and its parameters as one RNN operator."""
     cell = mx.rnn.FusedRNNCell(facts["hidden"], num_layers=facts["layers"], mode="lstm", prefix="lstm_")
     outputs, _ = cell.unroll(facts["steps"], mx.sym.Variable("data"), layout="NTC", merge_outputs=True)
     last = mx.sym.slice_axis(outputs, axis=1, begin=facts["steps"] - 1, end=facts["steps"])

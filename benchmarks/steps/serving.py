@@ -1,6 +1,6 @@
 """A process that runs one training step for every line it reads, and writes one JSON line about it.
 
-Nothing but the standard library and NumPy: peers run it in environments of their own.
+It needs only the standard library and NumPy, because peers run it in other environments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RATE, MOMENTUM = 0.01, 0.9
 
 
 def given(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The model's facts, and its start values and batch by name."""
+    """Return the model's facts, and its start values and batch by name."""
     facts = json.loads((Path(folder) / "facts.json").read_text(encoding="utf-8"))
     with np.load(Path(folder) / "tensors.npz") as tensors:
         return facts, {name: tensors[name] for name in tensors.files}
@@ -32,7 +32,7 @@ def pin(core: int) -> None:
 
 
 def loss_of(probabilities: Any, labels: Any) -> float:
-    """The mean cross entropy of rows of probabilities."""
+    """Return the mean cross entropy of rows of probabilities."""
     chosen = probabilities[np.arange(len(labels)), labels.astype(int)]
     return float(-np.log(chosen).mean())
 

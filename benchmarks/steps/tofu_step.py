@@ -47,7 +47,7 @@ def main(folder: str, core: str, workers: str) -> None:
         return loss_of(executor.read(f"{facts['output']}_output"), tensors["softmax_label"])
 
     def profile() -> dict[str, Any]:
-        """Where a step's time goes, and what its floating-point operations would take as one product."""
+        """Return the parts of a step's time, and the time of its floating-point operations as one product."""
         with started(timed=True) as timed:
             taken: list[dict[str, float]] = []
             for _ in range(1 + PROFILED_STEPS):

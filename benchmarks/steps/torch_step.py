@@ -38,7 +38,7 @@ def main(folder: str, core: str, form: str) -> None:
 def step_of(
     torch: Any, network: Any, parameters: Mapping[str, Any], data: Any, label: Any
 ) -> Callable[[], float]:
-    """A training step on one batch, which gives its loss; on a card that waits for the step."""
+    """Return a training step on one batch, which gives its loss; on a card that waits for the step."""
     trained = [each for each in parameters.values() if each.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=RATE, momentum=MOMENTUM)
 
@@ -70,7 +70,7 @@ def recurrent(torch: Any, facts: dict[str, Any], arrays: dict[str, Any]) -> tupl
 
 
 def residual(torch: Any, arrays: dict[str, Any], memory: Any) -> tuple[Any, dict[str, Any]]:
-    """The wide residual network of the zoo, by the names of its parameters."""
+    """Return the wide residual network of the zoo, by the names of its parameters."""
     functional = torch.nn.functional
     states = {name: arrays.pop(name) for name in list(arrays) if "_moving_" in name}
     parameters = {}
@@ -96,7 +96,7 @@ def residual(torch: Any, arrays: dict[str, Any], memory: Any) -> tuple[Any, dict
         return functional.conv2d(data, weight, stride=stride, padding=weight.shape[-1] // 2)
 
     def unit(data: Any, name: str) -> Any:
-        """Two convolutions, or three of which the one in the middle has the stride."""
+        """Two convolutions, or three. Of three, the one in the middle has the stride."""
         layers = 3 if f"{name}_conv3_weight" in parameters else 2
         stride = 2 if name.endswith("unit1") and not name.startswith("stage1") else 1
         first = body = functional.relu(normal(data, f"{name}_bn1"))

@@ -47,10 +47,7 @@ DIALECTS: Mapping[str, Dialect] = {
 
 
 def to_json(symbol: Outputs, dialect: str = "0.11") -> str:
-    """Return the symbol as text, a line for each node; see `Symbol.tojson`.
-
-    Raises GraphError for an unknown dialect.
-    """
+    """Write a symbol, a line for each node; see `Symbol.tojson`. Raises GraphError for an unknown dialect."""
     if dialect not in DIALECTS:
         raise GraphError(f"there is no dialect {dialect!r}; known are {', '.join(DIALECTS)}")
     spoken = DIALECTS[dialect]

@@ -84,7 +84,7 @@ class Symbol(SymbolArithmetic):
         return dict(self._only_node().text)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """For every node with attributes: its name and its attributes as text."""
+        """Return, for every node with attributes, its name and its attributes as text."""
         return {node.name: dict(node.text) for node in self.nodes if node.text}
 
     def infer_shape(
@@ -102,7 +102,7 @@ class Symbol(SymbolArithmetic):
     def infer_shape_partial(
         self, *positional: Sequence[int | None] | None, **known: Sequence[int | None] | None
     ) -> tuple[list[Shape], list[Shape], list[Shape]]:
-        """As `infer_shape`, with 0 for an unknown extent and () for a shape of which nothing is known."""
+        """Return as `infer_shape`, with 0 for an unknown extent and () for a shape that is not known."""
         return self._shapes(infer_symbol(self, self._keywords("shapes", positional, known, ShapeError)))
 
     def infer_type(self, *positional: object, **known: object) -> tuple[list[type], list[type], list[type]]:

@@ -80,7 +80,7 @@ def mean(node: OnnxNode) -> Sequence[Array]:
 
 
 def modulo(node: OnnxNode) -> Sequence[Array]:
-    """The result has the divisor's sign, or as in C the dividend's."""
+    """Return remainders with the divisor's sign or, as in C, the dividend's."""
     if not node.integer("fmod", 0):
         return [binary("broadcast_mod", node[0], node[1])]
     size = binary("broadcast_mod", apply("abs", node[0]), apply("abs", node[1]))
@@ -109,7 +109,7 @@ def leaky_relu(node: OnnxNode) -> Sequence[Array]:
 
 
 def prelu(node: OnnxNode) -> Sequence[Array]:
-    """Slopes for each channel where the shapes say so; MXNet has no others, which are put together."""
+    """Slopes for each channel if the shapes say so; MXNet has no others, which are put together."""
     data, slope = node[0], ranked(node[1], node[0].ndim)
     if data.ndim > 1 and slope.size == slope.shape[1] == data.shape[1]:
         return [apply("LeakyReLU", data, slope.reshape(-1), act_type="prelu")]

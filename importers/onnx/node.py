@@ -21,12 +21,19 @@ class UnsupportedNodeError(OperatorError):
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """A node's kind, attributes, inputs (None if one is left out) and number of outputs."""
+    """A node with the values of its inputs."""
 
     kind: str
+    """The name of the ONNX operator."""
+
     attributes: Mapping[str, object]
+    """By name, the values of its attributes."""
+
     inputs: tuple[Array | None, ...]
+    """The values of its inputs; None for one that is left out."""
+
     outputs: int
+    """The number of its outputs."""
 
     def __getitem__(self, position: int) -> Array:
         array = self.inputs[position]
@@ -92,7 +99,7 @@ def reshape(array: Array, shape: Sequence[int]) -> Array:
 
 
 def ranked(array: Array, rank: int) -> Array:
-    """With ones in front. MXNet has no tensors without dimensions: one becomes a tensor of one element."""
+    """Put ones in front of a shape. A number becomes a tensor, because MXNet has no rank 0."""
     if not array.ndim:
         return array.reshape((1,) * rank)
     return reshape(array, (1,) * (rank - array.ndim) + array.shape)

@@ -18,7 +18,7 @@ REDUCTIONS = {
     "ReduceL2": "norm",
 }
 BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "exp"}
-"""What is applied to elements before they are summed."""
+"""The function of elements that each node sums."""
 
 
 def reduced(name: str, node: OnnxNode, data: Array) -> Array:
@@ -48,7 +48,7 @@ def reduction(node: OnnxNode) -> Sequence[Array]:
 
 
 def extreme(node: OnnxNode) -> Sequence[Array]:
-    """The last of several is the first from behind."""
+    """Return the place of an extreme value. The last of several is the first from behind."""
     axis, keepdims = node.integer("axis", 0) % node[0].ndim, bool(node.integer("keepdims", 1))
     last = bool(node.integer("select_last_index", 0))
     data = apply("reverse", node[0], axis=axis) if last else node[0]
@@ -102,7 +102,7 @@ def gemm(node: OnnxNode) -> Sequence[Array]:
 
 
 def lp_normalization(node: OnnxNode) -> Sequence[Array]:
-    """Where the norm is zero ONNX gives zero; MXNet divides."""
+    """Divide by the norm. A norm of zero gives zeros, as ONNX demands; MXNet would divide by it."""
     length = apply("norm", node[0], axis=node.integer("axis", -1), ord=node.integer("p", 2), keepdims=True)
     safe = apply("elemwise_add", length, apply("_equal_scalar", length, scalar=0))
     return [binary("broadcast_div", node[0], safe)]

@@ -35,7 +35,7 @@ def is_named(path: Path) -> bool:
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Return a folder of batches, of which `test_batch` is held out, or one batch.
+    """Return a folder of batches, with `test_batch` held out, or one batch.
 
     Images are `[n, 3, 32, 32]`, red, green, blue, from 0 to 1. Raises DataError for files of another form.
     """
@@ -44,7 +44,7 @@ def read(path: Path, reading: Reading) -> Dataset:
         return Dataset(WHAT, split(path, _batch(path), None, reading.hold_out), CLASSES)
     files = _batches(path)
     if not files:
-        raise refusal(path, "data_batch_1 and the like", f"{TEST} alone", "training needs batches of its own")
+        raise refusal(path, "data_batch_1 and the like", f"{TEST} alone", "add the batches to train on")
     parts = [_batch(each) for each in files]
     train = Samples(np.concatenate([p.data for p in parts]), np.concatenate([p.label for p in parts]))
     test = _batch(path / TEST) if (path / TEST).is_file() else None
@@ -97,7 +97,7 @@ def _dictionary(path: Path) -> Mapping[bytes, Any]:
 
 
 def _names(path: Path) -> tuple[str, ...]:
-    """Return what the classes stand for, where the file that says so is there."""
+    """Return what the classes stand for, if the file that says so is there."""
     if not path.is_file():
         return ()
     names = _dictionary(path).get(b"label_names")

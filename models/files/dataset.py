@@ -1,4 +1,4 @@
-"""What was read from a user's file, and how to read it."""
+"""The data of a user's file, and how to read it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ STEPS = 32
 
 @dataclass(frozen=True)
 class Dataset:
-    """A split, and what there is to know of it.
-
-    `about` says what the file is. `classes` counts the label's classes, None if labels are not class
-    numbers; `names` says what those numbers stand for, where the file does. In a `sequence` the data are
-    class numbers too, those of text.
-    """
+    """A split, and what is known of its samples."""
 
     about: str
+    """The file, in words."""
+
     split: DataSplit
+    """The samples for training, and those held out."""
+
     classes: int | None
+    """The number of the label's classes; None if labels are not class numbers."""
+
     names: tuple[str, ...] = ()
+    """The meaning of each class number; empty if the file does not say."""
+
     sequence: bool = False
+    """Whether the data are class numbers too, those of a text."""
 
     @property
     def sample(self) -> Shape:
@@ -41,18 +45,22 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read; what is None is left to the format.
-
-    `hold_out` is the fraction held out of training. Text is cut into windows of `steps` classes, which stand
-    for characters or words by `level`; the `vocabulary` most frequent have a class of their own. Images are
-    brought to `resize`, height and width.
-    """
+    """How to read a file. A field is None if the format decides."""
 
     hold_out: float | None = None
+    """The fraction of the samples that is held out of training."""
+
     steps: int | None = None
+    """The length of the windows into which text is cut, in characters or words."""
+
     level: str | None = None
+    """Whether a text's classes stand for characters or for words."""
+
     vocabulary: int | None = None
+    """The number of the most frequent words or characters that get a class each."""
+
     resize: tuple[int, int] | None = None
+    """The height and width to which images are brought, in pixels."""
 
     def only(self, path: Path, what: str, *used: str) -> None:
         """Raise DataError if something is asked for that has no meaning for what the path holds."""

@@ -50,14 +50,14 @@ def _reader(path: Path) -> Reader:
     if path.is_dir():
         return _of_folder(path)
     if not path.is_file():
-        raise DataError(f"there is no file or folder {path}")
+        raise DataError(f"there is no file or folder {path}; name the one that holds the data")
     with path.open("rb") as file:
         start = file.read(16)
     for magic, (found, advice) in _STRANGERS.items():
         if start.startswith(magic):
             raise refusal(path, KNOWN, found, advice)
     if not start:
-        raise refusal(path, KNOWN, "an empty file", "is it the right one?")
+        raise refusal(path, KNOWN, "an empty file", "name the file that holds the data")
     if start.startswith(npz.MAGIC) or path.suffix == ".npz":
         return npz.read
     if start.startswith(idx.GZIP):

@@ -43,7 +43,9 @@ def _read(path: Path, stream: Any, most: int) -> npt.NDArray[np.uint8]:
     """Return the array; `most` bounds the bytes in the stream, so that no false size is believed."""
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or not magic[3]:
-        raise refusal(path, "an idx file, which begins 00 00", magic.hex(" ") or "nothing", "is it another?")
+        raise refusal(
+            path, "an idx file, which begins 00 00", magic.hex(" ") or "nothing", "name an idx file"
+        )
     if magic[2] != BYTES:
         raise refusal(path, "bytes (type 08)", f"type {magic[2]:02x}", "write its values as unsigned bytes")
     header = stream.read(4 * magic[3])
@@ -74,9 +76,7 @@ def read(path: Path, reading: Reading) -> Dataset:
     if path.is_dir():
         parts = {_is_test(each): each for each in sorted(path.iterdir()) if _IMAGES.fullmatch(each.name)}
         if False not in parts:
-            raise refusal(
-                path, "train-images-idx3-ubyte", parts[True].name, "training needs images of its own"
-            )
+            raise refusal(path, "train-images-idx3-ubyte", parts[True].name, "add the images to train on")
         train, test = _samples(parts[False]), _samples(parts[True]) if True in parts else None
     else:
         train, test = _samples(path), None

@@ -30,7 +30,7 @@ def is_folder(folder: Path) -> bool:
 
 
 def read(path: Path, reading: Reading) -> Dataset:
-    """Return images `[n, channels, height, width]` from 0 to 1, with one channel where all are grey, else
+    """Return images `[n, channels, height, width]` from 0 to 1, with one channel if all are grey, else
     three.
 
     Classes are numbered by the names of their folders. If `test` or `val` is next to `train`, the former
@@ -117,7 +117,7 @@ def _image(path: Path, resize: tuple[int, int] | None) -> Pixels:
     except UnidentifiedImageError as error:
         raise refusal(path, "an image", "another kind of file", "remove it from the folder") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise refusal(path, "an image to train on", "far more pixels", "make it smaller") from error
+        raise refusal(path, "an image to train on", "one with far more pixels", "make it smaller") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:  # what Pillow's decoders raise
         raise DataError(f"{path} is a damaged image: {error}; replace or remove it") from error
 

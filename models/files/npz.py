@@ -35,7 +35,7 @@ Found = npt.NDArray[np.generic]
 def read(path: Path, reading: Reading) -> Dataset:
     """Return arrays `[n, ...]`; `test_data` and `test_label`, if there are such, are held out.
 
-    Images come out as `[n, channels, height, width]`, those of bytes from 0 to 1; where the last extent is 1
+    Images come out as `[n, channels, height, width]`, those of bytes from 0 to 1; if the last extent is 1
     or 3 and the second is not, channels were last. Other numbers are taken as they are. Raises DataError for
     files of another form.
     """

@@ -16,7 +16,7 @@ from .held_out import held_out_count
 
 WHAT = "text"
 LEVELS = {"character": 256, "word": 10_000}
-"""How a text may be cut, and how many of the most frequent have a class of their own unless asked."""
+"""How a text may be cut, and how many of the most frequent get a class each by default."""
 UNKNOWN = "<unknown>"
 _WORD = re.compile(r"\w+|[^\w\s]|\n")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -63,7 +63,7 @@ class EvalMetric:
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         """Return what one output of one batch adds to the sum and to the count."""
-        raise NotImplementedError(f"{type(self).__name__} says what a batch adds in update() or measure()")
+        raise NotImplementedError(f"{type(self).__name__} has neither update() nor measure(); override one")
 
     def get(self) -> tuple[Listed, Any]:
         """Name and value; NaN before anything is counted."""
@@ -85,7 +85,7 @@ def register(klass: type[EvalMetric]) -> type[EvalMetric]:
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
-    """The metric of this name, of a function of label and output, or of a list of either.
+    """Return the metric of this name, of a function of label and output, or of a list of either.
 
     Raises DataError for an unknown name.
     """

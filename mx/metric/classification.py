@@ -25,10 +25,16 @@ class Accuracy(EvalMetric):
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         if pred.shape != label.shape:
             if not -pred.ndim <= self.axis < pred.ndim:
-                raise DataError(f"metric '{self.name}' has no dimension {self.axis} in outputs {pred.shape}")
+                raise DataError(
+                    f"metric '{self.name}' has no dimension {self.axis} in outputs {pred.shape}; set axis= "
+                    "to the dimension of the classes"
+                )
             pred = pred.argmax(self.axis)
         if pred.size != label.size:
-            raise DataError(f"metric '{self.name}' has {label.size} labels for {pred.size} outputs")
+            raise DataError(
+                f"metric '{self.name}' has {label.size} labels for {pred.size} outputs; give one label for "
+                "each"
+            )
         return float((pred.ravel().astype(np.int64) == label.ravel().astype(np.int64)).sum()), label.size
 
 
@@ -65,7 +71,10 @@ class F1(EvalMetric):
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         actual = row_labels(label, pred).astype(np.int64)
         if actual.size and actual.max() > 1:
-            raise DataError(f"metric '{self.name}' is for two classes, but there is a label {actual.max()}")
+            raise DataError(
+                f"metric '{self.name}' is for two classes, but there is a label {actual.max()}; use labels "
+                "0 and 1"
+            )
         chosen = pred.argmax(axis=1)
         hits, errors = int((chosen & actual).sum()), int((chosen != actual).sum())
         if self.average == "macro":

@@ -22,12 +22,15 @@ class _OfBatch(EvalMetric):
 
     def measure(self, label: Array, pred: Array) -> tuple[float, int]:
         if label.size != pred.size:
-            raise DataError(f"metric '{self.name}' has a label {label.shape} for an output {pred.shape}")
+            raise DataError(
+                f"metric '{self.name}' has a label {label.shape} for an output {pred.shape}; both need as "
+                "many elements"
+            )
         return self.of(label.reshape(pred.shape).astype(np.float64) - pred), 1
 
     @abstractmethod
     def of(self, difference: Array) -> float:
-        """The measure of one batch."""
+        """Return the measure of one batch."""
 
 
 @register

@@ -1,4 +1,4 @@
-"""What `fit`, `score` and `predict` do with a module: the loops, in terms of its single calls."""
+"""The loops of `fit`, `score` and `predict`, in terms of a module's single calls."""
 
 from __future__ import annotations
 

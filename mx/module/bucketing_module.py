@@ -92,7 +92,7 @@ class BucketingModule(BaseModule):
         self._current.init_optimizer(*settings, **options)
 
     def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Go on with the module of another bucket."""
+        """Continue with the module of another bucket."""
         before, after = self._current, self._module(bucket_key)
         after.bind(data_shapes, label_shapes, **self._bind_options)
         if before is after:

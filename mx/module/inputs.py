@@ -51,7 +51,10 @@ def described(given: Any, names: Sequence[str], what: str) -> list[DataDesc]:
     found = [each if isinstance(each, DataDesc) else DataDesc(*each) for each in given or ()]
     if sorted(each.name for each in found) != sorted(names):
         listed = ", ".join(each.name for each in found) or "nothing"
-        raise DataError(f"{what} describes {listed}, but the module has {', '.join(names) or 'none'}")
+        raise DataError(
+            f"{what} describes {listed}, but the module has {', '.join(names) or 'none'}; describe exactly "
+            "these"
+        )
     return found
 
 
@@ -59,6 +62,8 @@ def _by_name(what: str, bound: Sequence[DataDesc], arrays: Any, provided: Any) -
     """Return arrays by name, in the order the batch says, else that of `bind`."""
     names = [each[0] for each in provided] if provided else [each.name for each in bound]
     if what == "data" and len(arrays) != len(names):
-        raise DataError(f"the batch has {len(arrays)} arrays of {what} for {', '.join(names)}")
+        raise DataError(
+            f"the batch has {len(arrays)} arrays of {what} for {', '.join(names)}; give one for each"
+        )
     wanted = {each.name for each in bound}
     return {name: as_array(array) for name, array in zip(names, arrays, strict=False) if name in wanted}

@@ -1,7 +1,7 @@
-"""What a module does with one batch: forward, backward and update, as single calls or at once.
+"""One batch in a module: forward, backward and update, as single calls or at once.
 
 They are one partitioned iteration, which runs at `update`. Outputs asked for before it, and gradients of the
-data, are computed by a pass of their own, with the parameters as they are.
+data, are computed by a separate pass, with the parameters as they are.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ class Iteration:
     def gradients(self, names: Sequence[str]) -> list[Array]:
         """Return the gradients of data. Raises ExecutionError before `backward` and after `update`."""
         if self._heads is None or self._updated_by is not None:
-            raise ExecutionError("gradients of the data are there after backward() and before update()")
+            raise ExecutionError(
+                "gradients of the data are there after backward() and before update(); ask between the two"
+            )
         executor = self._looked_at(names)
         return [executor.read(f"grad({name})") for name in names]
 
@@ -90,7 +92,10 @@ class Iteration:
         fed = [tensor.name for tensor in executor.partitioned.graph.tensors if tensor.role is Role.DATA]
         missing = [name for name in fed if name not in given and name not in self._shapes]
         if missing:
-            raise ExecutionError(f"backward needs out_grads for {', '.join(missing)}: no loss is there")
+            raise ExecutionError(
+                f"backward needs out_grads for {', '.join(missing)}, which are not losses; pass their "
+                "gradients"
+            )
         for name, gradient in given.items():
             if executor.has(name):
                 executor.write(name, gradient)

@@ -38,7 +38,7 @@ class Module(BaseModule):
     """Trains `symbol` over the devices of `context`: every operator and tensor is partitioned over them.
 
     Forward, backward and update of a batch are one partitioned iteration, which runs at `update`. Outputs
-    asked for before are computed by a forward pass of their own.
+    asked for before are computed by a separate forward pass.
     """
 
     def __init__(

@@ -23,10 +23,10 @@ def start_values(
     allow_missing: bool,
     allow_extra: bool,
 ) -> dict[str, Array]:
-    """A value for each name of `wanted`, of its shape: the one given, or else what the initializer says.
+    """Return a value for each name of `wanted`, of its shape: the given one, or else the initializer's.
 
     Raises DataError for a value of another shape; unless they may be, for one that is not wanted, and for
-    one that is missing where any is given.
+    one that is missing if any is given.
     """
     unknown = [name for name in given or () if name not in wanted]
     if unknown and not allow_extra:
@@ -36,7 +36,9 @@ def start_values(
         array = NDArray(np.zeros(shape, np.float32))
         if given is not None and name in given:
             if (found := as_array(given[name]).shape) != shape:
-                raise DataError(f"'{name}' has shape {shape}, but its value {found}")
+                raise DataError(
+                    f"'{name}' has shape {shape}, but its value {found}; give the values of the same model"
+                )
             array[:] = given[name]
         elif given is not None and not allow_missing:
             raise DataError(f"no value is given for '{name}'; allow_missing=True initializes it")
@@ -50,6 +52,10 @@ def write_states(executor: Executor, values: Mapping[str, Array]) -> None:
     """Overwrite what the optimizer keeps. Raises DataError if it is of another optimizer."""
     different = set(optimizer_state(executor)) ^ set(values)
     if different:
-        raise DataError(f"optimizer state '{min(different)}' is on one side only: another optimizer's")
+        where = "file" if min(different) in values else "module"
+        raise DataError(
+            f"optimizer state '{min(different)}' exists only in the {where}: the states are another "
+            "optimizer's; use the optimizer that they were saved with"
+        )
     for name, array in values.items():
         executor.write(name, array)

@@ -69,7 +69,7 @@ class NDArray:
     def asscalar(self) -> Any:
         """Return the only element. Raises DataError if there are several."""
         if self.size != 1:
-            raise DataError(f"an array of shape {self.shape} is not a single number")
+            raise DataError(f"an array of shape {self.shape} is not a single number; index one element")
         return self.numpy_array.reshape(())[()]
 
     def copyto(self, other: NDArray | Context) -> NDArray:
@@ -124,7 +124,10 @@ class NDArray:
         except ValueError:
             fits = False
         if not fits and source.size != 1:
-            raise DataError(f"an array of shape {source.shape} cannot be assigned to one of {target.shape}")
+            raise DataError(
+                f"an array of shape {source.shape} cannot be assigned to one of {target.shape}; give both "
+                "one shape, or assign a single number"
+            )
         self.numpy_array[_plain(key)] = source if fits else source.reshape(())
 
     def __repr__(self) -> str:
@@ -231,7 +234,10 @@ class NDArray:
             found = function(np.asarray(left), np.asarray(right))
         except ValueError:
             shapes = f"{np.shape(left)} and {np.shape(right)}"
-            raise DataError(f"arrays of shapes {shapes} cannot be combined element by element") from None
+            raise DataError(
+                f"arrays of shapes {shapes} cannot be combined element by element; give extents that are "
+                "equal or 1"
+            ) from None
         return NDArray(np.asarray(found).astype(self.dtype, copy=False))
 
     def _into(self, value: NDArray) -> NDArray:

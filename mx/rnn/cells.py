@@ -203,7 +203,7 @@ class _Described(_Recurrent):
 
     @abstractmethod
     def described(self) -> rnn.Cell:
-        """The cell with this one's variables."""
+        """Return the cell with this one's variables."""
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, States]:
         self._counter += 1
@@ -261,7 +261,7 @@ def merge(outputs: list[Symbol], layout: str, merged: bool, prefix: str) -> Outp
 
 
 def axis_of(layout: str) -> int:
-    """Where time lies."""
+    """Return where time lies."""
     if layout not in ("NTC", "TNC"):
         raise GraphError(f"layout is {layout!r}, expected 'NTC' or 'TNC'")
     return layout.index("T")

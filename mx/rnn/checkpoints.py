@@ -17,7 +17,7 @@ Params = Mapping[str, NDArray]
 def save_rnn_checkpoint(
     cells: Cells, prefix: str, epoch: int, symbol: Symbol, arg_params: Params, aux_params: Params
 ) -> None:
-    """As `mx.model.save_checkpoint`, with unpacked weights."""
+    """Save as `mx.model.save_checkpoint` does, with unpacked weights."""
     for cell in _listed(cells):
         arg_params = cell.unpack_weights(arg_params)
     model.save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)

@@ -143,7 +143,10 @@ class FusedRNNCell(BaseRNNCell):
         width = self._width(vector.size)
         parts = list(self._parts(width))
         if width < 1 or sum(prod(shape) for _, _, shape in parts) != vector.size:
-            raise DataError(f"'{self._prefix}parameters' has {vector.size} elements, which fit no inputs")
+            raise DataError(
+                f"'{self._prefix}parameters' has {vector.size} elements, which fit no inputs of a cell with "
+                f"{self.num_layers} layers of {self.hidden}; unpack it with the cell that it was made for"
+            )
         for name, start, shape in parts:
             found[name] = NDArray(vector[start : start + prod(shape)].reshape(shape).copy())
         return found

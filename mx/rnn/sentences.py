@@ -35,7 +35,9 @@ def encode_sentences(
         for word in sentence:
             if word not in known:
                 if not grows:
-                    raise DataError(f"the word {word!r} is not in the vocabulary")
+                    raise DataError(
+                        f"the word {word!r} is not in the vocabulary; add it, or give no vocabulary"
+                    )
                 following += following == invalid_label
                 known[word] = following
                 following += 1
@@ -70,7 +72,7 @@ class BucketSentenceIter(DataIter):
             buckets = [length for length, count in enumerate(counts) if count >= batch_size]
         self.buckets = sorted(buckets)
         if not self.buckets:
-            raise DataError(f"no length has {batch_size} sentences; name the buckets")
+            raise DataError(f"no length has {batch_size} sentences, the size of a batch; name the buckets")
         self.data_name, self.label_name = data_name, label_name
         self.layout = layout
         rows: list[list[Any]] = [[] for _ in self.buckets]

@@ -40,7 +40,7 @@ class SequentialRNNCell(CellGroup):
         self._cells: list[BaseRNNCell] = []
 
     def add(self, cell: BaseRNNCell) -> None:
-        """Put a cell on top. Raises GraphError if another has its prefix and weights of its own."""
+        """Put a cell on top. Raises GraphError if another cell has its prefix but other weights."""
         if any(isinstance(cell, type(other)) and _clash(cell, other) for other in self._cells):
             raise GraphError(
                 f"two cells of the stack have the prefix {cell._prefix!r}; give each its own prefix="

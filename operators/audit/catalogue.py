@@ -40,7 +40,7 @@ class Catalogue:
         return {verdict: found[verdict] for verdict in Verdict}
 
     def data(self) -> dict[str, Any]:
-        """As plain data, figures first."""
+        """Return plain data, figures first."""
         return {
             "operators": len(self.audits),
             "descriptions": sum(self.grades.values()),

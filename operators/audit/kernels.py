@@ -69,7 +69,7 @@ class KernelAudit:
             yield self._replay(strategy)
 
     def whole(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """Where the kernel on the whole operator differs from the interpreter, however its arrays lie."""
+        """Find where the kernel on the whole operator differs from the interpreter, in any layout."""
         share = self.runner.everything(subject)
         settings = (s for s in WHOLE_SETTINGS if self.runner.differs(subject, share, s))
         found = (self._wrong(subject, given, setting) for setting in settings)
@@ -92,18 +92,18 @@ class KernelAudit:
         return _placed_in(found, setting)
 
     def _rounded(self, subject: Subject, given: Sample, result: Result) -> bool:
-        """Whether the description itself gives these results in the kernel's type: near a jump it may."""
+        """Tell whether the description gives these results in the kernel's type, as it may near a jump."""
         reference = single_precision(subject, given.tensors)
         if reference is None:
             return False
         return difference(result.outputs, reference, subject, relative=COARSE) is None
 
     def _clean(self, subject: Subject, given: Sample, setting: Setting = FRAMED) -> Result:
-        """The kernel on the whole operator. Raises KernelError."""
+        """Run the kernel on the whole operator. Raises KernelError."""
         return self._run(subject, self.runner.everything(subject), given, setting)
 
     def _run(self, subject: Subject, share: Share, given: Sample, setting: Setting, *of: str | int) -> Result:
-        """The kernel on a share `of` a strategy, kept for the shapes to start with. Raises KernelError."""
+        """Run the kernel on a share `of` a strategy, once for the first shapes. Raises KernelError."""
         if given is not self.case.given:
             return self.runner.run(subject, share, given.tensors, setting=setting)
         key = (setting, *of)
@@ -138,7 +138,7 @@ class KernelAudit:
         return None
 
     def _trespass(self, subject: Subject, given: Sample) -> Counterexample | None:
-        """A write to an input or next to an output, however the arrays lie."""
+        """Return a write to an input or next to an output, however the arrays lie."""
         share = self.runner.everything(subject)
         for setting in WHOLE_SETTINGS:
             if not self.runner.differs(subject, share, setting):
@@ -310,7 +310,7 @@ def _points(subject: Subject) -> Iterator[Boxes]:
 
 
 def _rounds(subject: Subject, given: Sample) -> Iterator[Mapping[str, Poison]]:
-    """Yield poisons for all tensors, one of its own for each, several times."""
+    """Yield poisons for all tensors, a separate one for each, several times."""
     choices = {tensor: list(poisons(tensor, given)) for tensor in subject.shapes}
     for row in zip_longest(*choices.values()):
         yield {tensor: poison or choices[tensor][0] for tensor, poison in zip(choices, row, strict=True)}
@@ -332,7 +332,7 @@ def _same(before: Array, after: Array) -> bool:
 
 
 def _placed_in(found: Counterexample, setting: Setting) -> Counterexample:
-    """A counterexample that says how the arrays lay, if frames do not show it."""
+    """Return a counterexample that says how the arrays lay, if frames do not show it."""
     return found if setting == FRAMED else replace(found, message=f"{found.message} ({setting})")
 
 

@@ -34,7 +34,7 @@ class Memory(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a kernel is run in: how its arrays lie, and the type of their elements."""
+    """The memory that a kernel is run in: the layout of its arrays, and the type of their elements."""
 
     memory: Memory
     dtype: np.dtype[Any]
@@ -77,7 +77,7 @@ class GuardedArray:
 
 
 def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | None) -> GuardedArray:
-    """A tensor's region as a setting has it; in a frame, with poison around it."""
+    """Return a tensor's region as a setting has it; in a frame, with poison around it."""
     place = [slice(*interval) for interval in region]
     part = view_of(tensor, place)
     if setting.memory is Memory.SHARD:
@@ -96,7 +96,7 @@ def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | Non
 
 
 def output(lengths: Shape, setting: Setting) -> GuardedArray:
-    """An output full of NaN, with guard values around it."""
+    """Return an output full of NaN, with guard values around it."""
     if setting.memory is Memory.FRAMED:
         frame: Array = np.full([length + 2 * MARGIN for length in lengths], GUARD, setting.dtype)
         made = GuardedArray(frame, _inner)
@@ -107,7 +107,7 @@ def output(lengths: Shape, setting: Setting) -> GuardedArray:
 
 
 def _alone(lengths: Shape, dtype: np.dtype[Any]) -> GuardedArray:
-    """Elements one after the other, with room for as many before them and behind them."""
+    """Return elements one after the other, with room for as many before them and behind them."""
     count = prod(lengths)
     room = max(count, MARGIN)
 
@@ -118,12 +118,12 @@ def _alone(lengths: Shape, dtype: np.dtype[Any]) -> GuardedArray:
 
 
 def _inner(frame: Array) -> Array:
-    """The view without margins, of arrays without dimensions too."""
+    """Return the view without margins, of arrays without dimensions too."""
     return view_of(frame, [slice(MARGIN, -MARGIN)] * frame.ndim)
 
 
 def trespass(before: Mapping[str, Array], after: Mapping[str, GuardedArray], made: list[GuardedArray]) -> str:
-    """What a kernel changed that it may not: its inputs, or what lies next to its outputs."""
+    """Return what a kernel changed by mistake: its inputs, or memory next to its outputs."""
     for name, memory in before.items():
         if not np.array_equal(memory, after[name].memory, equal_nan=True):
             return f"changes its input {name}"

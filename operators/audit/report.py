@@ -45,7 +45,7 @@ class Audit:
         return "\n".join(self._lines())
 
     def data(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         return {
             "operator": self.name,
             "counts": {verdict.value: count for verdict, count in self.counts.items()},

@@ -34,7 +34,7 @@ class KernelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one worker computes: a box, and the regions of the tensors and outputs that go with it."""
+    """The share of one worker: a box, and the regions of the tensors and outputs that go with it."""
 
     box: Boxes
     regions: Mapping[str, Region]
@@ -80,7 +80,7 @@ class Runner(Protocol):
         """Compute a share; `around` fills frames next to the inputs (zeros without). Raises KernelError."""
 
     def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
-        """Whether a setting is another one than that of arrays in memory of their own."""
+        """Return whether a setting differs from that of separate arrays."""
 
     def everything(self, subject: Subject) -> Share:
         """Return the whole operator, with the inputs that the kernel is given for it."""
@@ -200,7 +200,7 @@ class FunctionRunner:
         return Result(arrays, trespass(before, inputs, []))
 
     def differs(self, subject: Subject, share: Share, setting: Setting) -> bool:
-        """Local arrays are in memory of their own, or in frames."""
+        """Return local arrays, in separate memory or in frames."""
         return setting.memory in (Memory.FRAMED, Memory.OWN)
 
     def everything(self, subject: Subject) -> Share:

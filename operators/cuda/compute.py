@@ -1,6 +1,6 @@
-"""What computes one box of an operator on a card: matrix products, convolutions, else a derived kernel.
+"""Compute one box of an operator on a card, by matrix products, convolutions, or a derived kernel.
 
-Which of them is decided by the description, by the kernel attached to it, and by the types, never by a
+The choice depends on the description, the kernel attached to it, and the types, never on a
 name. There is no way back to the host: a stage without a kernel is an error.
 """
 

@@ -31,14 +31,19 @@ class KernelCall:
 
     bound: Bound
     """The operator and its analysis."""
+
     box: Mapping[str, Interval]
     """The interval of every index variable."""
+
     inputs: Mapping[str, Array]
     """`inputs[name]` holds the elements of `regions[name]`. Tensors that are never read are absent."""
+
     regions: Mapping[str, Region]
     """The part of each input tensor that the box reads."""
+
     outputs: tuple[Array, ...]
     """`outputs[k]` receives the elements of output `k`; the partial result for part of a reduction."""
+
     workspace: Workspace = field(default_factory=Workspace)
     """Where all temporary memory comes from. Its contents are undefined at the start of every run."""
 

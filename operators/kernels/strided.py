@@ -1,7 +1,7 @@
 """Functions of strided arrays, computed on contiguous copies where NumPy gets them wrong.
 
-NumPy has loops of its own for many strides, and not all of them are right: from 2.1 to 2.4 `np.negative`
-gives the negatives of other elements where these are numbers of 8 bytes, 64 bytes apart, and the processor
+NumPy has separate loops for many strides, and not all of them are right: from 2.1 to 2.4 `np.negative`
+gives the negatives of other elements if these are numbers of 8 bytes, 64 bytes apart, and the processor
 has AVX-512. So every loop is tried before it is used. While a kernel is prepared, each of its functions is
 tried on a few elements with the kernel's strides. The result is cached by function, types and strides. A
 function that fails computes on contiguous copies in the kernel's scratch memory. One that works costs nothing
@@ -102,7 +102,7 @@ def _layout(operand: Operand) -> Layout:
 
 
 def _inner_strides(layouts: Sequence[Layout]) -> Iterator[Strides]:
-    """The strides of all operands along every axis that NumPy may choose for its inner loop.
+    """Yield the strides of all operands along every axis that NumPy may choose for its inner loop.
 
     Loops over contiguous elements are left out.
     """

@@ -26,10 +26,19 @@ class _Order:
     """The text of an operator that sorts along one dimension, stage by stage."""
 
     name: str
+    """The operator's name."""
+
     lines: tuple[str, ...]
+    """The stages, as lines of text."""
+
     tensor: str
+    """The tensor or stage that is ordered."""
+
     shape: Shape
+    """Its shape."""
+
     axis: int
+    """The dimension that is ordered."""
 
     def at(self, tensor: str, index: str) -> str:
         """Return the element of `tensor` at the index variables, `index` in the ordered dimension."""

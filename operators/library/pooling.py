@@ -34,12 +34,19 @@ def _over_space(attributes: Attributes, data: Shape) -> Variant:
 
 @dataclass(frozen=True, slots=True)
 class _Windows:
-    """Windows that slide over the spatial dimensions, as pieces of text; `padding` surrounds the tensor."""
+    """Windows that slide over the spatial dimensions, as pieces of text."""
 
     kernel: tuple[int, ...]
+    """The extents of a window."""
+
     stride: tuple[int, ...]
+    """The distances of neighbouring windows."""
+
     padding: tuple[int, ...]
+    """How far windows reach out of the tensor on either side."""
+
     full: bool
+    """Whether the last window may lie partly outside."""
 
     @property
     def dimensions(self) -> range:

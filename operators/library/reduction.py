@@ -48,7 +48,7 @@ def _reduction(name: str, reducer: str, item: str = "{}", *, mean: bool = False)
 
 
 def _norm(attributes: Attributes, ranks: Mapping[str, int]) -> Variant:
-    """Return the sum of absolute values, or the root of that of squares, which is a stage of its own."""
+    """Return the sum of absolute values, or the root of that of squares, which is a separate stage."""
     order = attributes.integer("ord")
     if order not in (1, 2):
         raise OperatorError(f"norm: ord={order} is not supported, as in MXNet; use 1 or 2")

@@ -14,7 +14,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "Custom": (
             "what a Python class computes cannot be analysed; describe the operator with @tofu.op, or with "
-            "an Opaque() function where a part of it has no description"
+            "an Opaque() function if a part of it has no description"
         ),
     }
 )

@@ -24,21 +24,35 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 
 
 class _Cell(NamedTuple):
-    """One layer in one direction: its number, the width of its input, the offsets of its parameters."""
+    """One layer in one direction."""
 
     number: int
+    """Its number among all cells."""
+
     width: int
+    """The width of its input."""
+
     weights: int
+    """The place of its matrices in the vector of parameters."""
+
     biases: int
+    """The place of its biases in the vector of parameters."""
 
 
 class _Network(NamedTuple):
-    """The cells, layer by layer, and the sizes that they share."""
+    """All cells, and the sizes that they share."""
 
     layers: tuple[tuple[_Cell, ...], ...]
+    """The cells of each layer, one for each direction."""
+
     mode: str
+    """The kind of cell, a key of `GATES`."""
+
     hidden: int
+    """The number of hidden units."""
+
     parameters: int
+    """The length of the vector of parameters."""
 
     @property
     def rows(self) -> int:

@@ -85,11 +85,22 @@ class _Solver:
     """Fills `shapes` and the extents of variables from each other until nothing changes."""
 
     description: ast.Description
+    """The description, with its stages."""
+
     given: Mapping[str, PartialShape]
+    """The shapes that are known in part or whole at the start; None for a tensor of unknown rank."""
+
     shapes: dict[str, list[int | None]] = field(default_factory=dict)
+    """The shapes so far; None for a dimension that is not known."""
+
     extents: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    """By scope and variable, its extent so far and the source of it."""
+
     stated: set[tuple[str, str]] = field(default_factory=set)
+    """The variables, by scope and name, whose binder states an extent."""
+
     changed: bool = True
+    """Whether the last pass found something, so that another one is needed."""
 
     def run(self) -> dict[str, PartialShape]:
         self.shapes = {name: list(shape) for name, shape in self.given.items() if shape is not None}
@@ -149,7 +160,7 @@ class _Solver:
         return None
 
     def _relate(self, tensor: str, variables: Sequence[tuple[str, str] | None]) -> None:
-        """Equate the extents of a tensor's dimensions with those of the variables, where one is given."""
+        """Equate the extents of a tensor's dimensions with those of the variables, if one is given."""
         shape = self.shapes[tensor]
         for axis, variable in enumerate(variables):
             if variable is None:

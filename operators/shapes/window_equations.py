@@ -21,15 +21,19 @@ _PLAIN = Ranges({})
 
 @dataclass(frozen=True, slots=True)
 class ExtentEquation:
-    """`target == (total of terms) // divisor + 1`, or without a divisor `target == total of terms`.
-
-    Terms are variables, which stand for their extents, and tensors' dimensions.
-    """
+    """`target == terms // divisor + 1`, or `target == terms` if there is no divisor."""
 
     target: ast.Variable
+    """The variable whose extent is meant."""
+
     terms: Polynomial
+    """A sum of variables, which stand for their extents, and of dimensions."""
+
     divisor: int
+    """The divisor; 0 if there is none."""
+
     place: str
+    """Where the equation comes from, for error messages."""
 
     def solve(self, known: Known) -> tuple[ast.Expression, int] | None:
         """Return the one unknown that follows from all others, with its value; None if none does."""

@@ -35,7 +35,7 @@ Value = int | float | bool | str | tuple[int | float, ...] | SliceBounds | None
 
 
 class AttributeType(StrEnum):
-    """What an attribute's value may be."""
+    """A type of attribute values."""
 
     INT = "an integer"
     FLOAT = "a number"
@@ -52,19 +52,29 @@ class AttributeSpec:
     """The name, type and default of one attribute."""
 
     name: str
+    """The attribute's name."""
+
     kind: AttributeType
+    """The type of its values."""
+
     default: Value = None
     """The value if the user gives none."""
+
     required: bool = False
     """Whether the user must give a value."""
+
     choices: tuple[str, ...] = ()
-    """The words that `AttributeType.CHOICE` accepts."""
+    """The words that `Kind.CHOICE` accepts."""
+
     optional: bool = False
     """Whether None is accepted."""
+
     ignored: bool = False
     """Whether the attribute is accepted but has no effect on results."""
+
     least: int | None = None
     """The smallest integer accepted."""
+
     most: int | None = None
     """The largest integer accepted."""
 

@@ -41,12 +41,17 @@ class Variant:
     """A description and the values of its keyword-only parameters."""
 
     description: ast.Description
+    """The description that the operator has for these attributes and shapes."""
+
     constants: Mapping[str, Constant] = field(default_factory=lambda: NOTHING)
     """Values of the keyword-only parameters, by name."""
+
     kernels: Mapping[str, Attachment] = field(default_factory=lambda: NO_KERNELS)
     """Attached kernels by the stage that they compute; the last stage is `output_0`."""
+
     targets: Mapping[str, str] = field(default_factory=lambda: NO_TARGETS)
     """For a custom gradient: the stage or output that is each argument's gradient."""
+
     opaques: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: NO_FUNCTIONS)
     """The functions of NumPy arrays behind the description's `Opaque()` names."""
 

@@ -26,17 +26,25 @@ class Stage:
 
     description: ast.Description
     """Has neither attributes nor stars nor stages."""
+
     produces: tuple[str, ...]
     """Names of the outputs as later stages and gradients read them: the stage's own name, or `output_0`,
     `output_1`, ... of the last stage."""
+
     kernel: Kernel | None = None
     """The attached kernel; None if it is derived."""
+
     adjoint_kernels: Mapping[str, Kernel] = field(default_factory=dict)
     """Kernels attached to the gradients, by the tensor they differentiate with respect to."""
+
     opaques: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The functions behind `Opaque()` names."""
+
     _bounds: dict[tuple[Shape, ...], BoundOperator] = field(default_factory=dict, init=False, repr=False)
+    """The operators bound so far, by the shapes of the inputs."""
+
     _adjoints: dict[str, tuple[Stage, ...]] = field(default_factory=dict, init=False, repr=False)
+    """The stages of the gradients derived so far, by the tensor they differentiate with respect to."""
 
     @property
     def name(self) -> str:
@@ -49,7 +57,7 @@ class Stage:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """What follows from the description for all shapes."""
+        """The analysis of the description, for all shapes."""
         return analyze(self.description)
 
     def bind(self, shapes: Mapping[str, Shape]) -> BoundOperator:

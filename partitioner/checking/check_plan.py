@@ -35,6 +35,8 @@ from ..plans.plan import Plan
 
 Boxes = tuple[Region, ...]
 
+ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
+
 
 def verify(graph: Graph, plan: Plan) -> None:
     """Raise PlanError naming the first fault of a plan for `graph`, by points 1 to 4 above.
@@ -42,7 +44,10 @@ def verify(graph: Graph, plan: Plan) -> None:
     `check_program` is point 5, `check_memory` point 6.
     """
     _check_subject(graph, plan)
-    _PlanCheck(graph, plan).run()
+    try:
+        _PlanCheck(graph, plan).run()
+    except PlanError as error:
+        raise PlanError(f"{error}; {ADVICE}") from error
 
 
 def check_workers(plan: Plan, workers: int) -> None:
@@ -75,7 +80,9 @@ def _check_subject(graph: Graph, plan: Plan) -> None:
                 "that the plan was made with"
             )
     if prod(plan.factors) != plan.workers:
-        raise PlanError(f"factors {plan.factors} do not multiply to {plan.workers} workers")
+        raise PlanError(
+            f"the plan's factors {plan.factors} do not multiply to {plan.workers} workers; {ADVICE}"
+        )
     plan.check_graph(graph)
 
 
@@ -94,19 +101,28 @@ class _PlanCheck:
         for tensor in graph.tensors:
             layout = plan.layouts[tensor.name]
             place = f"tensor {tensor.name!r}"
-            if layout.factors != plan.factors or len(layout.dimensions) != len(plan.factors):
-                raise PlanError(f"{place}: {len(layout.dimensions)} choices for {len(plan.factors)} steps")
+            if layout.factors != plan.factors:
+                raise PlanError(
+                    f"{place} is split by {layout.factors}, but the plan's factors are {plan.factors}"
+                )
+            if len(layout.dimensions) != len(plan.factors):
+                raise PlanError(
+                    f"{place} has {len(layout.dimensions)} choices, but the plan has {len(plan.factors)} "
+                    "steps"
+                )
             for dimension in layout.dimensions:
                 if dimension is not None and not 0 <= dimension < len(tensor.shape):
-                    raise PlanError(f"{place} of shape {tensor.shape} has no dimension {dimension}")
+                    raise PlanError(f"{place} of shape {tensor.shape} has no dimension {dimension} to split")
             check_tiling(
                 tuple((0, n) for n in tensor.shape), self._layout(tensor.index, len(plan.factors)), place
             )
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
-                if layout.dimensions != plan.layouts[overwritten].dimensions:
+                other = plan.layouts[overwritten].dimensions
+                if layout.dimensions != other:
                     raise PlanError(
-                        f"{place} overwrites {overwritten!r} but has another layout; they must agree"
+                        f"{place} overwrites {overwritten!r}, but their steps split the dimensions "
+                        f"{layout.dimensions} and {other}; both must be the same"
                     )
         totals = [self._total(steps) for steps in range(len(plan.factors) + 1)]
         counted = tuple(after - before for before, after in pairwise(totals))
@@ -118,8 +134,8 @@ class _PlanCheck:
         self._check_unproven()
         if not 0 <= plan.lower_bound_bytes <= plan.cost_bytes:
             raise PlanError(
-                f"the plan states a lower bound of {plan.lower_bound_bytes} bytes, above its cost of "
-                f"{plan.cost_bytes}"
+                f"the plan states a lower bound of {plan.lower_bound_bytes} bytes, which is not between 0 "
+                f"and its cost of {plan.cost_bytes}"
             )
 
     def _check_unproven(self) -> None:
@@ -129,7 +145,8 @@ class _PlanCheck:
         named = [step for step in range(len(plan.factors)) if step in numbers]
         if numbers != [*named, *([None] if None in numbers else [])]:
             raise PlanError(
-                f"the plan names steps {numbers} as not proven; they must ascend, below {len(plan.factors)}"
+                f"the plan names steps {numbers} as not proven; expected rising numbers below "
+                f"{len(plan.factors)}, and None for all steps at the end"
             )
         for unproven in plan.unproven:
             step, bound = unproven.step, unproven.lower_bound_bytes
@@ -158,7 +175,9 @@ class _PlanCheck:
         if key not in self._operators:
             place = f"operation {operation.name!r}"
             if len(choices) != len(self._plan.factors):
-                raise PlanError(f"{place}: {len(choices)} choices for {len(self._plan.factors)} steps")
+                raise PlanError(
+                    f"{place} has {len(choices)} choices, but the plan has {len(self._plan.factors)} steps"
+                )
             self._operators[key] = _Split(operation.bound, choices[:steps], self._plan.factors[:steps], place)
         split = self._operators[key]
         total = 0
@@ -208,14 +227,20 @@ class _Split:
         variables = list(bound.variables)
         for choice in choices:
             if choice is not None and (choice not in variables or bound.kind(choice) is None):
-                raise PlanError(f"{place}: {bound.description.name} has no strategy along {choice!r}")
+                offered = [variable for variable in variables if bound.kind(variable) is not None]
+                raise PlanError(
+                    f"{place}: {bound.description.name} has no strategy along {choice!r}; its strategies are "
+                    f"along {', '.join(offered) or 'no variable'}"
+                )
         whole = tuple((0, bound.extents[variable]) for variable in variables)
         axes = [None if choice is None else variables.index(choice) for choice in choices]
         boxes = split_region(whole, axes, factors)
         check_tiling(whole, boxes, f"{place}, its iterations")
         reduced = [choice for choice in choices if choice is not None and bound.kind(choice) == "reduce"]
-        if len({str(bound.reducer(choice)) for choice in reduced}) > 1:
-            raise PlanError(f"{place}: its partial results would be combined by two different reducers")
+        reducers = {str(bound.reducer(choice)): choice for choice in reduced}
+        if len(reducers) > 1:
+            listed = " and ".join(f"{reducer} over {choice}" for reducer, choice in reducers.items())
+            raise PlanError(f"{place}: its partial results would be combined by {listed}; choose one")
         self.terms = prod(
             factor for choice, factor in zip(choices, factors, strict=True) if choice in reduced
         )

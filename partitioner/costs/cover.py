@@ -1,8 +1,14 @@
 """Cover a region by disjoint pieces of what workers hold.
 
+    given     a region R, and regions H[w] that the workers hold
+    wanted    disjoint boxes B with workers w(B), B inside H[w(B)], whose union is R
+
 The result is deterministic. A reader takes from itself what it can. It looks for the other pieces from its
 own number upwards, so that not all workers ask the same one first. If several workers hold one region,
 readers take it from different ones.
+
+Assumes: regions that workers hold are equal or disjoint; otherwise the pieces are still disjoint, but more
+than necessary. Guarantees: the reader's own part of R is never fetched.
 """
 
 from __future__ import annotations

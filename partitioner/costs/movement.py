@@ -1,7 +1,13 @@
 """Find which worker reads which region from whom, for one operation and one tensor, without buffers.
 
+    fetches(needed, owned)[w]          disjoint pieces of owned regions that cover needed[w]
+    collections(produced, owned)[w]    for each term, disjoint pieces of produced regions that cover owned[w]
+
 Layers repeat, so lowering asks for the same movements many times. They are computed once per operator with
-its strategies, per source, and per layout.
+its strategies, per source, and per layout. Implemented in: `Movements`, `cover.cover` (pieces).
+
+Assumes: the owned regions cover the tensor, and the boxes of every term the outputs (`Plan.verify`).
+Guarantees: the elements of all pieces from other workers are those that `box_counts` counts.
 """
 
 from __future__ import annotations

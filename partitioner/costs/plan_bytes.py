@@ -1,4 +1,11 @@
-"""Count a whole plan's bytes, operation by operation, without using the tables of the search."""
+"""Count a whole plan's bytes, operation by operation, without using the tables of the search.
+
+    bytes  =  sum over operations o, over tensors t that o uses, of   itemsize(t) * elements that move
+
+The elements that move are those of `box_counts`, evaluated on the regions of this plan alone. Plans are
+verified against this count, so it takes nothing from the search but the choices. Implemented in: `count` (by
+operation and tensor), `count_bytes` (sums after each step).
+"""
 
 from __future__ import annotations
 

@@ -99,4 +99,4 @@ def check_strategies(bound: Bound, strategies: Strategies, factors: Sequence[int
 
 def _check_steps(choices: Sequence[object], factors: Sequence[int], place: str) -> None:
     if len(choices) != len(factors):
-        raise PlanError(f"{place}: {len(choices)} choices for {len(factors)} steps")
+        raise PlanError(f"{place}: {len(choices)} choices for {len(factors)} steps; give one for each")

@@ -1,12 +1,18 @@
 """Lower a graph and its plan to one instruction list per worker (Tofu, section 6).
 
-For each operation, a worker fetches the input regions that its own shards lack, computes, and collects its
-shards of the outputs. If the shard holds the whole region of an input, the input is read from it. If a worker
-computes exactly the region of an output that it owns, it computes right into its shard. Otherwise it computes
-into a separate buffer, from which all owners fetch or reduce.
+For worker `w` and an operation that reads inputs at `R[w]` and produces outputs at `P[w]`, with tensors owned
+at `T[w]`:
+
+    fetch      R[w]              into a buffer, unless T[w] contains it
+    compute    P[w] from R[w]    into the shard if P[w] == T[w], otherwise into a buffer
+    collect    T[w]              from the P of others, or by reducing one P for each term
+
+`R`, `P` and `T` follow from the strategies and layouts of the plan (`costs.movement.Movements`). Covers of a
+region by what workers hold are disjoint (`costs.cover`), so every element is moved once.
 
 Assumes: the plan is legal for the graph (`Plan.verify`). Guarantees: the order of instructions that
-`programs.program` describes, and as many fetched bytes as the plan states.
+`programs.program` describes, and as many fetched bytes as the plan states. `programs.check_program` checks
+both. Implemented in: `_fetch_inputs`, `_output_buffers` (where an output is computed), `_collect`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,14 @@
 """The methods that the paper compares with (Tofu, section 7.3), and data parallelism.
 
-All choose among plans of the same kind, one choice per step, and their bytes are counted in the same way.
+    variables    one choice per class and step, as in `recursive`, but from fewer choices:
+                 all_row         tensors along their first dimension     equal_chop  one label for all steps
+                 icml18          no output reduction                     spartan     one tensor after another
+                 data_parallel   weights whole, data along the batch
+    objective    the same cost, counted in the same way
+
 They state the lower bound for recursive plans. A method that replicates a tensor that recursion would split
 may find a plan that costs less than this bound. It then states the cost of its plan as the bound.
+Implemented in: a function for each method; `_stepwise` (those that go step by step), `chops` (one label).
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
 """Search all steps together: a choice is a sequence over all steps, and the plan found is the best one.
 
+    minimise  cost after the last step    over all sequences x[v] of every class v (`problem.sequences`)
+
 The search starts from the refined plan and prunes sequences that no best plan needs. If the tables of the
-rest stay small, elimination solves it at once. Otherwise the search goes on until the gap between plan and
-bound is closed or the limit of work is reached, see `solvers.anytime`.
+rest stay small, elimination solves it at once. Otherwise the search continues until the gap between plan and
+bound is closed or the limit of work is reached, see `solvers.anytime`. Implemented in:
+`problem.factor_graph.joint_choices` (the sequences), `_solve`, `solvers.dominance`, `solvers.anytime`.
+
+Guarantees: no plan of the recursion costs less than `lower_bound`.
 """
 
 from __future__ import annotations

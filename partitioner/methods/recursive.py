@@ -1,10 +1,15 @@
 """Search recursively (Tofu, section 5.2): split over the factors of the worker count, largest first.
 
-Every step splits each operation along one index variable and each tensor along one dimension, given all
-earlier steps, at the least number of bytes. A step is a factor graph with one variable per decision and one
-table per link. Given an operation's strategy, its tensors are independent, so tables over pairs suffice. The
-optimum of a step is exact unless the graph is too wide; the plan then names the step as unproven. Several
-steps together need not be optimal.
+    for each step i:    minimise  cost after step i   over the choices of step i, given those of steps < i
+    constraints         a class replicates only if nothing is left that the step could split
+
+A step is a factor graph with one variable per decision and one table per link. Given an operation's strategy,
+its tensors are independent, so tables over pairs suffice. Implemented in: `problem.factor_graph.next_choices`
+(the choices of a step), `factor_graph` (its tables), `solvers.solve.least_cost` (the minimum),
+`recursion_bound` (a bound for all steps together).
+
+Guarantees: the choices of a step are optimal given the earlier ones, unless the graph is too wide; the plan
+then names the step as unproven. Several steps together need not be optimal.
 """
 
 from __future__ import annotations

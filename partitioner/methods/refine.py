@@ -1,5 +1,8 @@
 """Refine two plans into one by large moves; each finds the best plan of a neighbourhood.
 
+    a move from plan c:    minimise  cost(x)   over all x[v] in near(c[v]), for all classes v at once
+    near(sequence)         the sequence, and those that differ from it in one step
+
 In a move, every operation and every tensor may change any one of its steps, all of them at once. Pruning and
 elimination find the best of all such plans. These include all plans that solve one step again with the others
 held, and all plans in which different tensors change different steps.
@@ -7,7 +10,10 @@ held, and all plans in which different tensors change different steps.
 The recursive plan, and the plan that chops every tensor along a single dimension, lie in different valleys.
 Each moves once. Then one move near both lets every part of the problem follow either of them. Later moves may
 also reorder steps, because the parts of a dimension that two steps split are nested in the order of the
-steps. Moves end when one gains very little.
+steps. Moves end when one gains very little. Implemented in: `problem.sequences.Near` (neighbourhoods),
+`_Search.moved` (moves), `_Search.merged` (the move near both), `solvers.dominance`, `solvers.elimination`.
+
+Guarantees: no move raises the cost, because every neighbourhood contains its centre.
 """
 
 from __future__ import annotations

@@ -119,9 +119,14 @@ class Plan(NotebookDisplay):
                     f"{tensor.shape} and the plan's factors are {self.factors}"
                 )
             layout.check(place)
-            if tensor.alias is not None and layout != self.layouts[graph.tensors[tensor.alias].name]:
+            if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
-                raise PlanError(f"{place} overwrites {overwritten!r} but has another layout; they must agree")
+                other = self.layouts[overwritten]
+                if layout != other:
+                    raise PlanError(
+                        f"{place} overwrites {overwritten!r} but has another layout: their steps split the "
+                        f"dimensions {layout.dimensions} and {other.dimensions}; give both one layout"
+                    )
         for operation in graph.operations:
             place = f"operation {operation.name!r}"
             check_strategies(operation.bound, self.strategies[operation.name], self.factors, place)
@@ -146,12 +151,12 @@ class Plan(NotebookDisplay):
         if recounted != self.step_cost_bytes or totals[-1] != self.cost_bytes:
             raise PlanError(
                 f"the plan states {self.cost_bytes} bytes, by step {self.step_cost_bytes}, but its choices "
-                f"move {totals[-1]}, by step {recounted}"
+                f"move {totals[-1]}, by step {recounted}; partition the graph again"
             )
         if not 0 <= self.lower_bound_bytes <= self.cost_bytes:
             raise PlanError(
                 f"the plan states a lower bound of {self.lower_bound_bytes} bytes, which is not between 0 "
-                f"and its cost of {self.cost_bytes}"
+                f"and its cost of {self.cost_bytes}; partition the graph again"
             )
 
 

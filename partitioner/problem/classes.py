@@ -1,4 +1,14 @@
-"""Build the search's problem from a graph: group operations and tensors that must agree."""
+"""Build the search's problem from a graph: group operations and tensors that must agree.
+
+The classes are the finest partition of operations, and of tensors, in which
+
+    operations p and q are in one class      if their ties are equal, not None, and so are their operators
+    tensors t and u are in one class         if t overwrites u
+    the k-th outputs of p and q are in one   if p and q are in one class, for every k
+
+Assumes: a tensor has the shape of the one that it overwrites (`dataflow.validate`). Guarantees: all members
+of a class have the same shapes, and so the same choices: one table serves them all.
+"""
 
 from __future__ import annotations
 

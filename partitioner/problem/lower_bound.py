@@ -1,20 +1,28 @@
 """Prove a lower bound for every recursive plan: the bytes that must cross between the first step's groups.
 
+    wanted    a number  b  <=  cost of P    for every plan P of the recursion
+    b         the least, over all choices of the first step, of the sum over the links of certain[link]
+
 Take any plan that refines a choice of the first step, whose `k` groups own `T_g`, compute boxes that need
-`R_g`, and produce `P_g`. Each count of the first step is at most the refined plan's count:
+`R_g`, and produce `P_g`. The certain count of a link is at most the refined plan's count:
 
 * *Outputs, concatenated.* An element of `T_g` outside `P_g` is owned by some worker of group `g` and
-  computed by none of them, so it is fetched at least once: `|T_g| - |T_g n P_g|` in all.
+  computed by none of its workers, so it is fetched at least once: `|T_g| - |T_g n P_g|` in all.
 * *Outputs, reduced.* Each owner of an element fetches it from one holder of every term but its own. At
   least `k - 1` terms are computed outside the group: `(k - 1) |T_g|`.
-* *Inputs.* Together the workers of a group fetch at least what their regions cover outside `T_g`. Where
-  the regions of any refinement cover all of `R_g`, that is `|R_g| - |R_g n T_g|`. They need not: a window
+* *Inputs.* Together the workers of a group fetch at least what their regions cover outside `T_g`. If the
+  regions of any refinement cover all of `R_g`, that is `|R_g| - |R_g n T_g|`. They need not: a window
   with a stride skips elements at the seam between two workers that the group's bounding box contains.
   Such a read counts as zero here. A tensor that is read twice counts by its larger read only, since
   refined regions may coincide and be fetched once.
 
 The least sum of these over all choices of the first step is therefore a bound for every plan with the
-same decisions (ties included) and the same first factor.
+same decisions (ties included) and the same first factor. Implemented in: `first_step_bound` (the least sum),
+`certain_reads` (inputs), `Refinable` (whether refined regions cover all of `R_g`). The tables of outputs are
+those of the first step itself.
+
+Assumes: the first step's choices include those of every plan that the bound is for, and `least_bytes` is a
+proven bound on the sum of its tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""The default objective: the bytes that move between workers."""
+"""The default objective: the bytes that move between workers.
+
+    table[o, t, use][s, d]  =  weight * elements that move between o under s and t under d
+    cost of a plan          =  sum of all tables after the last step
+    cost of a step          =  that sum after the step less the sum before it
+
+After some steps, each of the remaining groups counts as one worker. Implemented in: `costs.box_counts`
+(elements that move), `MovedBytes.table`, `Chosen.moved_bytes` (the same sum, counted without tables),
+`lower_bound` (a bound for all plans).
+"""
 
 from __future__ import annotations
 

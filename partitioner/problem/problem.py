@@ -1,8 +1,17 @@
 """The problem of a search: classes of operations and tensors, the links between them, and the objective.
 
-Every operation and every tensor is a decision, except that some must agree. A tensor that overwrites another
-one takes over its layout. Tied operations (one cell's copies at different time steps, Tofu section 5.1) share
-one strategy, and the tensors that they produce share one layout.
+    variables    s[o] for every class o of operations, d[t] for every class t of tensors; for each step the
+                 index variable, or dimension, that the step splits, or None
+    objective    minimise    sum over the links (o, t, use) of    table[link][s[o], d[t]]
+    constraints  s[o] and d[t] are choices that the class has and that the restrictions leave
+
+A class is a set of operations or tensors that must agree. A tensor that overwrites another one takes over its
+layout. Tied operations (one cell's copies at different time steps, Tofu section 5.1) share one strategy, and
+the tensors that they produce share one layout. Every other operation or tensor is a class alone.
+
+Implemented in: `classes.build_problem` (classes), `Problem.links`, `factor_graph.next_choices` and
+`joint_choices` (the choices that a class has), `Objective.table` (`moved_bytes`, `transfer_time`),
+`restrictions` (constraints).
 """
 
 from __future__ import annotations
@@ -134,12 +143,19 @@ class Problem:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Choices for all classes of a problem, spread over the names of its graph."""
+    """Choices for all classes of a problem."""
 
     problem: Problem
+    """The problem."""
+
     factors: tuple[int, ...]
+    """The factor of each step so far."""
+
     strategies: tuple[Strategies, ...]
+    """For each class of operations, its strategy in each step."""
+
     dimensions: tuple[Dimensions, ...]
+    """For each class of tensors, the dimension that each step splits; None if the step replicates."""
 
     @cached_property
     def layouts(self) -> dict[str, SplitLayout]:

@@ -1,8 +1,14 @@
 """Restrictions: the choices of operations and tensors that constraints leave to the search.
 
-For one class of a `Problem`, a restriction says which choice a step must make, and along which labels (index
-variables, dimensions) no step may split. If a step of a restricted class has nothing left to split along, it
-replicates.
+For one class of a `Problem` with the choices `c[0], c[1], ...`, one per step, a restriction demands
+
+    c[i] == pin[i]              for every step i that is pinned
+    c[i] not in forbidden       for every step i, if c[i] is a label (an index variable, a dimension)
+
+If a step of a restricted class has nothing left to split along, it replicates. Implemented in:
+`Restriction.allows` and `fits` (one class), `Restrictions.variables` and `dimensions` (only allowed choices,
+for methods that make them step by step), `Restrictions.priced` (a price on all others, for methods that take
+choices as they are).
 """
 
 from __future__ import annotations

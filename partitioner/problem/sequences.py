@@ -1,8 +1,12 @@
 """Make sequences of choices, one per step: all that a recursive search can make, or those near a given one.
 
-A step splits along one label (an index variable, a dimension) that still has at least as many values as the
-step has parts. It replicates (None) only if there is no such label. These are exactly the sequences that
-`recursive` can make, so a bound for all of its plans holds for every choice among them.
+    variables    c[0], c[1], ...: for every step a label (an index variable, a dimension) or None
+    constraints  c[i] splits a label that has at least factor[i] values left in a group
+                 c[i] is None only if there is no such label
+
+These are exactly the sequences that `recursive` can make, so a bound for all of its plans holds for every
+choice among them. Implemented in: `all_sequences`, `is_possible` (the constraints), `near_sequences` and
+`Near` (those that differ from given ones in one step).
 """
 
 from __future__ import annotations

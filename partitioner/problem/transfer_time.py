@@ -1,15 +1,17 @@
 """The objective `time`: the time of a plan's traffic over the links of a machine, as tables.
 
+    table[o, t, use][s, d]  =  max over levels l of   bytes(l) / (groups(l) * bandwidth(l))
+    cost of a plan          =  sum of all tables after the last step, in picoseconds
+
+Here `bytes(l)` are those that workers fetch from outside their groups of level `l`, over `groups(l)` links
+with `bandwidth(l)` each way, as if the links of a level shared the load evenly. A transfer takes as long as
+its slowest level, and a plan as long as the sum of its transfers. A step's cost in bytes counts an element
+that a group lacks once, however many of its workers fetch it. The time counts every fetch.
+
 The steps of the search are mapped onto the machine's levels: every level that divides a group into `n`
 takes the prime factors of `n` as its steps. So the groups after a level's steps are that level's groups, and
-elements that workers fetch from outside their own group cross that level or one further out. For one
-operation and one tensor, on level `l` with `g` groups whose links carry `b` bytes per second each way,
-
-    seconds(l) = bytes fetched from outside the groups of level l / (g * b)
-
-as if the links of a level shared the load evenly. A transfer takes as long as its slowest level, and a plan
-as long as the sum of its transfers. A step's cost in bytes counts an element that a group lacks once, however
-many of its workers fetch it. The time counts every fetch.
+elements that workers fetch from outside their own group cross that level or one further out. Implemented in:
+`TransferTime.factors` (steps), `crossing` (elements of `bytes(l)`), `table` (the maximum).
 """
 
 from __future__ import annotations

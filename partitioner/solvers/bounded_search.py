@@ -1,12 +1,21 @@
 """Search exactly along an order of the variables, keeping only states that may belong to a cheap assignment.
 
+    given     a reweighted problem, variables first to end - 1, a budget
+    wanted    the least cost of assignments of these variables, if it is within the budget
+
 After some variables, a state holds the values of the open ones, which have a neighbour still to come, and the
-least cost c(state) that leads to it. All costs are at least zero (see `message_passing`). A state with
+least cost c(state) that leads to it. A state with
 
     c(state) + rest(variable) > budget
 
 belongs to no assignment within the budget and is dropped. If the costs are well shifted, few states stay.
 This is dynamic programming with a bound, as A* is shortest paths with a bound.
+
+Assumes: all costs are at least zero (see `message_passing`), and `rest` is a lower bound on the costs of the
+later variables. Guarantees: a result within the budget is the least, and None proves that everything costs
+more. With a beam, which drops states within the budget, neither holds. Implemented in:
+`BoundedSearch.least_cost`, `marginals` (for every choice of some variables), `assignment`, `_take` (one
+variable).
 """
 
 from __future__ import annotations

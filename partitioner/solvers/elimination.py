@@ -32,7 +32,7 @@ TABLE_LIMIT = 1 << 24
 
 
 class WidthError(SolverLimitError):
-    """The graph is too densely connected to be eliminated: a table would need so many `entries`."""
+    """The graph is too densely connected to be eliminated: a table would need `entries` entries."""
 
     def __init__(self, message: str, entries: int) -> None:
         super().__init__(message)

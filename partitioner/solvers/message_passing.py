@@ -1,8 +1,14 @@
 """Tree-reweighted message passing (TRW-S; Kolmogorov, 2006): lower bounds of pairwise problems.
 
-Costs are shifted between a variable and its tables so that the sum of minima rises; the sum of all costs
-stays the same for every assignment. A sweep takes the variables in order and back again. Its result is an
-equivalent problem: a constant, which is the bound, and costs that are nowhere negative.
+    given     constant + sum of unary[v][x[v]] + sum of tables[a, b][x[a], x[b]]       (`pairwise`)
+    wanted    bound, unary', tables', the latter nowhere negative, such that for every assignment x
+              bound + sum of unary'[v][x[v]] + sum of tables'[a, b][x[a], x[b]]  =  the given cost of x
+              with a bound as large as possible
+
+Costs are shifted between a variable and its tables so that the sum of minima rises. The sum of all costs
+stays the same for every assignment, and no remaining cost is negative, so the constant that comes out is a
+lower bound. A sweep takes the variables in order and back again. Implemented in: `MessagePassing.sweep` (the
+messages), `MessagePassing.reweighted` (the equivalent problem).
 """
 
 from __future__ import annotations
@@ -17,15 +23,20 @@ from .pairwise import Costs, Pair, Pairwise, total, transposed
 
 @dataclass(frozen=True, slots=True)
 class Reweighted:
-    """A problem as `bound + sum of unary + sum of tables`, all of which are at least zero.
-
-    For every value of `a`, the table `[a, b]` with `a < b` has an entry that is zero.
-    """
+    """A problem as `bound + sum of unary + sum of tables`, all of which are at least zero."""
 
     bound: int
+    """A lower bound on the cost of every assignment."""
+
     domains: tuple[int, ...]
+    """The number of values of each variable."""
+
     unary: tuple[Costs, ...]
+    """For each variable, the cost of each value, `[values]`."""
+
     tables: Mapping[Pair, Costs]
+    """For each pair of variables `a < b`, the cost of each pair of values, `[values of a, values of b]`. For
+    every value of `a` one entry is zero."""
 
     def cost(self, assignment: Sequence[int]) -> float:
         """Compute the cost of an assignment beyond the bound."""

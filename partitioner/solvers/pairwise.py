@@ -1,7 +1,13 @@
 """Minimisation problems with a cost per value and a table per pair of variables, and their cores.
 
-A core is the problem that is left after every variable with at most two neighbours is eliminated. Costs are
-integers held in float64, exact below 2**53, so sums and differences here are never rounded.
+    variables    x[v] in 0 .. domains[v] - 1
+    objective    constant + sum over v of unary[v][x[v]] + sum over pairs a < b of tables[a, b][x[a], x[b]]
+
+A core is the problem that is left after every variable with at most two neighbours is eliminated. Its least
+cost is that of the whole problem. Costs are integers held in float64, exact below 2**53, so sums and
+differences here are never rounded. Implemented in: `Pairwise`, `core` (elimination, and the way back).
+
+Assumes: the sum of the largest entries of all tables is below 2**53 (`anytime.rounded` sees to it).
 """
 
 from __future__ import annotations
@@ -25,15 +31,19 @@ EXACT_LIMIT = 1 << 52
 
 @dataclass(frozen=True, slots=True)
 class Pairwise:
-    """Minimise `constant + sum of unary[v][value] + sum of tables[a, b][value of a, value of b]`.
-
-    Pairs ascend: `a < b`.
-    """
+    """Minimise `constant + sum of unary[v][value] + sum of tables[a, b][value of a, value of b]`."""
 
     domains: tuple[int, ...]
+    """The number of values of each variable."""
+
     constant: float
+    """The part of the cost that no choice changes."""
+
     unary: tuple[Costs, ...]
+    """For each variable, the cost of each value, `[values]`."""
+
     tables: Mapping[Pair, Costs]
+    """For each pair of variables `a < b`, the cost of each pair of values, `[values of a, values of b]`."""
 
     def neighbours(self) -> list[list[int]]:
         """Return the variables that each variable shares a table with, ascending."""

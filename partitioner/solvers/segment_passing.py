@@ -12,6 +12,10 @@ Finding least[s](w) for every w is too much work. The choices within a budget of
 quickly, and all others certainly cost more than the budget. Every segment has a separate budget, so budgets
 do not shrink with the length of the network. A budget is as large as the number of states allows. A choice
 that costs more than the gap leaves to a better assignment is barred.
+
+Implemented in: `SegmentPassing._least` (least[s], within a budget), `_move` (the amount), `hand_on` (a pass),
+`dive` (an assignment). Assumes: `gap` is at least the cost of the best assignment known less `bound`.
+Guarantees: `bound` never falls, and no assignment better than the best one known costs less.
 """
 
 from __future__ import annotations
@@ -54,22 +58,37 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class SegmentPassing:
-    """Segments with the costs that were passed on; `entries` counts the costs computed so far.
-
-    No segment costs less than its part of `bound`. The best assignment known exceeds the bound by `gap`. A
-    choice that exceeds a segment's part by more than `gap` belongs to no better assignment, so no budget
-    needs to be larger.
-    """
+    """Segments with the costs that were passed between them. No segment costs less than its part of
+    `bound`."""
 
     segments: Sequence[Segment]
+    """The segments, in the order of the variables."""
+
     gap: float
+    """How far the best assignment known exceeds the bound. A choice that exceeds a segment's part by more
+    belongs to no better assignment, so no budget needs to be larger."""
+
     entries: int = 0
+    """The number of costs computed so far."""
+
     _spare: float = field(init=False)
+    """The latest budget above the least cost of a segment."""
+
     _bar: float = field(init=False)
+    """The price that is added to choices that belong to no better assignment."""
+
     _bounds: list[float] = field(init=False)
+    """For each segment, a lower bound on its cost: its part of `bound`."""
+
     _handed: list[Costs] = field(init=False)
+    """For each segment, the costs moved over the waist after it into the next one, by choice at the waist.
+    Costs moved back count negatively."""
+
     _barred: list[Costs] = field(init=False)
+    """For each segment, the prices of choices at the waist after it, by choice."""
+
     _sent: list[Mapping[Pair, Costs]] = field(init=False)
+    """For each segment, the messages of the last reweighting, with which the next one starts."""
 
     def __post_init__(self) -> None:
         self._spare = self.gap * FIRST_BUDGET

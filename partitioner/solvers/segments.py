@@ -1,8 +1,13 @@
 """Cut an ordered problem into a row of segments at its waists, where at most two variables are open.
 
+    cost(x)  =  sum over the segments s of  cost[s](x)
+             =  sum over the segments s of  (cost[s](x) + moved[s](x) - moved[s + 1](x))
+
 Two segments share no costs: a segment has the costs of its own variables, and of the waist before it only the
-choices. Costs may move between two segments that meet. One adds an amount for every choice at their waist,
-the other takes it off, and the sum over all segments stays the same.
+choices. Here `moved[s]` depends on the choices at the waist before segment `s` alone, and is zero before the
+first segment and after the last one. So costs may move between two segments that meet: one adds an amount for
+every choice at their waist, the other takes it off, and the sum stays the same. Implemented in: `segments`
+(the cut), `Segment.shifted` (the moved amounts).
 """
 
 from __future__ import annotations

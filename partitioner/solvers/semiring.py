@@ -1,4 +1,13 @@
-"""Operate on the tables of an elimination: semirings, and a cache of repeated results."""
+"""Operate on the tables of an elimination: semirings, and a cache of repeated results.
+
+An elimination is right for every pair of operations with these laws, for numbers a, b, c:
+
+    multiply and add are associative and commutative
+    multiply(a, add(b, c)) == add(multiply(a, b), multiply(a, c))
+
+Costs use (min, +): tables are multiplied by adding their entries, and a variable is projected out by the
+minimum. Implemented in: `MIN_PLUS`, `Arithmetic.multiply`, `Arithmetic.eliminate`.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,16 @@
 """Find the least cost of a factor graph: proven if the graph is narrow enough, bounded otherwise.
 
+    given     domains D[v], and integer tables f over pairs of variables
+    wanted    x[v] in D[v] that minimises    sum over all tables of  f(x[v], x[w])
+    result    an assignment, its cost, and a bound with  bound <= least sum <= cost
+
 If elimination exceeds its limit, dominated values are pruned and it is tried once more. If the graph is still
 too wide, costs are reweighted into a lower bound, and beams and windows search for a cheap assignment, see
 `anytime`. The result then says how large the table would have been and which bound is proven. The amount of
 work does not depend on the clock.
+
+Implemented in: `elimination.eliminate`, `dominance.Dominance`, `anytime.close_gap`. Guarantees: `cost` is the
+sum of the tables at the assignment, and equals the bound unless `too_wide` is set.
 """
 
 from __future__ import annotations

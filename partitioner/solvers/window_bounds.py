@@ -8,6 +8,9 @@ All costs are at least zero, so the least costs of disjoint windows add up to a 
 length: the bound of the later half limits the part of the budget that an earlier state may spend, as in
 Russian doll search (Verfaillie, Lemaitre and Schiex, 1996). A window's budget grows until it holds an
 assignment or too many states. The last window holds all variables; its least cost is the optimum.
+
+Implemented in: `windows` (the cut), `Window.bound` (sums of disjoint windows), `WindowBounds._raise`
+(budgets), `bounded_search` (least(W) within a budget).
 """
 
 from __future__ import annotations
@@ -86,15 +89,23 @@ def windows(first: int, end: int) -> Window:
 class WindowBounds:
     """Proves that no assignment of a problem costs less than `best`, or finds the best that does.
 
-    After `run`, `bound` is the proven lower bound; if `closed`, it equals the cost of the best assignment.
-    `assignment` is one that costs less than the initial `best`, if there is one.
+    After `run`, `bound` is the proven lower bound. If `closed`, it equals the cost of the best assignment.
     """
 
     problem: Reweighted
+    """The problem."""
+
     best: float
+    """The cost of the best assignment known, beyond the problem's bound."""
+
     assignment: tuple[int, ...] | None = None
+    """An assignment that costs less than the initial `best`; None if none was found."""
+
     _root: Window = field(init=False)
+    """The window of all variables."""
+
     _bounded: BoundedSearch = field(init=False)
+    """The search within budgets, which counts the costs computed."""
 
     def __post_init__(self) -> None:
         self._root = windows(0, len(self.problem.domains))

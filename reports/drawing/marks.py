@@ -14,10 +14,19 @@ class Rectangle:
     """`fill` is `#rrggbb`, or None for an outline in the colour of the text around."""
 
     x: float
+    """The left edge."""
+
     y: float
+    """The upper edge."""
+
     width: float
+    """The extent to the right."""
+
     height: float
+    """The extent downwards."""
+
     fill: str | None = None
+    """A colour, `#rrggbb`; None for an outline in the colour of the text around the drawing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +48,28 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Text whose middle line is at `y`; a colour of None is that of the text around."""
+    """A line of text."""
 
     x: float
+    """The place of the anchor."""
+
     y: float
+    """The middle of the line."""
+
     text: str
+    """The text."""
+
     size: float = 10
+    """The size of the font."""
+
     anchor: Anchor = "middle"
+    """Which point of the line stands at `x`."""
+
     colour: str | None = None
+    """A colour, `#rrggbb`; None for that of the text around the drawing."""
+
     bold: bool = False
+    """Whether the font is bold."""
 
     @property
     def width(self) -> float:
@@ -60,9 +82,16 @@ Mark = Rectangle | Lines | Area | Label
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Marks from the back to the front, and a sentence that says what is seen."""
+    """Marks on a surface."""
 
     width: float
+    """The width of the surface."""
+
     height: float
+    """The height of the surface."""
+
     title: str
+    """A sentence that says what is seen."""
+
     marks: tuple[Mark, ...]
+    """The marks, from the back to the front."""

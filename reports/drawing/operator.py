@@ -29,12 +29,19 @@ SWATCH = 18.0
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A tensor as the workers see it: what is written above and under its picture."""
+    """A tensor as the workers see it."""
 
     name: str
+    """The tensor's name."""
+
     shape: Shape
+    """The tensor's shape."""
+
     drawn: Plane
+    """The picture."""
+
     below: tuple[str, ...]
+    """Lines of text under the picture."""
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -52,13 +59,22 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A strategy: its inputs and outputs, or why there are none; `stage` if it is the first of one."""
+    """A strategy: its inputs and outputs, or why it cannot be drawn."""
 
     heading: str
+    """The strategy, in words."""
+
     inputs: tuple[_Part, ...] = ()
+    """The inputs with the parts that workers read."""
+
     outputs: tuple[_Part, ...] = ()
+    """The outputs with the parts that workers make."""
+
     refused: str = ""
+    """Why the strategy cannot be drawn; empty if it can."""
+
     stage: str = ""
+    """The name of its stage if it is the stage's first row; otherwise empty."""
 
     @property
     def parts(self) -> tuple[_Part, ...]:
@@ -84,7 +100,7 @@ def operator_drawing(title: str, strategies: Sequence[Strategy], workers: int) -
     """Return one row per strategy: inputs with what every worker reads of them, then outputs with what it
     makes.
 
-    What several workers read, such as a halo, has stripes in the colours of all of them.
+    Elements that several workers read, such as a halo, have stripes in the colours of all of them.
     A strategy along a variable with fewer values than workers has a remark instead. The strategies of
     several stages are grouped under the stages' names.
     """
@@ -118,7 +134,7 @@ def _rows(title: str, strategies: Sequence[Strategy], workers: int) -> Iterator[
 
 
 def _row(strategy: Strategy, bound: Bound | StagedBound, workers: int) -> _Row:
-    """Return a strategy's row; inputs and outputs are missing where the variable has too few values."""
+    """Return a strategy's row; inputs and outputs are missing if the variable has too few values."""
     heading = _heading(strategy, workers)
     extent = bound.extents[strategy.variable]
     if extent < workers:

@@ -119,7 +119,7 @@ def _band(width: float, height: float, start: float, stop: float) -> list[Point]
 
 
 def _edges(intervals: Sequence[Interval], length: float) -> list[float]:
-    """Where intervals begin and end along `length`, to scale but for narrow ones."""
+    """Return where intervals begin and end along `length`, to scale but for narrow ones."""
     least = min(NARROWEST, length / max(2 * len(intervals), 1))
     total = sum(upper - lower for lower, upper in intervals) or 1
     slack = [max((upper - lower) * length / total - least, 0.0) for lower, upper in intervals]

@@ -35,21 +35,29 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """`axes` are the dimensions drawn downwards and to the right, None if a tensor has too few.
-
-    `rows` and `columns` are the intervals along them.
-    """
+    """A tensor as tiles in two of its dimensions."""
 
     shape: Shape
+    """The tensor's shape."""
+
     workers: int
+    """The number of workers."""
+
     axes: tuple[int | None, int | None]
+    """The dimensions drawn downwards and to the right; None if the tensor has too few."""
+
     rows: tuple[Interval, ...]
+    """The intervals along the first one."""
+
     columns: tuple[Interval, ...]
+    """The intervals along the second one."""
+
     panels: tuple[Panel, ...]
+    """The tiles, one panel for each box of the other dimensions."""
 
 
 def plane(shape: Shape, regions: Boxes) -> Plane:
-    """Return the tiles of a tensor of which every worker has a region: `[workers, dimensions, 2]`."""
+    """Return the tiles of a tensor, for a region of each worker: `[workers, dimensions, 2]`."""
     cuts = [_intervals(extent, regions[:, axis]) for axis, extent in enumerate(shape)]
     axes = _axes([len(intervals) for intervals in cuts])
     rows, columns = (((0, 1),) if axis is None else cuts[axis] for axis in axes)

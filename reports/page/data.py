@@ -173,7 +173,7 @@ def _curve(graph: Graph, memory: MemoryPlan) -> str:
 
 
 def _phases(graph: Graph) -> Iterator[tuple[str, float]]:
-    """Where forward and backward begin, 0 to 1; updates come among the latter."""
+    """Yield where forward and backward begin, 0 to 1; updates come among the latter."""
     ticks = len(graph.operations) * TICKS_PER_OPERATION + 1
     for phase, name in ((Phase.FORWARD, "forward"), (Phase.BACKWARD, "backward and updates")):
         first = next((o.index for o in graph.operations if o.phase is phase), None)

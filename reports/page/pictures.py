@@ -14,12 +14,19 @@ from .unique import Unique
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Numbers of a drawing and of a list of regions by worker; what is drawn, and halos by dimension."""
+    """A drawing and a list of regions, which several tensors of a page may share."""
 
     drawing: int
+    """The number of the drawing."""
+
     regions: int
+    """The number of the list of regions by worker."""
+
     caption: str
+    """The drawing, in words."""
+
     halo: dict[int, int]
+    """By dimension, the most elements that a worker reads beyond its own part."""
 
     @property
     def as_list(self) -> list[object]:

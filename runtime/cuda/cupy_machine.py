@@ -233,7 +233,7 @@ class CupyMachine:
             self._modules.update(zip(new, pool.map(compiled, new), strict=True))
 
     def _enable_peers(self) -> frozenset[tuple[int, int]]:
-        """Return the pairs of cards of which the first can read the second's memory."""
+        """Return the pairs of cards whose first one can read the second one's memory."""
         cards = sorted(set(self._cards))
         reached = {(card, card) for card in cards}
         for card in cards:

@@ -38,18 +38,27 @@ class Component:
     """Why it cannot be used."""
 
     remedy: str = ""
-    """What to do about that."""
+    """The remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card as CUDA describes it; memory in bytes."""
+    """A card as CUDA describes it."""
 
     number: int
+    """CUDA's number of the device."""
+
     name: str
+    """The name of the product."""
+
     capability: str
+    """The compute capability, as in `9.0`."""
+
     free_bytes: int
+    """The memory that nobody uses."""
+
     total_bytes: int
+    """All memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""What a syntax tree must keep to: names, ranks, indices, extents."""
+"""The rules of a syntax tree: names, ranks, indices, extents."""

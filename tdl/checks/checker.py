@@ -57,8 +57,8 @@ def check(
 
     `opaques` says where each opaque function is declared, `reducers` holds all custom reducers, used or not.
 
-    What is missing (a use, an extent) is not reported where `complete` is false or a name is unknown: a
-    placeholder then stands where the use may have been.
+    A missing use or extent is not reported if `complete` is false or a name is unknown: a placeholder may
+    stand for it.
     """
     return _Checker(description, opaques, reducers, complete).run()
 

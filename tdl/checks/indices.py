@@ -37,7 +37,7 @@ def check_index(index: Expression) -> list[Diagnostic]:
 
 
 def check_whole(node: Expression, what: str) -> list[Diagnostic]:
-    """Return complaints where an expression can be other than a whole number, leaving aside what tensors
+    """Return complaints if an expression can be other than a whole number, leaving aside what tensors
     hold.
     """
     match node:

@@ -25,12 +25,19 @@ from ..traverse import custom_reducers
 
 @dataclass(slots=True)
 class Usage:
-    """Every use that the checker met, in the order of the text."""
+    """Every use that the checker met, by name, in the order of the text."""
 
     elements: dict[str, list[Element]] = field(default_factory=dict)
+    """The elements that are read of each tensor and stage."""
+
     extents: dict[str, list[Extent]] = field(default_factory=dict)
+    """The dimensions of each tensor that are mentioned, as in `data.shape[0]`."""
+
     opaques: dict[str, list[OpaqueElement]] = field(default_factory=dict)
+    """The calls of each opaque function."""
+
     attributes: dict[str, list[Attribute]] = field(default_factory=dict)
+    """The uses of each attribute."""
 
     def check_agreement(self, description: Description) -> list[Diagnostic]:
         """Return complaints about ranks and forms that disagree between uses."""

@@ -22,7 +22,7 @@ Default = Scalar | tuple[Scalar, ...] | None
 
 
 def span_of(part: ParseTree | Token) -> Span:
-    """Where a part of the parse tree lies in the text."""
+    """Return where a part of the parse tree lies in the text."""
     from lark import Token
 
     if isinstance(part, Token):

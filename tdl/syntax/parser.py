@@ -101,7 +101,7 @@ def _limit_depth(source: SourceText, node: Lambda | Expression) -> None:
 
 
 def _check_canonical(description: Description) -> list[Diagnostic]:
-    """Return complaints where the canonical text, which spells sugar out, would itself exceed a limit."""
+    """Return complaints if the canonical text, which spells sugar out, would itself exceed a limit."""
     return [
         Diagnostic(f"in canonical text, {found.message}", description.outputs[0].span, found.hint)
         for found in check_text(SourceText(format(description)))

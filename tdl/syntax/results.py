@@ -1,4 +1,4 @@
-"""What a description returns: lambdas, and stages returned by name."""
+"""The results of a description: lambdas, and stages returned by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the analyzer's tests share: binding text."""
+"""The fixture that the analyzer's tests share: binding text."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ BENDS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Bend:
-    """What is done to an index with a number, to which a minimum and a maximum may add a term."""
+    """An operation on an index with a number, to which a minimum and a maximum may add a term."""
 
     operator: str
     number: int

@@ -56,7 +56,7 @@ def propagate(bound: Bound, tensors: Mapping[str, Bounded], unit: float) -> tupl
 
 
 class _Run:
-    """Evaluation over the iteration space: every variable has an array axis of its own."""
+    """Evaluation over the iteration space: every variable has a separate array axis."""
 
     def __init__(self, bound: Bound, tensors: Mapping[str, Bounded], rules: Rules) -> None:
         self.extents = bound.extents

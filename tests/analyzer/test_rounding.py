@@ -25,7 +25,7 @@ Figures = tuple[Sequence[float], Sequence[float]]
 
 
 def gamma(count: int) -> float:
-    """What `count` roundings may change a value by, relatively."""
+    """Return the relative change of a value by `count` roundings at most."""
     return count * UNIT / (1 - count * UNIT)
 
 

@@ -1,4 +1,4 @@
-"""What Tab completes."""
+"""Completions by Tab."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tofu.cli.completion import SHELLS
 
 
 def _completed(*words: str) -> list[str]:
-    """What the last word may become."""
+    """Return the completions of the last word."""
     shell = ShellComplete(main, {}, "tofu", "_TOFU_COMPLETE")
     *before, incomplete = words
     return [

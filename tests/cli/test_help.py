@@ -79,7 +79,7 @@ def test_examples_are_understood(line: str) -> None:
 
 def test_the_page_on_commands_is_up_to_date() -> None:
     stored = (ROOT / "docs" / "commands.md").read_text("utf-8")
-    assert stored == page(), "write it anew with: python -m tofu.cli.manual > docs/commands.md"
+    assert stored == page(), "write it again with: python -m tofu.cli.manual > docs/commands.md"
 
 
 def test_the_page_has_every_command_and_exit_status() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of graphs share: stages from text, and an evaluator that runs a graph in order."""
+"""Fixtures of the tests of graphs: stages from text, and an evaluator that runs a graph in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Evaluate = Callable[[Graph, Mapping[str, Array]], dict[str, Array]]
 
 @pytest.fixture(scope="session")
 def stage() -> Callable[[str], Stage]:
-    """A stage from the text of a description without attributes, stars or stages of its own."""
+    """Return a stage from the text of a description without attributes, stars or further stages."""
 
     def make(text: str) -> Stage:
         return derived(tdl.parse(text))

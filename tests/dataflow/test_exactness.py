@@ -18,7 +18,7 @@ MAKING = {
     "(not a[i]) + b[i] * c[i]": "bc",
     "Sum(lambda k: where(a[k] > b[k], k, 0)) + 0 * c[i]": "c",
 }
-"""What the value of a position may be made of, and the tensors whose digits matter."""
+"""Values that positions are computed from, and the tensors whose digits matter."""
 
 USING = {
     "d[p[i]]": "p",

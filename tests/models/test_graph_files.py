@@ -1,4 +1,4 @@
-"""Graph files: those beside this test, and any that MXNet wrote in the folder that `TOFU_MXNET_GRAPHS` names.
+"""Graph files: those next to this test, and any of MXNet in the folder that `TOFU_MXNET_GRAPHS` names.
 
 A graph `net-symbol.json` comes with `net-shapes.json`: its inputs' shapes, and what MXNet infers from them.
 """
@@ -28,7 +28,7 @@ MXNET = os.environ.get("TOFU_MXNET_GRAPHS")
 FOLDERS = (OWN, *([Path(MXNET)] if MXNET else []))
 FILES = [path for folder in FOLDERS for path in sorted(folder.glob("*-symbol.json"))]
 SMALL = 1000
-"""Graphs whose inputs have at most so many numbers per sample are trained, over a batch of 8."""
+"""Graphs whose inputs have at most this many numbers per sample are trained, over a batch of 8."""
 
 Shapes = dict[str, tuple[int, ...]]
 

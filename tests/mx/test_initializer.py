@@ -29,7 +29,7 @@ def test_names_decide_what_weights_do_not() -> None:
     weight = filled(rule, "a_weight", 200, 100)
     assert abs(weight.std() - 2) < 0.05
     with pytest.raises(
-        mx.MXNetError, match=r"how 'state' of shape \(3,\) starts is unknown.*init=mx.init.Zero"
+        mx.MXNetError, match=r"no initial value for 'state' of shape \(3,\).*init=mx.init.Zero"
     ):
         filled(rule, "state", 3)
 

@@ -63,9 +63,9 @@ def test_warm_up() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FactorScheduler(0), "step is 0, factor 1.0"),
-        (lambda: FactorScheduler(2, 1.5), "step is 2, factor 1.5"),
-        (lambda: MultiFactorScheduler([3, 2]), "expected rising numbers"),
+        (lambda: FactorScheduler(0), "step is 0 and factor 1.0"),
+        (lambda: FactorScheduler(2, 1.5), "step is 2 and factor 1.5"),
+        (lambda: MultiFactorScheduler([3, 2]), "expected rising steps"),
         (lambda: FactorScheduler(2, warmup_mode="cubic"), "warmup_mode is 'cubic'"),
     ],
 )

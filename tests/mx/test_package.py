@@ -54,12 +54,12 @@ def test_names_are_listed() -> None:
 @pytest.mark.parametrize(
     ("call", "missing"),
     [
-        (lambda: next(mx.io.DataIter()), r"in next\(\)"),
+        (lambda: next(mx.io.DataIter()), r"from next"),
         (lambda: mx.init.Initializer()("a_weight", mx.nd.ones(2)), "Initializer has no _init_weight"),
         (lambda: mx.lr_scheduler.LRScheduler()(1), "in __call__ or after_warmup"),
         (
             lambda: mx.metric.EvalMetric("mine").update([mx.nd.ones(2)], [mx.nd.ones(2)]),
-            r"EvalMetric says what a batch adds in update\(\) or measure\(\)",
+            "EvalMetric has neither update",
         ),
     ],
 )

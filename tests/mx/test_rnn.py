@@ -246,7 +246,7 @@ def test_sentences_by_time_and_in_buckets_that_are_not_named() -> None:
     with pytest.raises(mx.MXNetError, match="layout is 'NTC', expected 'NT' or 'TN'"):
         mx.rnn.BucketSentenceIter(sentences, 2, layout="NTC")
     for none in (sentences, []):
-        with pytest.raises(mx.MXNetError, match="no length has 3 sentences; name the buckets"):
+        with pytest.raises(mx.MXNetError, match=r"no length has 3 sentences, .*; name the buckets"):
             mx.rnn.BucketSentenceIter(none, 3)
 
 

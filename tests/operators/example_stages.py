@@ -33,7 +33,7 @@ def training_stages(name: str) -> Iterator[Staged]:
 
 
 def derived_adjoints(name: str) -> Iterator[Staged]:
-    """The derived adjoints of every stage, also where the operator has a gradient of its own."""
+    """The derived adjoints of every stage, also of operators with a custom gradient."""
     operator, rng = get(name), np.random.default_rng(5)
     forward = _forward(operator, rng)
     while True:
@@ -78,6 +78,6 @@ def _adjoint(stage: Stage, tensor: str) -> tuple[Stage, ...]:
 
 
 def interpreted(stage: Stage, tensors: Mapping[str, Array]) -> tuple[Array, ...]:
-    """What the stage produces, by its description alone."""
+    """Return the results of the stage, by its description alone."""
     bound = stage.bind({name: tensors[name].shape for name in stage.inputs})
     return bound.interpret({name: tensors[name] for name in stage.inputs})

@@ -1,4 +1,4 @@
-"""What the paper states of memory: its largest models fit workers of 12 GB (Tofu, section 7)."""
+"""The paper's statement on memory: its largest models fit workers of 12 GB (Tofu, section 7)."""
 
 from __future__ import annotations
 

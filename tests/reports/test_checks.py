@@ -1,4 +1,4 @@
-"""What an audit shows while it runs."""
+"""The progress that an audit shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""The display of values in notebooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def conv1d(data, filters):
 
 
 def elements(value: object) -> ElementTree.Element:
-    """What a notebook would show, parsed: it must be well formed."""
+    """Return the display in a notebook, parsed: it must be well formed."""
     shown = value._repr_html_()
     return ElementTree.fromstring(f"<div>{shown}</div>")
 

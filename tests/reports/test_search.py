@@ -1,4 +1,4 @@
-"""What a search shows of its bounds while it runs."""
+"""The bounds that a search shows while it runs."""
 
 from __future__ import annotations
 

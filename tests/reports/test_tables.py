@@ -1,4 +1,4 @@
-"""Tables where there is little room."""
+"""Tables in little room."""
 
 from __future__ import annotations
 

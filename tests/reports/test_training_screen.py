@@ -1,4 +1,4 @@
-"""What a training run shows, on a terminal and elsewhere."""
+"""The display of a training run, on a terminal and elsewhere."""
 
 from __future__ import annotations
 

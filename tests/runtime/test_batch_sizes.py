@@ -1,4 +1,4 @@
-"""Batches of several sizes in the life of one module: it plans anew and goes on."""
+"""Batches of several sizes in the life of one module: it plans again and continues."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_fit_on_other_batches_goes_on(optimizer: str, workers: int) -> None:
             return trained.parameters()
 
     def by_hand(sizes: list[int]) -> dict[str, Any]:
-        """Every epoch by a module of its own, parameters and the optimizer's state carried over."""
+        """Every epoch by a separate module, parameters and the optimizer's state carried over."""
         values: dict[str, Any] = {}
         state: dict[str, Any] = {}
         updates = 0

@@ -1,4 +1,4 @@
-"""What holds memory is closed, whatever happens meanwhile."""
+"""Objects that hold memory are closed on exit, including after an exception."""
 
 from __future__ import annotations
 

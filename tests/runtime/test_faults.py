@@ -39,7 +39,7 @@ KINDS = ("raises", "nan", "out of memory", "hangs")
 
 @dataclass
 class Fault:
-    """What goes wrong with one instruction of one worker."""
+    """A fault in one instruction of one worker."""
 
     worker: int
     index: int

@@ -106,7 +106,7 @@ def test_within_the_bound(name: str, workers: int) -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_bound_says_something(name: str) -> None:
-    """It is small beside the values it is about; a wrong sign or a lost term would leave it."""
+    """It is small compared with the values it is about; a wrong sign or a lost term would leave it."""
     for tensor in trained(name, 1):
         bounded = bounds(name)[tensor]
         assert np.median(bounded.error) < 1e-2 * np.abs(bounded.value).max(), tensor

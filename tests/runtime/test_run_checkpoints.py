@@ -1,4 +1,4 @@
-"""Training that stops and goes on is the training that never stopped."""
+"""Training that stops and continues gives what training without a stop gives."""
 
 from __future__ import annotations
 

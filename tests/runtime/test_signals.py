@@ -1,4 +1,4 @@
-"""What signals do to a training process of its own: Ctrl-C once, twice, and SIGTERM."""
+"""Signals to a separate training process: Ctrl-C once, twice, and SIGTERM."""
 
 from __future__ import annotations
 

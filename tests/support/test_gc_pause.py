@@ -1,4 +1,4 @@
-"""The search for cyclic garbage is left out meanwhile, and goes on as before afterwards."""
+"""The garbage collector pauses inside, and works as before afterwards."""
 
 from __future__ import annotations
 

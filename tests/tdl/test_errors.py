@@ -1,4 +1,4 @@
-"""Every complaint about a description, word for word (`golden/`), and where it points."""
+"""Every complaint about a description, word for word (`golden/`), and its place."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ TEXT = {
     "lambda in a lambda": HEAD + "lambda i: lambda j: a[i, j]",
     "annotation": "def f(a: Tensor):\n    return lambda i: a[i]",
     "brackets 65 deep": HEAD + "lambda i: " + "(" * 65 + "a[i]" + ")" * 65,
-    "default that is no number": "def f(a, *, n=sqrt): return lambda i: a[i] * n",
+    "default that is not a number": "def f(a, *, n=sqrt): return lambda i: a[i] * n",
     "default among tensors": "def f(a, n=1): return lambda i: a[i]",
     "two stars": "def f(a, *, *, n=1): return lambda i: a[i]",
     "star without attributes": "def f(a, *): return lambda i: a[i]",
@@ -158,7 +158,7 @@ REDUCERS = {
     "not associative": FOLD % "lambda a, b: (a + b) / 2, 0",
     "identity that changes a value": FOLD % "lambda a, b: a * b, 0",
     "no identity": FOLD % "lambda a, b: a + b",
-    "identity that is no number": FOLD % "lambda a, b: a + b, n",
+    "identity that is not a number": FOLD % "lambda a, b: a + b, n",
     "one variable": FOLD % "lambda a: a, 0",
     "three variables": FOLD % "lambda a, b, c: a + b + c, 0",
     "starred variable": FOLD % "lambda a, *b: a, 0",

@@ -14,7 +14,7 @@ from .random_texts import SEEDS, TOKENS, damaged_bytes, damaged_tokens, written
 
 
 def outcome(text: str) -> None:
-    """Parses, and where that works prints and parses again; anything but a DescriptionError escapes."""
+    """Parse, print if that works, and parse again; anything but a DescriptionError escapes."""
     try:
         description = tdl.parse(text)
     except DescriptionError:

@@ -14,16 +14,22 @@ from ....errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """`storage` is the C++ type of an element, `numpy` the type that holds its bits on the host.
-
-    `macro` asks the prelude for the header that defines `storage`; empty if none is needed.
-    """
+    """An element type that tensors may have on a device."""
 
     name: str
+    """The name that users give it, as in `float16`."""
+
     storage: str
+    """The C++ type of an element."""
+
     numpy: np.dtype[np.generic]
+    """The type that holds its bits on the host."""
+
     integer: bool = False
+    """Whether values are integers."""
+
     macro: str = ""
+    """The macro that makes the prelude include the header of `storage`; empty if none is needed."""
 
 
 _TABLE = (
@@ -51,7 +57,7 @@ def data_type(name: str) -> DataType:
 def computed_in(names: Iterable[str]) -> str:
     """Return the C++ type of arithmetic on tensors of these types.
 
-    float32 for float16, bfloat16 and float32; float64 as soon as one is float64, or where all are integers.
+    float32 for float16, bfloat16 and float32; float64 as soon as one is float64, or if all are integers.
     """
     floating = {name for name in names if not data_type(name).integer}
     return "double" if "float64" in floating or not floating else "float"

@@ -24,16 +24,24 @@ BLOCK_THREADS = 256
 class EntryFunction:
     """One way to compute a group of outputs.
 
-    `outputs` are their numbers, `variables` their index variables. With `cooperative` reductions (each by its
-    index variables) a block shares `outer` variables, reduces together, and spreads the others over its
-    threads. Without, every element has a thread of its own and `outer` are all variables.
+    If there are cooperative reductions, a block shares the `outer` variables, reduces together, and spreads
+    the others over its threads. Otherwise every element has a thread.
     """
 
     name: str
+    """The name of the entry, from which its functions are named."""
+
     outputs: tuple[int, ...]
+    """The numbers of the outputs that it computes."""
+
     variables: tuple[str, ...]
+    """Their index variables, in order."""
+
     outer: tuple[str, ...]
+    """The variables whose values are fixed for a block; all of them without cooperative reductions."""
+
     cooperative: tuple[tuple[str, ...], ...] = ()
+    """For each cooperative reduction, its index variables."""
 
     @property
     def inner(self) -> tuple[str, ...]:
@@ -45,7 +53,7 @@ class EntryFunction:
 
 
 def entries(parameters: ParameterStruct, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
-    """For each group of outputs the entries to choose from, the one by threads first."""
+    """Return, for each group of outputs, the entries to choose from, the one by threads first."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(parameters.description.outputs):
         groups.setdefault(tuple(binder.name for binder in output.variables), []).append(number)
@@ -92,7 +100,7 @@ def entry_text(parameters: ParameterStruct, entry: EntryFunction) -> str:
 
 
 def instances(name: Callable[[bool], str], body: str) -> list[str]:
-    """The functions to launch, `name(narrow)`: the statement with a 32-bit and with a 64-bit `Index`."""
+    """Write the functions to launch, `name(narrow)`: the statement with a 32-bit and a 64-bit `Index`."""
     text = []
     for narrow, index in ((True, "int"), (False, "long long")):
         head = f'extern "C" __global__ void __launch_bounds__(tofu::block_threads)\n{name(narrow)}'

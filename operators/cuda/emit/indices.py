@@ -87,5 +87,6 @@ def magnitude(parameters: ParameterStruct, index: ast.Index, largest: Mapping[st
 def _no_index(parameters: ParameterStruct, node: ast.Index) -> NoReturn:
     raise OperatorError(
         f"{parameters.operator}: no kernel can be derived, "
-        f"'{format_expression(node)}' is not an affine index of a specialised description"
+        f"'{format_expression(node)}' is not an affine index of a specialised description; specialise it "
+        "first, or attach a kernel to the operator"
     )

@@ -22,21 +22,25 @@ from .parameters import ParameterStruct, make_parameters
 from .statements import reducer_text
 
 OPTIONS = ("-std=c++17",)
-"""What sources ask of a compiler; CuPy adds the architecture and the folder of CUDA's headers for NVRTC."""
+"""Compiler options of all sources. CuPy adds the architecture, and for NVRTC the folder of CUDA's headers."""
 
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """`text` defines the parameters and the entries; compile it behind the prelude, see `source`.
-
-    `groups` holds, for each group of outputs, the entries to choose from. Equal descriptions with equal
-    types give the same kernel and the same `name`, which no other kernel has.
-    """
+    """A kernel's source. Equal descriptions with equal types give the same kernel."""
 
     name: str
+    """The kernel's name, which no other kernel has."""
+
     parameters: ParameterStruct
+    """The struct that its functions take."""
+
     groups: tuple[tuple[EntryFunction, ...], ...]
+    """For each group of outputs, the entries to choose from."""
+
     text: str
+    """The definitions of the parameters and the entries, to be compiled after the prelude; `source` is
+    both."""
 
     @cached_property
     def source(self) -> str:
@@ -59,7 +63,7 @@ def generate(
     With `finite` it flags results that are not.
 
     `inputs` names the element type of every tensor that is read, `outputs` that of every output, as in
-    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 where a type is. Raises OperatorError
+    `datatypes.DATA_TYPES`. Arithmetic is in float32, or in float64 if a type is. Raises OperatorError
     for an opaque function, a scalar function without a spelling, and a missing or unknown type.
     """
     parameters = make_parameters(description, inputs, outputs)

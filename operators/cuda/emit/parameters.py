@@ -77,16 +77,19 @@ class Gather:
 
 @dataclass(frozen=True)
 class ParameterStruct:
-    """The struct of one description with the element types of its tensors and outputs.
-
-    `inputs` holds a type for every tensor that is read, in the order of the description. `finite` asks for a
-    flag, behind those of `gathers`, that is set where a result is infinite or no number.
-    """
+    """The struct of one description with the element types of its tensors and outputs."""
 
     description: ast.Description
+    """The description that the kernel computes."""
+
     inputs: tuple[tuple[str, DataType], ...]
+    """The name and type of every tensor that is read, in the order of the description."""
+
     outputs: tuple[DataType, ...]
+    """The type of each output."""
+
     finite: bool = False
+    """Whether the kernel sets one more flag, after those of `gathers`, if a result is infinite or NaN."""
 
     @property
     def operator(self) -> str:
@@ -228,11 +231,14 @@ def make_parameters(
     names = [name for name in description.tensor_names if name in read]
     missing = [name for name in names if name not in inputs]
     if missing:
-        raise OperatorError(f"{description.name}: no element type is given for {', '.join(missing)}")
+        raise OperatorError(
+            f"{description.name}: no element type is given for {', '.join(missing)}; a kernel needs the "
+            f"types of {', '.join(names)}"
+        )
     if len(outputs) != len(description.outputs):
         raise OperatorError(
             f"{description.name} has {len(description.outputs)} outputs, "
-            f"{len(outputs)} element types are given"
+            f"{len(outputs)} element types are given; give one for each output"
         )
     typed = tuple((name, data_type(inputs[name])) for name in names)
     return ParameterStruct(description, typed, tuple(data_type(name) for name in outputs), finite)

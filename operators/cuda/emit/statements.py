@@ -33,15 +33,19 @@ Key = tuple[object, ...]
 
 @dataclass(slots=True)
 class CppBlock:
-    """A block of C++: the index variables that it introduces, its lines, the values known in it.
-
-    `loop`: it is run for every value of its index variables, perhaps for none.
-    """
+    """A block of C++."""
 
     names: frozenset[str]
+    """The index variables that it introduces."""
+
     loop: bool = False
+    """Whether it runs for every value of its index variables, perhaps for none."""
+
     lines: list[str] = field(default_factory=list)
+    """Its statements, one per line."""
+
     known: dict[Key, CppValue] = field(default_factory=dict)
+    """The C++ variables that hold values already computed in it."""
 
 
 Looper = Callable[["Body", ast.ReducerCall], "ReductionLoop"]
@@ -153,7 +157,8 @@ class Body:
                 return CppValue(f"({left.truth} {_LOGICAL[operator]} {right.truth})", CppType.TRUTH)
             case operator:
                 raise OperatorError(
-                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA"
+                    f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA; attach a "
+                    "kernel to the operator"
                 )
 
     def _power(self, node: ast.Binary) -> CppValue:
@@ -311,5 +316,5 @@ def free_variables(node: ast.Expression) -> frozenset[str]:
 
 
 def _argument(spelled: str, text: str) -> str:
-    """Return an argument, without parentheses where the spelling is a function's call."""
+    """Return an argument, without parentheses if the spelling is a function's call."""
     return bare(text) if spelled[0].isalpha() else text

@@ -18,7 +18,7 @@ _INTEGER = re.compile(r"-?\d+LL")
 
 
 class CppType(Enum):
-    """What a value is: the language has numbers only, C++ tells them apart."""
+    """The kind of a value. The language has only numbers, C++ distinguishes several types."""
 
     REAL = "real"
     INTEGER = "long long"
@@ -51,7 +51,7 @@ class CppValue:
         return self.text if self.kind is CppType.TRUTH else f"({self.text} != 0)"
 
     def number(self, kind: CppType) -> str:
-        """As a number of this kind."""
+        """Return it as a number of this kind."""
         match kind:
             case CppType.REAL:
                 return self.real

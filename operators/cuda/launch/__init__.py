@@ -1,1 +1,1 @@
-"""What a stream is given: commands, and the arguments and geometry of launches."""
+"""The work of a stream: commands, and the arguments and geometry of launches."""

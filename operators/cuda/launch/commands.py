@@ -20,18 +20,25 @@ Struct = npt.NDArray[np.void]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelLaunch:
-    """`function` of the translation unit `source`, along the first dimension of grid and block.
-
-    `together` says that threads of a block wait for each other. `struct` is laid out as the unit's
-    `Parameters`.
-    """
+    """A launch of a kernel, along the first dimension of grid and block."""
 
     source: str
+    """The translation unit."""
+
     function: str
+    """The function's name in it."""
+
     blocks: int
+    """The number of blocks."""
+
     threads: int
+    """The number of threads of each block."""
+
     together: bool
+    """Whether the threads of a block wait for each other."""
+
     struct: Struct
+    """The argument, laid out as the unit's `Parameters`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +52,49 @@ class MemoryCopy:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """`batch` matrices of `rows` x `columns` elements; steps count elements, that of rows or columns is 1."""
+    """A batch of matrices. Steps count elements."""
 
     address: int
+    """The address of the first element."""
+
     rows: int
+    """The number of rows of each matrix."""
+
     columns: int
+    """The number of columns of each matrix."""
+
     row_step: int
+    """The distance from a row to the next one; 1 if columns lie without gaps."""
+
     column_step: int
+    """The distance from a column to the next one; 1 if rows lie without gaps."""
+
     batch: int
+    """The number of matrices."""
+
     batch_step: int
+    """The distance from a matrix to the next one."""
+
     type: str
+    """The element type, one of `DATA_TYPES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
-    """`result = scale * left @ right` for every matrix; sums are float32, those of float64 are float64."""
+    """`result = scale * left @ right` for every matrix of a batch. Sums of float64 are float64, all others
+    float32."""
 
     left: Matrix
+    """The left factors, `[batch, rows, summed]`."""
+
     right: Matrix
+    """The right factors, `[batch, summed, columns]`."""
+
     result: Matrix
+    """The products, `[batch, rows, columns]`."""
+
     scale: float = 1.0
+    """The number that every product is multiplied by."""
 
 
 class Pass(StrEnum):
@@ -77,32 +107,49 @@ class Pass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WindowGeometry:
-    """Per spatial dimension: row = place * stride + tap * dilate - before; zeros outside of the data.
-
-    `after` is how many rows of zeros the last window reads behind the data; negative if it ends before.
-    """
+    """Where windows lie, per spatial dimension: row = place * stride + tap * dilate - before. Rows outside of
+    the data are zeros."""
 
     stride: tuple[int, ...]
+    """The distance between the windows of neighbouring places, in rows."""
+
     dilate: tuple[int, ...]
+    """The distance between neighbouring taps of a window, in rows."""
+
     before: tuple[int, ...]
+    """The rows of zeros before the data."""
+
     after: tuple[int, ...]
+    """The rows of zeros that the last window reads after the data; negative if it ends before the data do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
     """`output[n, f, o] = sum over c, t of data[n, c, row(o, t)] * weight[f, c, t]`, or one of its gradients.
 
-    All views are in this order of axes, whatever the order of their strides. The workspace is the
-    library's scratch.
+    The axes of all views are in this order, whatever the order of their strides.
     """
 
     computes: Pass
+    """Which of the three views is written, from the other two."""
+
     data: DeviceView
+    """The images, `[image, channel, *row]`."""
+
     weight: DeviceView
+    """The filters, `[filter, channel, *tap]`."""
+
     output: DeviceView
+    """The results, `[image, filter, *place]`."""
+
     geometry: WindowGeometry
+    """Which row a place and a tap meet."""
+
     workspace: int = 0
+    """The address of the library's scratch; 0 if there is none."""
+
     workspace_bytes: int = 0
+    """The size of the scratch."""
 
 
 Command = KernelLaunch | MemoryCopy | MatrixProduct | Convolution

@@ -1,4 +1,4 @@
-"""What is launched for one box: the functions and their geometry."""
+"""The launches for one box: the functions and their geometry."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ LONG_REDUCTION = 32
 """Reductions of fewer elements are left to one thread each."""
 
 FEW_OUTPUTS = 1 << 15
-"""So many threads keep a card busy: with more outputs each has a thread of its own."""
+"""The number of threads that keep a card busy: with more outputs each has a separate thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch, along the first dimension only; `threads` are those of one block.
-
-    `together` says that they wait for each other.
-    """
+    """One launch, along the first dimension of grid and block."""
 
     function: str
+    """The function's name."""
+
     blocks: int
+    """The number of blocks."""
+
     threads: int
+    """The number of threads of each block."""
+
     together: bool
+    """Whether the threads of a block wait for each other."""
 
 
 def launches(kernel: CudaKernel, call: KernelCall) -> tuple[Launch, ...]:

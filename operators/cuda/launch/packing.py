@@ -45,8 +45,8 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
     if parameters.faults:
         if not faults:
             raise DataError(
-                f"{parameters.operator} computes indices from data, or watches its results: give the address "
-                f"of {parameters.faults} flags for those that leave their tensor or are not finite"
+                f"{parameters.operator} reports indices that leave their tensor or results that are not "
+                f"finite, but no memory for its flags is given; give the address of {parameters.faults} flags"
             )
         struct["faults"] = faults
     return struct
@@ -67,21 +67,22 @@ def _check_regions(parameters: ParameterStruct, call: KernelCall) -> None:
         if call.inputs[name].shape != tuple(last - first for first, last in held):
             raise DataError(
                 f"{parameters.operator}: the input for {name} has shape {call.inputs[name].shape}, "
-                f"its region is {held}"
+                f"its region is {held}; pass an array that holds exactly this region"
             )
 
 
 def _address(name: str, array: Array, entry: DataType) -> int:
     if array.dtype != entry.numpy:
         raise DataError(
-            f"{name} holds {array.dtype}, the kernel was generated for {entry.name} ({entry.numpy})"
+            f"{name} holds {array.dtype}, the kernel was generated for {entry.name} ({entry.numpy}); convert "
+            "the array, or generate a kernel for its type"
         )
     interface: Any = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
     return int(interface["data"][0])
 
 
 def strides(name: str, array: Array) -> list[int]:
-    """In elements. Raises DataError if one is not whole."""
+    """Return strides in elements. Raises DataError if one is not whole."""
     if any(stride % array.itemsize for stride in array.strides):
         raise DataError(
             f"{name} has strides of {array.strides} bytes, which are not whole elements of {array.itemsize}; "

@@ -19,12 +19,19 @@ from ..emit.datatypes import data_type
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """Elements of `type`, one of `DATA_TYPES`, from `address` on; `strides` are bytes, as NumPy's."""
+    """An array in a device's memory."""
 
     address: int
+    """The address of the first element, in bytes."""
+
     shape: Shape
+    """The number of elements along each axis."""
+
     strides: tuple[int, ...]
+    """The distance of neighbours along each axis, in bytes, as NumPy's."""
+
     type: str
+    """The element type, one of `DATA_TYPES`."""
 
     @classmethod
     def dense(cls, address: int, shape: Shape, type: str, order: Sequence[int] | None = None) -> DeviceView:

@@ -34,7 +34,7 @@ class DeviceWorkspace:
         return self._address + start
 
     def flags(self, count: int) -> int:
-        """Return the address of so many 32-bit flags that are zero before the first iteration."""
+        """Return the address of `count` 32-bit flags that are zero before the first iteration."""
         start = self.flag_count
         self.flag_count += count
         return self._flags + start * FLAG_BYTES

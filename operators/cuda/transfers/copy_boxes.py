@@ -1,8 +1,8 @@
 """Boxes of memory as kernels that move data see them: words in a few axes, the same for all views.
 
 The bytes of an element are the innermost axis. Axes that are adjacent in every view become one, so the
-last one is the longest run of bytes that all views share, and words are as wide as divides it and every
-place where it starts.
+last one is the longest run of bytes that all views share. The width of a word divides this run and all its
+starts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ Axis = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """`shape` words of `width` bytes in several views: where each starts, and its strides in bytes.
-
-    The first view is the one that is written; its strides fall from axis to axis.
-    """
+    """Words in several views. The first view is written, the others are read."""
 
     width: int
+    """The bytes of a word."""
+
     shape: Shape
+    """The number of words along each axis, the same for all views."""
+
     starts: tuple[int, ...]
+    """For each view, the address of its first word."""
+
     strides: tuple[tuple[int, ...], ...]
+    """For each axis, the distance of neighbours in each view, in bytes. Those of the first view fall from
+    axis to axis."""
 
     @property
     def count(self) -> int:
@@ -58,7 +63,7 @@ class Box:
 
 
 def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
-    """Yield the views of one shape and type, the one that is written first; one box where the axes suffice.
+    """Yield the views of one shape and type, the one that is written first; one box if the axes suffice.
 
     None if they are empty. Raises DataError if shapes or types differ, or two elements of the
     first view are in one place.
@@ -70,7 +75,10 @@ def boxes(views: Sequence[DeviceView]) -> Iterator[Box]:
         return
     starts, axes = _oriented(views)
     if any(not strides[0] for _, strides in axes):
-        raise DataError(f"elements of shape {target.shape} are written with strides {target.strides}")
+        raise DataError(
+            f"elements of shape {target.shape} are written with strides {target.strides}, so that several "
+            "lie in one place; write to an array in which they lie apart"
+        )
     axes.sort(key=lambda axis: -axis[1][0])
     axes = _merged([*axes, (target.itemsize, (1,) * len(views))])
     run, _ = axes.pop()
@@ -85,7 +93,7 @@ def check_alike(source: DeviceView, target: DeviceView) -> None:
     if (source.shape, source.type) != (target.shape, target.type):
         raise DataError(
             f"{source.type} elements of shape {source.shape} cannot move to "
-            f"{target.type} elements of shape {target.shape}"
+            f"{target.type} elements of shape {target.shape}; give both one type and shape"
         )
 
 
@@ -105,7 +113,7 @@ def _oriented(views: Sequence[DeviceView]) -> tuple[list[int], list[Axis]]:
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """Neighbouring axes as one wherever all views go on with equal strides."""
+    """Return neighbouring axes as one if the strides of all views fit."""
     merged = [axes[0]]
     for length, strides in axes[1:]:
         outer, steps = merged[-1]

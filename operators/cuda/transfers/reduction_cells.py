@@ -1,4 +1,4 @@
-"""The terms of a reduction, each cut into pieces of its own, as cells that lie in one piece of every term."""
+"""The terms of a reduction, cut into pieces in different ways, as cells within one piece of every term."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _turned(pair: Pair) -> Pair:
 
 
 def _placed(terms: Sequence[Sequence[Pair]]) -> list[Boxes]:
-    """For each term the boxes `[piece, axis, 2]` of its targets within what they cover together.
+    """Return for each term the boxes `[piece, axis, 2]` of its targets within what they cover together.
 
     An address says where a piece starts: the axes with the longest strides first, and of those with
     equal strides the longest, as the others have but one element.
@@ -72,7 +72,11 @@ def _placed(terms: Sequence[Sequence[Pair]]) -> list[Boxes]:
     every = [target for term in targets for target in term]
     origin, strides = min(target.address for target in every), every[0].strides
     if any(target.strides != strides for target in every):
-        raise DataError(f"the targets of a reduction are parts of one array; one has strides {strides}")
+        other = next(target.strides for target in every if target.strides != strides)
+        raise DataError(
+            f"the targets of a reduction must be parts of one array; one has strides {strides}, another "
+            f"{other}"
+        )
     longest = [max(target.shape[axis] for target in every) for axis in range(len(strides))]
     order = sorted(range(len(strides)), key=lambda axis: (-strides[axis], -longest[axis]))
     boxes = ([_box(target, origin, order) for target in term] for term in targets)
@@ -80,7 +84,7 @@ def _placed(terms: Sequence[Sequence[Pair]]) -> list[Boxes]:
 
 
 def _box(target: DeviceView, origin: int, order: Sequence[int]) -> Region:
-    """Where a target lies in the array that starts at `origin`."""
+    """Return where a target lies in the array that starts at `origin`."""
     rest, box = target.address - origin, [(0, length) for length in target.shape]
     for axis in order:
         if target.strides[axis]:
@@ -89,7 +93,7 @@ def _box(target: DeviceView, origin: int, order: Sequence[int]) -> Region:
     if rest:
         raise DataError(
             f"the target at {target.address:#x} is not a part of the array with strides {target.strides} "
-            f"at {origin:#x}"
+            f"at {origin:#x}; give targets that are parts of one array"
         )
     return tuple(box)
 

@@ -52,14 +52,25 @@ _CELLS = Field("cells", "Cell", np.dtype((_CELL, (PIECES,))))
 
 @dataclass(frozen=True)
 class Unit:
-    """One kernel in both widths of index arithmetic, in a namespace of its own, with the struct it takes."""
+    """One kernel that moves data, in both widths of index arithmetic, in a separate namespace."""
 
     name: str
+    """The name that distinguishes its functions and its namespace."""
+
     fields: tuple[Field, ...]
+    """The members of the struct that it takes."""
+
     body: str
+    """The C++ statements of its functions."""
+
     types: tuple[DataType, ...] = ()
+    """The element types whose headers it needs."""
+
     declarations: tuple[str, ...] = ()
+    """Lines of C++ that stand before its functions."""
+
     words: int = COPIED_WORDS
+    """The words that each thread moves."""
 
     @property
     def tile(self) -> int:
@@ -77,7 +88,7 @@ class Unit:
 
     @property
     def namespace(self) -> str:
-        """What holds the struct, inside of `tofu`."""
+        """The namespace of the struct, inside of `tofu`."""
         return f"unit_{self.name}"
 
     @property

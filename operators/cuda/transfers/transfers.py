@@ -107,7 +107,10 @@ def _pattern(type: str, value: float) -> int:
     if entry.integer:
         limits = np.iinfo(entry.numpy.name)
         if not (limits.min <= value <= limits.max and value == int(value)):
-            raise DataError(f"{type} elements cannot be set to {value}")
+            raise DataError(
+                f"{type} elements cannot be set to {value}; expected a whole number from {limits.min} to "
+                f"{limits.max}"
+            )
         value = int(value)
     with np.errstate(over="ignore"):
         bits = encoded(np.array(value), type)

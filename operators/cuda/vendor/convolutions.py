@@ -30,7 +30,7 @@ DIMENSIONS = (1, 2, 3)
 Attached = kernels.ConvolutionOutput | kernels.ConvolutionDataGradient | kernels.ConvolutionWeightGradient
 
 SCRATCH_ALIGNMENT = 256
-"""What the address of the library's scratch is a multiple of, like that of memory CUDA allocates."""
+"""The alignment of the library's scratch, in bytes, as that of memory CUDA allocates."""
 
 Need = Callable[[Convolution], int]
 """The scratch in bytes that the library asks for to run a command."""
@@ -144,9 +144,10 @@ def _command(computes: Pass, part: GroupShare) -> Convolution | None:
     data, weight, output = (cast(DeviceView, view) for view in (part.data, part.weight, part.output))
     if not (data.size and weight.size and output.size):
         return None
-    where = part.windows
+    windows = part.windows
     sizes = zip(
-        data.shape[2:], where.places, where.taps, where.stride, where.dilate, where.before, strict=True
+        *(data.shape[2:], windows.places, windows.taps, windows.stride, windows.dilate, windows.before),
+        strict=True,
     )
     met = [_met(*each) for each in sizes]
     if any(first >= stop for first, stop in (axis.places for axis in met)):
@@ -158,8 +159,8 @@ def _command(computes: Pass, part: GroupShare) -> Convolution | None:
         weight,
         output[(*whole, *(slice(*axis.places) for axis in met))],
         WindowGeometry(
-            where.stride,
-            where.dilate,
+            windows.stride,
+            windows.dilate,
             tuple(axis.before for axis in met),
             tuple(axis.after for axis in met),
         ),
@@ -168,12 +169,19 @@ def _command(computes: Pass, part: GroupShare) -> Convolution | None:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """Rows that windows read, places whose windows read them, and the padding between the two."""
+    """One spatial dimension of a convolution without rows and places that meet nothing."""
 
     rows: Interval
+    """The rows of the data that some window reads."""
+
     places: Interval
+    """The places whose windows read some row."""
+
     before: int
+    """The rows of zeros before the rows that are left."""
+
     after: int
+    """The rows of zeros after them; negative if the last window ends before they do."""
 
 
 def _met(rows: int, places: int, taps: int, stride: int, dilate: int, before: int) -> _Met:

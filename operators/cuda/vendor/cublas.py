@@ -97,7 +97,10 @@ class Cublas:
         status = getattr(_loaded(), function)(*values)
         if status:
             name = STATUSES.get(status, "an unknown status")
-            raise ExecutionError(f"cuBLAS: {function} failed with {name} ({status})")
+            raise ExecutionError(
+                f"cuBLAS: {function} failed with {name} ({status}); `tofu doctor` shows what works on this "
+                "machine"
+            )
 
 
 def version() -> str:

@@ -18,43 +18,66 @@ from ..launch.view import DeviceView
 from .libraries import EXTRAS, library
 
 ALIGNMENT_BYTES = 16
-"""What addresses are a multiple of at best, as far as the choice of a plan goes: the widest load."""
+"""The best alignment that the choice of a plan considers, in bytes: the widest load."""
 
 _DATA, _WEIGHT, _OUTPUT = 1, 2, 3
-"""How a plan's tensors are told apart when it runs."""
+"""The numbers of a plan's tensors when it runs."""
 
 _TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorDescriptor:
-    """A view without its address, of which only the alignment is known. Strides count elements."""
+    """A view whose address is unknown but for its alignment."""
 
     shape: Shape
+    """The number of elements along each axis."""
+
     strides: tuple[int, ...]
+    """The distance of neighbours along each axis, in elements."""
+
     type: str
+    """The element type, one of those in `_TYPES`."""
+
     alignment_bytes: int
+    """A power of two that divides the address, at most `ALIGNMENT_BYTES`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """All that a plan depends on, in two or three spatial dimensions."""
+    """Everything that a plan depends on, in two or three spatial dimensions."""
 
     computes: Pass
+    """Which of the three tensors is written, from the other two."""
+
     data: TensorDescriptor
+    """The images, `[image, channel, *row]`."""
+
     weight: TensorDescriptor
+    """The filters, `[filter, channel, *tap]`."""
+
     output: TensorDescriptor
+    """The results, `[image, filter, *place]`."""
+
     geometry: WindowGeometry
+    """Which row a place and a tap meet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExecutionPlan:
-    """An engine with its settings, `name`, for every command of one signature."""
+    """An engine of the library with its settings, for every command of one signature."""
 
     graph: Any
+    """The library's graph of the operation, which the plan belongs to."""
+
     index: int
+    """The number of the plan in the graph."""
+
     name: str
+    """The library's name for engine and settings."""
+
     workspace_bytes: int
+    """The scratch that a command has to provide."""
 
     def execute(self, command: Convolution, handle: int) -> None:
         """Enqueue the command on the handle's stream. Raises ExecutionError."""
@@ -155,7 +178,7 @@ class Plans:
 
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """What the library raises."""
+        """The exceptions that the library raises."""
         return RuntimeError, ValueError, self._library.cudnnGraphNotSupportedError
 
     @cached_property
@@ -175,7 +198,10 @@ def open_handle(stream: int) -> int:
         handle = int(cudnn.create_handle())
         cudnn.set_stream(handle, stream)
     except RuntimeError as error:
-        raise ExecutionError(f"cuDNN cannot be used on this device: {_reason(error)}") from error
+        raise ExecutionError(
+            f"cuDNN cannot be used on this device: {_reason(error)}; `tofu doctor` shows what works on this "
+            "machine"
+        ) from error
     return handle
 
 

@@ -1,6 +1,6 @@
 """A batch of matrix products as the arguments of BLAS, whose matrices are stored column by column.
 
-What lies row by row in memory is, read column by column, its transpose. So a result that lies row by row is
+A matrix stored row by row is, read column by column, its transpose. So a result stored row by row is
 computed as `result^T = right^T @ left^T`.
 """
 
@@ -16,30 +16,52 @@ TYPES = frozenset(("float16", "bfloat16", "float32", "float64"))
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A matrix stored column by column: element `[i, j]` of matrix `b` at `i + j * leading + b * stride`.
-
-    `transposed` says that its transpose is meant. `leading` and `stride` count elements.
-    """
+    """A batch of matrices stored column by column: element `[i, j]` of matrix `b` lies at `i + j * leading +
+    b * stride`."""
 
     address: int
+    """The address of the first element."""
+
     leading: int
+    """The distance from a column to the next one, in elements."""
+
     stride: int
+    """The distance from a matrix to the next one, in elements."""
+
     transposed: bool = False
+    """Whether the product takes the transpose of what is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """`c = alpha * a @ b` for `batch` matrices: `c` is `m` x `n`, elements are sums of `k` products."""
+    """`c = alpha * a @ b` for every matrix of a batch."""
 
     m: int
+    """The rows of `c`."""
+
     n: int
+    """The columns of `c`."""
+
     k: int
+    """The products in the sum of each element."""
+
     alpha: float
+    """The factor of every element."""
+
     a: Operand
+    """The left factors."""
+
     b: Operand
+    """The right factors."""
+
     c: Operand
+    """The results, never transposed."""
+
     batch: int
+    """The number of matrices."""
+
     type: str
+    """The element type of all three, one of `TYPES`."""
 
 
 def gemm_arguments(product: MatrixProduct) -> Gemm:
@@ -72,7 +94,7 @@ def _require_fitting(left: Matrix, right: Matrix, result: Matrix) -> None:
     ]:
         raise OperatorError(
             "matrices of a product do not fit each other, as (batch, rows, columns): "
-            f"{sizes[0]} by {sizes[1]} to {sizes[2]}"
+            f"{sizes[0]} by {sizes[1]} to {sizes[2]}; expected (b, m, k) by (b, k, n) to (b, m, n)"
         )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from ....errors import ExecutionError
 
 EXTRAS = (
-    "pip install '.[gpu-cuda13]' in Tofu's folder, or '.[gpu-cuda12]' where the driver is too old for CUDA 13"
+    "pip install '.[gpu-cuda13]' in Tofu's folder, or '.[gpu-cuda12]' if the driver is too old for CUDA 13"
 )
-"""What brings all of them. By its name alone pip could take another project for Tofu."""
+"""The command that installs all of them. By its name alone pip could take another project for Tofu."""
 
 
 def library(name: str, purpose: str) -> Any:

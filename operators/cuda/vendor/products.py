@@ -2,7 +2,7 @@
 
 The index variables of such a sum fall into four groups: those of both factors and the result (batch), of the
 left one and the result (rows), of the right one and the result (columns), of the factors alone (summed). A
-factor, or the result, is a batch of matrices where each group is evenly spaced in its memory; else it is
+factor, or the result, is a batch of matrices if each group is evenly spaced in its memory. Otherwise it is
 copied into scratch, dense, or back from there.
 """
 
@@ -30,19 +30,34 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TensorContraction:
-    """`result = scale * sum over summed of left * right`; all views have an axis for each index variable.
+    """`result = scale * sum over summed of left * right`.
 
-    An axis is of length 1 if the view does not depend on the variable.
+    All views have one axis for each index variable, of length 1 if the view does not depend on it.
     """
 
     left: DeviceView
+    """The left factor."""
+
     right: DeviceView
+    """The right factor."""
+
     result: DeviceView
+    """The view that is written."""
+
     batch: Sequence[int]
+    """The axes along which all three vary."""
+
     rows: Sequence[int]
+    """The axes along which the left factor and the result vary."""
+
     columns: Sequence[int]
+    """The axes along which the right factor and the result vary."""
+
     summed: Sequence[int]
+    """The axes along which the two factors vary, and the result does not."""
+
     scale: float
+    """The number that every sum is multiplied by."""
 
 
 def product(call: KernelCall) -> TensorContraction | None:

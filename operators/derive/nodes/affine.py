@@ -18,7 +18,7 @@ class AffineIndex:
     constant: int
 
     def interval(self, ranges: Ranges) -> Interval:
-        """Return the half-open interval of values it takes; `(0, 0)` where a range is empty."""
+        """Return the half-open interval of values it takes; `(0, 0)` if a range is empty."""
         lower = upper = self.constant
         for name, coefficient in self.coefficients:
             first, stop = ranges[name]
@@ -47,7 +47,7 @@ ZERO = AffineIndex((), 0)
 
 
 def applied(operator: str, a: AffineIndex, b: AffineIndex, ranges: Ranges) -> AffineIndex | None:
-    """Return an operator of two affine forms where the result is affine over the given ranges, else None."""
+    """Return an operator of two affine forms if the result is affine over the given ranges, else None."""
     match operator:
         case "+":
             return added(a, b)
@@ -72,7 +72,7 @@ def applied(operator: str, a: AffineIndex, b: AffineIndex, ranges: Ranges) -> Af
 
 
 def absolute(a: AffineIndex, ranges: Ranges) -> AffineIndex | None:
-    """Return the absolute value where its sign is the same all over the ranges, else None."""
+    """Return the absolute value if its sign is the same all over the ranges, else None."""
     return applied("maximum", a, added(ZERO, a, -1), ranges)
 
 

@@ -44,7 +44,7 @@ def small(node: Reduction, extents: Mapping[str, int]) -> bool:
 
 
 def fitting(order: Sequence[str], ranges: Ranges, elements: int) -> dict[str, int]:
-    """Return lengths whose block has at most so many elements; the last variables stay whole first."""
+    """Return lengths whose block has at most `elements` elements; the last variables stay whole first."""
     lengths = {}
     room = max(elements, 1)
     for name in reversed(order):

@@ -121,7 +121,7 @@ class NodeBuilder:
         return index if form is None else form
 
     def _decided(self, function: str, arguments: tuple[Node, ...]) -> Node | None:
-        """Return what a function gives where its arguments decide it without computing."""
+        """Return what a function gives if its arguments decide it without computing."""
         values = [argument.value for argument in arguments if isinstance(argument, Constant)]
         if len(values) == len(arguments):
             return self.constant(fold(function, values))

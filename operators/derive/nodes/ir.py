@@ -36,16 +36,22 @@ class Iota:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """An element of a tensor. An index is an `AffineIndex`, or a node if it is not affine.
-
-    `padding` is the value outside the tensor; None if the element is never outside.
-    """
+    """An element of a tensor."""
 
     tensor: str
+    """The tensor's name."""
+
     indices: tuple[AffineIndex | Node, ...]
+    """For each dimension, an `AffineIndex`, or a node if the index is not affine."""
+
     padding: Node | None
+    """The value outside the tensor; None if the element is never outside."""
+
     free: Names
+    """The index variables that the element depends on."""
+
     loads: bool = True
+    """Whether the value depends on a tensor's elements: always."""
 
     @property
     def affine(self) -> bool:
@@ -54,21 +60,39 @@ class Load:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apply:
-    """A scalar function or operator of `functions.LOOPS`."""
+    """A scalar function or operator, applied to values."""
 
     function: str
+    """The function's name, a key of `functions.LOOPS`."""
+
     arguments: tuple[Node, ...]
+    """The values that it takes."""
+
     free: Names
+    """The index variables that the value depends on."""
+
     loads: bool
+    """Whether the value depends on a tensor's elements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
+    """A reducer over all values of its variables."""
+
     reducer: Reducer
+    """Combines the values of the body."""
+
     variables: tuple[str, ...]
+    """The names of the reduction variables."""
+
     body: Node
+    """The value for each setting of the variables."""
+
     free: Names
+    """The index variables that the result depends on."""
+
     loads: bool
+    """Whether the result depends on a tensor's elements."""
 
 
 Node = Constant | Iota | Load | Apply | Reduction

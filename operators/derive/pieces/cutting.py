@@ -41,10 +41,10 @@ MOST_SHARED = 16
 """The most residues of a variable in quotients with others: every combination of them is a part."""
 
 FEW_CHANGES = 4
-"""A quotient that changes at most this often is cut where it changes."""
+"""An interval is cut at every change of a quotient if there are at most this many."""
 
 FEW_RESIDUES = 8
-"""The fastest axis of an output is not cut into two axes of which one is shorter than this."""
+"""The fastest axis of an output is not cut into two axes if one would be shorter than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,21 @@ class Taken:
 
 @dataclass(slots=True)
 class Asked:
-    """The cuts of one index variable with which an expression becomes affine and its conditions decided.
-
-    `periods` are pairs `(length, place)`: a quotient of this variable alone changes at every value that is
-    `place` modulo `length`. `shared` is the modulus by which residues make quotients affine that mix it with
-    other variables. `conditions` are the values from which a condition or the side of a bend may change,
-    `borders` those at which padding begins.
-    """
+    """The cuts of one index variable that make an expression affine and decide its conditions."""
 
     periods: set[tuple[int, int]] = field(default_factory=set)
+    """Pairs `(length, place)`: a quotient of this variable alone changes at every value that is `place`
+    modulo `length`."""
+
     shared: int = 1
+    """The modulus whose residues make quotients affine that mix the variable with others; 1 if there are
+    none."""
+
     conditions: set[int] = field(default_factory=set)
+    """The values from which a condition, or the side of a bend, may change."""
+
     borders: set[int] = field(default_factory=set)
+    """The values at which padding begins."""
 
 
 def asked(nodes: Iterable[Node], builder: NodeBuilder) -> dict[str, Asked]:
@@ -147,7 +150,7 @@ def _ask_for_quotient(found: dict[str, Asked], form: AffineIndex, divisor: int) 
 
 
 def _period(coefficient: int, constant: int, divisor: int) -> tuple[int, int]:
-    """Where `(coefficient * v + constant) // divisor` changes, for a coefficient that divides the divisor."""
+    """Return where `(coefficient * v + constant) // divisor` changes; the coefficient divides the divisor."""
     length = divisor // abs(coefficient)
     if coefficient > 0:
         return length, -(constant // coefficient) % length
@@ -226,9 +229,9 @@ def _changes(name: str, lower: int, upper: int, periods: set[tuple[int, int]]) -
 
 
 def _two_axes(name: str, lower: int, upper: int, length: int, offset: int) -> list[Taken]:
-    """Return whole periods as two axes, and what is left over on either side.
+    """Return whole periods as two axes, and the rests on either side.
 
-    Cut where it changes without these.
+    Without a whole period, cut at every change.
     """
     first = _first_change(lower, length, offset)
     count = (upper - first) // length

@@ -26,12 +26,19 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenAccess:
-    """`view` has an axis per variable and covers the whole box; None if elements are gathered."""
+    """A tensor as one access reads it."""
 
     tensor: str
+    """The tensor's name."""
+
     array: Array
+    """The elements of the region that the call was given."""
+
     region: Region
+    """The region that `array` holds, in the coordinates of the whole tensor."""
+
     view: Array | None
+    """The elements over the whole box, with an axis for each variable; None if they are gathered."""
 
 
 def gather(tensor: str, region: Region, count: int, array: Array, *arguments: Array, out: Array) -> None:

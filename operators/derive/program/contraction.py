@@ -54,9 +54,16 @@ class _Axes:
     """Axes by what they index, each group in the order that its factor has in memory."""
 
     batch: tuple[int, ...]
+    """The axes of both factors and the result."""
+
     rows: tuple[int, ...]
+    """The axes of the left factor and the result."""
+
     columns: tuple[int, ...]
+    """The axes of the right factor and the result."""
+
     summed: tuple[int, ...]
+    """The axes of both factors alone."""
 
 
 def contract(program: OpenProgram, node: Reduction, target: Array) -> None:

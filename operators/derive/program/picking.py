@@ -1,7 +1,7 @@
 """Elements whose place in one dimension comes from data, read a row at a time.
 
 In `table[row[b], j]` every `b` picks a row, which is copied whole, where a gather would look up every
-element. That takes one index from data, of which the variables of the other indices are independent.
+element. That takes one index from data, which does not share variables with the other indices.
 """
 
 from __future__ import annotations
@@ -20,17 +20,29 @@ from .access import OpenAccess, outside_error
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """The step that picks rows of a table, which has the picked dimension first and then `inner` axes.
+    """The step that picks rows of a table.
 
-    `arguments` are the table, the row numbers and, if the access is padded, the value of missing rows.
+    It is called with the table, the row numbers and, if the access is padded, the value of missing rows. The
+    table has the picked dimension first, and then the `inner` axes.
     """
 
     tensor: str
+    """The tensor's name, for error messages."""
+
     dimension: int
+    """The dimension in which rows are picked, for error messages."""
+
     lower: int
+    """The number of the table's first row in the whole tensor."""
+
     upper: int
+    """The number after that of its last row."""
+
     outer: tuple[int, ...]
+    """The axes of the result along which row numbers vary, slowest first."""
+
     inner: tuple[int, ...]
+    """The axes of the result along a row, slowest first."""
 
     def __call__(self, table: Array, numbers: Array, *padding: Array, out: Array) -> None:
         """Copy the rows. Raises DataError for a number outside of the tensor if nothing is said for it."""
@@ -51,7 +63,7 @@ class Picker:
 def picked(
     load: Load, access: OpenAccess, axes: Mapping[str, int], ranges: Ranges, order: tuple[int, ...]
 ) -> tuple[Picker, Node, Array, Value] | None:
-    """How an access picks rows: the step, the numbers' node, the table and a register for the result.
+    """Return how an access picks rows: the step, the numbers' node, the table and a register for the result.
 
     None if it is not of this kind, or if its rows are not contiguous.
     """
@@ -87,7 +99,7 @@ def _table(
     ranges: Ranges,
     inner: tuple[int, ...],
 ) -> Array | None:
-    """A view of the tensor with the picked dimension first, then an axis for every other variable."""
+    """Return a view of the tensor with the picked dimension first, then an axis for every other variable."""
     start = [slice(0, 1)] * access.array.ndim
     lengths, strides = {}, {}
     for n, index in others:

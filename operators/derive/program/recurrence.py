@@ -117,7 +117,7 @@ class _Decaying:
 
 
 def _run(step: _Plain | _Decaying, values: Any) -> None:
-    """Visit `values[t, ...]`, of which the first is final."""
+    """Visit `values[t, ...]`; the first one is final."""
     count = len(values) // CHUNK
     if count > 1:
         stride, *strides = values.strides

@@ -25,12 +25,20 @@ COUNTED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """The place of `sign * (value - offset)` in an interval; `counts` if it is a digit of the code."""
+    """How a value becomes a digit of a code, `sign * (value - offset) - first`, if that is in `[0,
+    length)`."""
 
     first: int
+    """The number that becomes the digit 0."""
+
     length: int
+    """The number of digits."""
+
     sign: int
+    """1 or -1."""
+
     counts: bool
+    """Whether it is a digit of the code; if not, it is only checked."""
 
 
 def locate(digits: tuple[Digit, ...], nowhere: int, *operands: Array | Scalar, out: Array) -> None:

@@ -27,20 +27,32 @@ SCANNED_BLOCKS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Which values of `along` read which of the `terms` partial results, in the order of the scan.
+    """Which values of `along` read which partial results, in the order of the scan.
 
-    Values in `inside` read `start`, `start + step`, ...; those in `none` come before all terms, those in
-    `past` after the last, by distances that begin with `first` and grow by `step`. Intervals count from the
-    box's first value.
+    Intervals count from the box's first value of `along`.
     """
 
     terms: int
+    """The number of partial results."""
+
     start: int
+    """The partial result that the first value in `inside` reads."""
+
     step: int
+    """The distance from a value's partial result to that of the next value."""
+
     none: Interval
+    """The values that come before all terms, and read nothing."""
+
     inside: Interval
+    """The values that read a partial result each."""
+
     past: Interval
+    """The values that come after the last term, and read the last partial result."""
+
     first: int
+    """How far the first value in `past` lies after the last term. The distance grows by `step` with each
+    value."""
 
     @property
     def everything(self) -> bool:

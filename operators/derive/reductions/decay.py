@@ -13,15 +13,22 @@ from .guarded import apply, form
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decay:
-    """`scale * (slope * distance + level) * base ** distance`; without a base, `base` is None.
+    """The factor `scale * (slope * distance + level) * base ** distance` of a term.
 
     The distance of a term is 0 for the last one that is summed, and grows by 1 for every term before.
     """
 
     base: Node | None
+    """The base of the power; None if there is no power."""
+
     scale: tuple[Node, ...]
+    """Factors that do not depend on the distance."""
+
     slope: int
+    """The factor of the distance."""
+
     level: int
+    """The summand besides the distance."""
 
 
 def decay(

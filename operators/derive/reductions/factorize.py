@@ -43,7 +43,7 @@ def product(factors: list[Node]) -> Node:
 
 
 def _times(a: Node, b: Node) -> Node:
-    """Multiply; by a mask that has no variables of its own as a choice between the other factor and 0."""
+    """Multiply. A mask without variables besides those of the other factor chooses between that and 0."""
     for factor, other in ((a, b), (b, a)):
         if isinstance(factor, Constant) and factor.value == 1:
             return other

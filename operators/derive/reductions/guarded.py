@@ -1,4 +1,4 @@
-"""What a reducer reduces, as conditions and factors: `where(c and d, a * b, identity)`, however spelt."""
+"""The body of a reducer as conditions and factors: `where(c and d, a * b, identity)`, in any spelling."""
 
 from __future__ import annotations
 

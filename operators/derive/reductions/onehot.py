@@ -25,13 +25,22 @@ GAIN = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Key:
-    """`variable` is `sign * (value - offset)`; without a value it is an index, `-sign * offset`."""
+    """An equality that names a variable: it holds for `variable == sign * (value - offset)`."""
 
     variable: str
+    """The variable that is named."""
+
     value: Node | None
+    """The node that names it; None if an index does, which is `-sign * offset`."""
+
     offset: AffineIndex
+    """The affine part of the equality besides the variable."""
+
     sign: int
+    """The coefficient of the variable in the equality: 1 or -1."""
+
     condition: Node
+    """The node of the equality."""
 
     @property
     def free(self) -> Names:
@@ -42,14 +51,25 @@ class Key:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneHot:
-    """`after * reduction(source)` over the terms whose keys fit, where `holds`."""
+    """`after * reduction(source)` over the terms whose keys fit, if all of `holds` are true."""
 
     node: Reduction
+    """The reduction as it was written."""
+
     keys: tuple[Key, ...]
+    """The equalities. Each names another variable."""
+
     gathers: bool
+    """Whether the keys name the variables of the reduction; if not, they name variables of the result."""
+
     source: Node
+    """The term, without the equalities."""
+
     after: tuple[Node, ...]
+    """The factors that multiply the result."""
+
     holds: tuple[Node, ...]
+    """The conditions without which the result is the reducer's identity."""
 
     @property
     def named(self) -> Names:
@@ -98,7 +118,7 @@ def onehot(node: Reduction) -> OneHot | None:
 
 
 def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
-    """Return the reduction with a gather or scatter of its own for what is chosen by equality.
+    """Return the reduction with a separate gather or scatter for what is chosen by equality.
 
     None without one.
 

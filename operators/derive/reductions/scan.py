@@ -26,24 +26,42 @@ GAIN = 2
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """`variable <= bound`, or `variable >= bound` if `suffix`: `bound` is affine in `along`."""
+    """`variable <= bound`, or `variable >= bound`."""
 
     variable: str
+    """The variable of the reduction."""
+
     along: str
+    """The only variable of the bound."""
+
     bound: AffineIndex
+    """An affine form of `along`."""
+
     suffix: bool
+    """Whether the comparison is `>=`, so that the terms at the end are reduced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """One value for every value of `order.along`: `after * reduction(source * decay)`, where `holds`."""
+    """`after * reduction(source * decay)` for every value of `order.along`, if all of `holds` are true."""
 
     node: Reduction
+    """The reduction as it was written."""
+
     order: Order
+    """Which terms are reduced for which value."""
+
     source: Node
+    """The term, without the order and the decay."""
+
     decay: Decay | None
+    """The factors that depend on the distance; None if there are none."""
+
     after: tuple[Node, ...]
+    """The factors that multiply the result."""
+
     holds: tuple[Node, ...]
+    """The conditions without which the result is the reducer's identity."""
 
     def pays(self, extents: Mapping[str, int]) -> bool:
         """Return whether the scan visits far fewer elements than the sum has terms."""
@@ -111,7 +129,7 @@ def _scan(
 
 
 def isolate(node: Reduction, extents: Mapping[str, int]) -> Node | None:
-    """Return the reduction with a scan of its own for what follows an order of two variables.
+    """Return the reduction with a separate scan for what follows an order of two variables.
 
     None without one.
 

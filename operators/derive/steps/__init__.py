@@ -1,1 +1,1 @@
-"""The steps of a kernel: what they pass on, where it lies in memory, and the recipe made of them."""
+"""The steps of a kernel: their values, the memory of these, and the recipe made of the steps."""

@@ -14,12 +14,19 @@ from .steps import DType
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Reduces along `axes`, which stay with length 1. `shape` is that of an array which repeats to it."""
+    """The step that reduces an array along some axes, which stay with length 1."""
 
     ufunc: np.ufunc
+    """The function that combines two elements."""
+
     axes: tuple[int, ...]
+    """The axes that are reduced."""
+
     dtype: DType
+    """The type in which elements are combined."""
+
     shape: Shape | None = None
+    """The shape to which the array is repeated first; None if it is not."""
 
     def __call__(self, body: Array | Scalar, out: Array) -> None:
         """Write the reduction of `body` to `out`."""

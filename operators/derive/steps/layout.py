@@ -19,22 +19,37 @@ from .steps import DType
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """`offset` is that of the first element in memory that all arrays of the call are laid out in."""
+    """Where an array lies in memory that all arrays of a call share."""
 
     shape: Shape
+    """The number of elements along each axis."""
+
     strides: tuple[int, ...]
+    """The distance of neighbours along each axis, in bytes."""
+
     dtype: DType
+    """The element type."""
+
     offset: int
+    """The place of the first element, in bytes from the start of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLayout:
-    """Inputs by position of `names`, then outputs. Arrays that share memory do so at the same distance."""
+    """The layout of a call's arrays. Arrays that overlap lie at their own distance, others one after
+    another."""
 
     names: tuple[str, ...]
+    """The names of the inputs."""
+
     regions: tuple[Region, ...]
+    """The region that each input holds."""
+
     arrays: tuple[ArrayLayout, ...]
+    """The layouts of the inputs, then those of the outputs."""
+
     nbytes: int
+    """The size of the memory that holds all arrays."""
 
     def templates(self) -> list[Array]:
         """Return arrays that lie as the call's do, in memory that nobody touches."""

@@ -28,22 +28,38 @@ OUTPUT_BY_NAME = (np.maximum, np.minimum)
 
 @dataclass(frozen=True, slots=True)
 class ArrayLocation:
-    """An array at `offset` bytes from the first element of the call's array `source`, or from scratch."""
+    """An array in the memory of a call's array, or in scratch."""
 
     source: int
+    """The number of the array in the call's layout; `SCRATCH` for scratch."""
+
     offset: int
+    """The place of the first element, in bytes from the first element of that array, or from the start of the
+    scratch."""
+
     shape: Shape
+    """The number of elements along each axis."""
+
     strides: tuple[int, ...]
+    """The distance of neighbours along each axis, in bytes."""
+
     dtype: DType
+    """The element type."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """Steps over numbered operands: `(function, numbers of its arguments, number of its output)`."""
+    """Steps over numbered operands."""
 
     steps: tuple[tuple[Callable[..., object], tuple[int, ...], int], ...]
+    """For each step, its function, the numbers of its arguments and the number of its output."""
+
     operands: tuple[ArrayLocation | Array | Scalar, ...]
+    """The arrays and numbers that steps take and write."""
+
     scratch_bytes: int
+    """The scratch that a call has to provide."""
+
     constants: tuple[Array, ...]
     """Arrays among the operands, which every kernel of this recipe reads and none writes."""
 

@@ -2,7 +2,7 @@
 
 A kernel is a list of steps without branches. A value lives in fixed memory (an input, an output, a
 constant) or in a register; registers whose lifetimes do not overlap share memory, so a kernel's
-temporaries stay few and, where its blocks are small, in cache.
+temporaries stay few and, if its blocks are small, in cache.
 """
 
 from __future__ import annotations
@@ -24,31 +24,48 @@ Span = tuple[int, int]
 
 @dataclass(slots=True, eq=False)
 class Register:
-    """Memory for one temporary: `memory` is its place in the kernel's scratch and the bytes there.
-
-    `target` is the output that it is written to directly instead; `exclusive` says that this output shares
-    no memory with inputs, so that what leads to the value may be computed there too. `uniform`: every step
-    sees the register with the same shape and strides.
-    """
+    """Memory for one temporary."""
 
     nbytes: int
+    """Its size."""
+
     writes: int = 0
+    """The number of steps that write it."""
+
     exclusive: bool = False
+    """Whether `target` shares no memory with inputs, so that earlier steps may also compute there."""
+
     uniform: Value | None = None
+    """The value as which every step sees it; None if steps see it with different shapes or strides."""
+
     first: int = -1
+    """The number of the first step that uses it; -1 as long as it is unknown."""
+
     last: int = -1
+    """The number of the last step that uses it; -1 as long as it is unknown."""
+
     target: Array | None = None
+    """The output that is written directly instead; None if there is none."""
+
     memory: Span | None = None
+    """Its place in the kernel's scratch; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """An array: a strided view of fixed memory, or of a register from its start."""
+    """A strided view of fixed memory, or of a register from its start."""
 
     shape: Shape
+    """The number of elements along each axis."""
+
     strides: tuple[int, ...]
+    """The distance of neighbours along each axis, in bytes."""
+
     dtype: DType
+    """The element type."""
+
     home: Array | Register
+    """The memory: an array, or a register."""
 
     def viewed(self, shape: Shape, strides: tuple[int, ...]) -> Value:
         """Return the same memory with another shape."""
@@ -62,12 +79,19 @@ Operand = Value | Scalar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayStep:
-    """`run(*arguments, out=out)`; `inplace` says that `out` may be the memory of an argument."""
+    """A call `run(*arguments, out=out)`."""
 
     run: Callable[..., object]
+    """The function."""
+
     arguments: tuple[Operand, ...]
+    """The values and numbers that it takes."""
+
     out: Value
+    """The value that it writes."""
+
     inplace: bool
+    """Whether `out` may be the memory of an argument."""
 
 
 def fixed(array: Array) -> Value:

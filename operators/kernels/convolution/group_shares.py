@@ -1,4 +1,4 @@
-"""What one call of a convolution computes, group by group: views of the three tensors, and where windows lie.
+"""One call of a convolution, group by group: views of the three tensors, and the places of windows.
 
 With groups, filter `f` belongs to group `f // (filters / num_group)` and meets that group's channels.
 Views are cut by slices alone, so a call may hold arrays of the host or views of a device's memory.
@@ -17,25 +17,37 @@ from .roles import cut, output_ranges, require_roles, tensor_ranges
 
 @dataclass(frozen=True, slots=True)
 class GroupShare:
-    """One group: `data[image, channel, *row]`, `weight[filter, channel, *tap]`, `output[image, filter, *o]`.
-
-    One of the three is a part of what the call computes, from the other two.
-    """
+    """One group of a convolution. One of the three arrays is computed from the other two."""
 
     data: Array
+    """The images, `[image, channel, *row]`."""
+
     weight: Array
+    """The filters, `[filter, channel, *tap]`."""
+
     output: Array
+    """The results, `[image, filter, *place]`."""
+
     windows: Windows
+    """Which row a place and a tap meet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """`stride`, `dilate` and `pad` per spatial dimension: row = place * stride + tap * dilate - pad."""
+    """The attributes of a convolution: row = place * stride + tap * dilate - pad in each spatial
+    dimension."""
 
     stride: Sizes
+    """The distance between the windows of neighbouring places, in rows."""
+
     dilate: Sizes
+    """The distance between neighbouring taps of a window, in rows."""
+
     pad: Sizes
+    """The rows of zeros before and after the data."""
+
     num_group: int = 1
+    """The number of groups into which filters and channels fall."""
 
     def output_parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """Return all of `output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
@@ -102,7 +114,7 @@ class Geometry:
         return Windows(_lengths(places), _lengths(taps), self.stride, self.dilate, before)
 
     def _groups(self, call: KernelCall, filters: Interval) -> Iterator[tuple[Interval, int]]:
-        """For every group in a range of filters: its filters in the range, and its first data channel."""
+        """List the groups in a range of filters: their filters in the range, and their first data channel."""
         count, channels = call.bound.shapes["weight"][:2]
         size = count // self.num_group
         for group in range(self.num_group):

@@ -18,7 +18,7 @@ JOINED_BLOCKS = 4
 
 
 def images_together(images: int, elements: int) -> int:
-    """Return how many images with so many elements each are joined."""
+    """Return how many images are joined, given the elements of each."""
     return min(images, max(1, JOINED_BLOCKS * patches.BLOCK_ELEMENTS // elements))
 
 

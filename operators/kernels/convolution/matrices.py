@@ -69,13 +69,13 @@ class WeightTotal:
 
     @classmethod
     def apart(cls, out: Array, workspace: Workspace) -> WeightTotal:
-        """Of products `[first tap, filter, side tap and channel]`."""
+        """Return the sums of products `[first tap, filter, side tap and channel]`."""
         ordered = out.transpose(2, 0, *range(3, out.ndim), 1)
         return cls(ordered, None, (*ordered.shape[:2], ordered[0, 0].size), workspace)
 
     @classmethod
     def joined(cls, out: Array, workspace: Workspace) -> WeightTotal:
-        """Of products `[filter, channel and tap]`."""
+        """Return the sums of products `[filter, channel and tap]`."""
         return cls(out, _as_rows(out), (len(out), out[0].size), workspace)
 
     def restart(self) -> None:

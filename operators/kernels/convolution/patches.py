@@ -32,16 +32,23 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Windows:
-    """Where windows lie: output place `o` and tap `t` meet row `o * stride + t * dilate - before`.
-
-    One number per spatial dimension; `before` may be negative. `places` and `taps` are counts.
-    """
+    """Where windows lie: place `o` and tap `t` meet row `o * stride + t * dilate - before`, in each spatial
+    dimension."""
 
     places: Sizes
+    """The number of places."""
+
     taps: Sizes
+    """The number of taps of a window."""
+
     stride: Sizes
+    """The distance between the windows of neighbouring places, in rows."""
+
     dilate: Sizes
+    """The distance between neighbouring taps of a window, in rows."""
+
     before: Sizes
+    """How far the first window begins before the first row; negative if it begins after it."""
 
     @property
     def line(self) -> int:
@@ -70,7 +77,7 @@ class Windows:
         return self.phases.index(row), line
 
     def starts(self) -> Iterator[tuple[tuple[int, ...], Sizes]]:
-        """For every phase and side tap, its index and the row in each dimension that place 0 meets."""
+        """List every phase and side tap: its index, and the row in each dimension that place 0 meets."""
         reaches = (range(0, n * d, d) for n, d in zip(self.taps[1:], self.dilate[1:], strict=True))
         for place in product(enumerate(self.phases), *map(enumerate, reaches)):
             index, shifts = zip(*place, strict=True)
@@ -128,7 +135,7 @@ class Patches:
     def gathered(self) -> Iterator[tuple[Block, list[Array]]]:
         """Yield each block and, for every tap of the first dimension, `[image, side tap and channel, place]`.
 
-        Valid until the next block. What lies outside the images is zero.
+        Valid until the next block. Places outside the images are zero.
         """
         edge = None
         for block in self.blocks:

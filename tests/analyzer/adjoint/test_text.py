@@ -1,4 +1,4 @@
-"""What adjoints look like: names, order of parameters, guards, and how many descriptions there are."""
+"""The text of adjoints: names, order of parameters, guards, and how many descriptions there are."""
 
 from __future__ import annotations
 

@@ -207,13 +207,16 @@ CASES: dict[str, tuple[str, Shapes]] = {
     ),
     "power of two tensors": ("lambda i: a[i] ** b[i] + power(a[i], 3)", {"a": (3,), "b": (3,)}),
     "gelu": ("lambda i: 0.5 * a[i] * (1 + tanh(0.8 * (a[i] + 0.04 * a[i] ** 3)))", {"a": (4,)}),
-    "logarithm beside a window": (
+    "logarithm next to a window": (
         "lambda i: Sum(lambda k=3: a[i + k] * log(b[i]))",
         {"a": (6,), "b": (4,)},
     ),
-    "power beside a window": ("lambda i: Sum(lambda k=3: a[i + k] * b[i] ** -0.5)", {"a": (6,), "b": (4,)}),
-    "quotient beside a window": ("lambda i: Sum(lambda k=3: a[i + k] / b[i])", {"a": (6,), "b": (4,)}),
-    "root beside a window": ("lambda i: Sum(lambda k=3: a[2 * i + k] * rsqrt(b[i]))", {"a": (9,), "b": (4,)}),
+    "power next to a window": ("lambda i: Sum(lambda k=3: a[i + k] * b[i] ** -0.5)", {"a": (6,), "b": (4,)}),
+    "quotient next to a window": ("lambda i: Sum(lambda k=3: a[i + k] / b[i])", {"a": (6,), "b": (4,)}),
+    "root next to a window": (
+        "lambda i: Sum(lambda k=3: a[2 * i + k] * rsqrt(b[i]))",
+        {"a": (9,), "b": (4,)},
+    ),
     "remainders": ("lambda i: a[i] % b[i] + (a[i] + b[i]) % 7 - a[i] // b[i]", {"a": (5,), "b": (5,)}),
     "conditions": (
         "lambda i: where(not (a[i] > 1 and b[i] < 1) or i == 0, a[i] * b[i], a[i] ** 2 / -b[i])",
@@ -374,7 +377,7 @@ def test_random_affine_accesses(
     factor: str,
     reducer: str,
 ) -> None:
-    """Any affine access, alone or beside others that use the same variables; no two candidates tie."""
+    """Any affine access, alone or next to others that use the same variables; no two candidates tie."""
     x, y, k = extents
     if not padded:
         lowest, highest = zip(*(reach(index, extents) for index in indices), strict=True)

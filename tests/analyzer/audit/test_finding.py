@@ -1,4 +1,4 @@
-"""What audits find, as text and as plain data."""
+"""Findings of audits, as text and as plain data."""
 
 from __future__ import annotations
 

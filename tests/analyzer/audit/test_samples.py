@@ -1,4 +1,4 @@
-"""Data to try operators on: defined, whole where it can be, and valid where it is an index."""
+"""Data to try operators on: defined, whole if possible, and valid if used as an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said, whole, where a description and the shapes given for it do not go together."""
+"""The whole messages for shapes that do not fit a description."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tofu.analyzer.input_regions.padded_strides import Edge
 
 
 def values(factors: tuple[int, ...], box: list[tuple[int, int]]) -> Iterator[int]:
-    """What the index is at every point of a box."""
+    """Return the index at every point of a box."""
     for at in product(*(range(*interval) for interval in box)):
         yield sum(factor * place for factor, place in zip(factors, at, strict=True))
 

@@ -29,7 +29,7 @@ def intervals(bound: Bound, box: np.ndarray) -> Intervals:
 
 
 def smallest_box(elements: np.ndarray) -> list[list[int]]:
-    """The bounding box of elements `[element, dimension]`; zeros where there are none."""
+    """The bounding box of elements `[element, dimension]`; zeros if there are none."""
     if not len(elements):
         return [[0, 0]] * elements.shape[1]
     return np.stack((elements.min(axis=0), elements.max(axis=0) + 1), axis=-1).tolist()

@@ -1,4 +1,4 @@
-"""What folding leaves keeps the place of what it stands for, so that messages point there."""
+"""Folded nodes keep the place of the original ones, so that messages point there."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ FLOATS = (np.float16, np.float32, np.float64)
 
 
 class NodeCase(NamedTuple):
-    """One of ONNX's cases: a node, the arrays it should give where it gives them, and how exactly."""
+    """One of ONNX's cases: a node, the arrays it should give, and how exactly."""
 
     name: str
     node: OnnxNode
@@ -104,7 +104,7 @@ def _value(attribute: Any) -> object:
 
 
 def _outcome(case: NodeCase) -> str | None:
-    """None for a case that passes, or the reason why it is left out. Raises AssertionError where it fails."""
+    """None for a case that passes, or the reason why it is left out. Raises AssertionError if it fails."""
     data = [array for array in (*case.node.inputs[:1], *case.expected) if array is not None]
     if any(0 in array.shape for array in data):
         return "tensor without elements"

@@ -1,4 +1,4 @@
-"""What is what."""
+"""Formats are recognised by contents and names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_formats_are_told_apart_by_contents(tmp_path: Path, cifar: Path, mnist: 
 
 
 def test_nothing_there(tmp_path: Path, refused: Refuse) -> None:
-    assert refused(tmp_path / "none") == f"there is no file or folder {tmp_path / 'none'}"
+    assert refused(tmp_path / "none") == (
+        f"there is no file or folder {tmp_path / 'none'}; name the one that holds the data"
+    )
 
 
 def test_an_empty_folder(tmp_path: Path, refused: Refuse) -> None:

@@ -103,7 +103,7 @@ def test_a_test_part_of_another_size(mnist: Path, refused: Refuse, idx_bytes: En
 
 def test_a_test_part_alone(mnist: Path, refused: Refuse) -> None:
     (mnist / "train-images-idx3-ubyte.gz").unlink()
-    assert "expected train-images-idx3-ubyte, found t10k-images-idx3-ubyte.gz; training" in refused(mnist)
+    assert "expected train-images-idx3-ubyte, found t10k-images-idx3-ubyte.gz; add" in refused(mnist)
 
 
 def test_labels_named_instead_of_images(mnist: Path, refused: Refuse) -> None:

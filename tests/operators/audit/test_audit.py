@@ -1,4 +1,4 @@
-"""What `tofu.audit` reports, its counterexamples, and what it refuses."""
+"""The reports of `tofu.audit`, its counterexamples, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit of larger operators takes, counted in elements that the interpreter reads one by one."""
+"""The effort of an audit of larger operators, counted in elements that the interpreter reads one by one."""
 
 from __future__ import annotations
 

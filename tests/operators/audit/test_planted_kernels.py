@@ -168,8 +168,8 @@ def raises(data: Any) -> Any:
 def looks_beside(call: KernelCall) -> Run:
     def run() -> None:
         data = call.inputs["data"]
-        beside = np.lib.stride_tricks.as_strided(data, (len(data) + 1,), data.strides)
-        call.outputs[0][...] = data * np.arange(*call.box["i"]) + 0 * beside[1:]
+        longer = np.lib.stride_tricks.as_strided(data, (len(data) + 1,), data.strides)
+        call.outputs[0][...] = data * np.arange(*call.box["i"]) + 0 * longer[1:]
 
     return run
 
@@ -278,7 +278,7 @@ BUGS: dict[str, tuple[str, Callable[..., Any], str]] = {
     "windows by prefix sums": (BLUR, by_prefix_sums, "B"),
     "windows by Fourier transform": (BLUR, by_fourier, "B"),
     "rows by prefix sums": (ROWS, rows_by_prefix_sums, "B"),
-    "looks beside its input": (PLACE, looks_beside, "B"),
+    "looks next to its input": (PLACE, looks_beside, "B"),
     "writes outside its output": (PLACE, writes_beside, "B"),
     "overwrites its input": (RELU, overwrites_its_input, "B"),
     "mean over the local batch": (MEAN, lambda d: d.mean(axis=0), "C"),

@@ -33,7 +33,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plant]:
 
 
 def wrong_at(stride: int, dtype: str) -> Callable[..., Any]:
-    """`-x`, but as NumPy 2.4 has it where elements of one type are so many bytes apart: of other elements."""
+    """`-x`, but as NumPy 2.4 computes it at one distance of one type: of other elements."""
 
     def negative(x: Any, out: Any) -> None:
         np.copyto(out, x * -1)

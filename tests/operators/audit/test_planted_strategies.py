@@ -84,7 +84,7 @@ def moved(tensor: str, axis: int, lower: int, upper: int) -> Callable[[dict[str,
 
 
 def rebased(regions: dict[str, Boxes]) -> dict[str, Boxes]:
-    """Regions that all start at zero, as if every worker held a tensor of its own."""
+    """Regions that all start at zero, as if every worker held a separate tensor."""
     return {name: boxes - boxes[..., :1] for name, boxes in regions.items()}
 
 

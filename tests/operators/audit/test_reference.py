@@ -1,4 +1,4 @@
-"""What the audit holds strategies and kernels to is what the interpreter gives."""
+"""The audit's reference results are those of the interpreter."""
 
 from __future__ import annotations
 

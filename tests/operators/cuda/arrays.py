@@ -18,13 +18,13 @@ from tofu.operators.stages.bound_operator import BoundOperator
 Array = npt.NDArray[Any]
 
 GUARD = 4096
-"""Elements before and after the array; one element lies beside each row, column, and so on."""
+"""Elements before and after the array; one element lies next to each row, column, and so on."""
 
 POISON = -10000
-"""What the guards of inputs hold where there is no NaN."""
+"""The value of the guards of inputs that cannot hold NaN."""
 
 UNWRITTEN = 99
-"""What outputs and their guards hold before: a number, so that a NaN from a guard that was read shows."""
+"""The initial value of outputs and their guards: a number, so that a NaN from a guard that was read shows."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Placed:
 def place(values: Array, guard: Any, rng: np.random.Generator | None) -> Placed:
     """The values between guards, dimensions in random order and direction.
 
-    Without `rng` they lie dense and alone, so an address sanitizer sees an access beside them.
+    Without `rng` they lie dense and alone, so an address sanitizer sees an access next to them.
     """
     shape = values.shape
     if not values.size:
@@ -80,7 +80,7 @@ def _unreadable(values: Array) -> Placed:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """What no kernel may use. The 16-bit integers hold the bits of bfloat16."""
+    """Return values that no kernel may use. The 16-bit integers hold the bits of bfloat16."""
     if dtype.kind == "f":
         return np.nan
     return 0x7FC0 if dtype == np.uint16 else POISON

@@ -22,7 +22,7 @@ from .machine import caller, load, start
 Array = npt.NDArray[Any]
 
 PREFIX = "tofu"
-"""What names of kernels start with, and the namespace around them."""
+"""The prefix of kernels' names, and the namespace around them."""
 
 
 def callers(units: Iterable[Unit]) -> list[str]:
@@ -77,7 +77,7 @@ class Memory:
 
 
 def dense(values: Array, type: str) -> Memory:
-    """The elements in their order, without guards: a sanitizer sees an access beside them."""
+    """The elements in their order, without guards: a sanitizer sees an access next to them."""
     array = np.array(values, data_type(type).numpy, order="C")
     return Memory(array, array.reshape(-1).view(np.uint8), view_of(array, type))
 

@@ -43,7 +43,7 @@ def compare(
 
     The first box is the whole one. Each is computed as `launches` has it, and by every entry alone with
     32-bit and with 64-bit indices; with dense arrays that lie alone, so that an address sanitizer sees an
-    access beside them, and with strided views in poisoned memory.
+    access next to them, and with strided views in poisoned memory.
     """
     rng = np.random.default_rng(5)
     known = held(random_tensors(bound, rng) if tensors is None else tensors, dtypes)
@@ -83,7 +83,7 @@ def _written(kernel: CudaKernel, chosen: tuple[Launch, ...]) -> list[int]:
 
 
 def _plans(kernel: CudaKernel, call: KernelCall) -> Iterator[tuple[Launch, ...]]:
-    """What is launched together: as chosen by the box, then each entry alone."""
+    """Launches that belong together: as chosen by the box, then each entry alone."""
     yield launches(kernel, call)
     widths = (True, False) if fits_32_bits(kernel.parameters, call) else (False,)
     for entry in (entry for group in kernel.groups for entry in group):

@@ -1,4 +1,4 @@
-"""What compiles kernel sources without a card: nvcc, and NVRTC, which CuPy compiles them with."""
+"""Compilers of kernel sources without a card: nvcc, and NVRTC, which CuPy compiles them with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEPRECATED = re.compile(r"nvrtc: warning: Architectures prior to .* are deprecat
 
 @dataclass(frozen=True)
 class Compiled:
-    """`messages` are errors and warnings; `binary` is the cubin, empty where there are errors."""
+    """`messages` are errors and warnings; `binary` is the cubin, empty if there are errors."""
 
     messages: str
     binary: bytes
@@ -59,7 +59,7 @@ def _by_nvcc(source: str, architecture: str, folder: Path) -> Compiled:
 
 
 def nvrtc() -> Iterator[Compiler]:
-    """Every NVRTC that pip has installed beside the headers of the same CUDA."""
+    """Every NVRTC that pip has installed next to the headers of the same CUDA."""
     spec = importlib.util.find_spec("nvidia")
     for root in map(Path, spec.submodule_search_locations or () if spec else ()):
         for library in sorted(root.glob("*/lib/libnvrtc.so.*")):
@@ -107,7 +107,7 @@ COMPILERS = tuple(one for one in (nvcc(), *nvrtc()) if one is not None)
 
 
 def compilers_for(architecture: str) -> list[Compiler]:
-    """Skips the test where there is none."""
+    """Return the compilers; skip the test if there are none."""
     if not COMPILERS:
         pytest.skip(NO_COMPILER)
     found = [compiler for compiler in COMPILERS if architecture in compiler.architectures]

@@ -1,4 +1,4 @@
-"""Checks in a process of their own, which the kernels that they run may harm."""
+"""Checks in a separate process, which the kernels that they run may harm."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def start(library: ctypes.CDLL, name: str, struct: Struct, blocks: int, threads:
 
 
 def host_compiler() -> str:
-    """The path of g++; skips the test where there is none."""
+    """Return the path of g++; skip the test if there is none."""
     found = shutil.which("g++")
     if found is None:
         pytest.skip("g++ is not installed: kernel bodies cannot run on the CPU")

@@ -45,7 +45,7 @@ SAMPLE: tuple[tuple[ast.AnyReducer, str], ...] = (
 
 
 def units(chosen: Sequence[tuple[ast.AnyReducer, str]]) -> list[Unit]:
-    """What moves data, with these reductions."""
+    """Return the units that move data, with these reductions."""
     return [copy_unit(), fill_unit(), *(reduce_unit(reducer, type) for reducer, type in chosen)]
 
 
@@ -181,7 +181,7 @@ def expected(reducer: ast.AnyReducer, type: str, terms: Sequence[Array]) -> Arra
 def random_terms(
     target: Array, type: str, count: int, rng: np.random.Generator, most: int = 4, grain: int = 0
 ) -> tuple[list[list[Pair]], list[Array], list[Memory]]:
-    """Terms in pieces of their own, the elements of each whole term, and the memory to keep.
+    """Terms in separate pieces, the elements of each whole term, and the memory to keep.
 
     With a `grain` pieces lie without gaps at multiples of it.
     """

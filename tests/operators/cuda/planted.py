@@ -118,7 +118,7 @@ BUGS = (
     Bug("other padding", "window", ": real(1)", ": real(0)"),
     Bug("thread guard dropped", "window", "if (at >= tofu::count<Index>(p.box_b, p.box_x)) return;", ""),
     Bug("thread guard off by one", "window", "if (at >= ", "if (at > "),
-    Bug("thread guard off by one, beside NaN", "floored", "if (at >= ", "if (at > "),
+    Bug("thread guard off by one, next to NaN", "floored", "if (at >= ", "if (at > "),
     Bug("inner sum of another element", "nested", "e3 * r5", "e3 + r5"),
     Bug(
         "thread guard of another box",

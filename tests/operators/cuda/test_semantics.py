@@ -1,4 +1,4 @@
-"""What a generated kernel computes, construct by construct, against the interpreter."""
+"""The results of a generated kernel, construct by construct, against the interpreter."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Unit:
             assert found, "a source starts with macros and the prelude"
             macros.update(dict.fromkeys(head.splitlines()))
             space = SPACE.search(body)
-            assert space, "a source has a namespace of its own"
+            assert space, "a source has a separate namespace"
             shared[body[: space.start()]] = None
             bodies[body[space.start() :]] = None
         callers = [caller for body in bodies for caller in _callers(body)]

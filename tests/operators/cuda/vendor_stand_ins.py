@@ -1,4 +1,4 @@
-"""What vendor libraries compute, done with NumPy on addresses of the host's memory.
+"""The results of vendor libraries, computed with NumPy on addresses of the host's memory.
 
 As strict as the libraries: what they refuse fails here.
 """

@@ -150,7 +150,7 @@ def test_groups(name: str, length: int, check_kernel: Any) -> None:
 
 
 def test_what_does_not_divide_is_padded(check_kernel: Any) -> None:
-    """Groups of as many elements as a quotient of extents says: none where that is 0."""
+    """Groups of as many elements as a quotient of extents says: none if that is 0."""
     text = "def f(a):\n    return lambda h=4, d=a.shape[0] // 4: a[h * (a.shape[0] // 4) + d]"
     [part] = adjoint(parse(text), "a")
     assert not any(isinstance(node, ReducerCall) for node in walk(part))

@@ -1,4 +1,4 @@
-"""A kernel that a user attaches to a description of their own."""
+"""A kernel that a user attaches to a description."""
 
 from collections.abc import Callable
 

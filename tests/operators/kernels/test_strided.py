@@ -52,7 +52,7 @@ def arity(function: Any) -> int:
 
 
 def made_by(function: Any, *arguments: Any) -> Any:
-    """What a function gives in an array of its own."""
+    """Return the result of a function in a new array."""
     if isinstance(function, np.ufunc):
         return function(*arguments)
     out = np.empty(np.shape(arguments[0]), np.asarray(arguments[0]).dtype)
@@ -86,7 +86,7 @@ def values(shape: tuple[int, ...], dtype: Any, seed: int) -> Any:
 
 
 def spaced(array: Array, row: int, column: int) -> Array:
-    """A copy of a matrix whose strides are so many elements: negative ones run backwards, 0 repeats."""
+    """Return a copy of a matrix with these strides, in elements: negative ones run backwards, 0 repeats."""
     rows, columns = array.shape
     before = [max(0, -step * (count - 1)) for step, count in ((row, rows), (column, columns))]
     reach = abs(row) * (rows - 1) + abs(column) * (columns - 1) + 1

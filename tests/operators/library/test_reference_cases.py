@@ -63,7 +63,7 @@ def test_case(
 
 
 def compare(found: np.ndarray, expected: np.ndarray, name: str, scale: float = 1.0) -> None:
-    """MXNet computes in float32: an element may err by what is little beside the largest."""
+    """MXNet computes in float32: an element may err by a small part of the largest one."""
     finite = np.abs(expected[np.isfinite(expected)])
     atol = 2e-6 * scale * max(1.0, finite.max(initial=0.0))
     np.testing.assert_allclose(found, expected, rtol=2e-5 * scale, atol=atol, err_msg=name)

@@ -1,4 +1,4 @@
-"""What mutations change: a valid plan with the programs and the memory plan that follow from it.
+"""The subject of mutations: a valid plan with the programs and the memory plan that follow from it.
 
 Every mutation is one that cannot be right. A family takes a subject and a generator of random choices; it
 raises `Nothing` where the subject has nothing of the kind to change.

@@ -74,7 +74,7 @@ def splits_too_small_an_extent(subject, draw):
 
 
 def chooses_otherwise_at_the_same_price(subject, draw):
-    """Another legal choice, whose bytes differ from what the plan goes on stating."""
+    """Another legal choice, whose bytes differ from those that the plan still states."""
     what = draw.choice(["operator", "tensor"])
     names = subject.plan.strategies if what == "operator" else subject.plan.layouts
     explanation = explain(subject.graph, subject.plan, draw.choice(sorted(names)), what)

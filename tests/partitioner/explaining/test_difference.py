@@ -1,4 +1,4 @@
-"""What two plans do differently."""
+"""The differences of two plans."""
 
 from __future__ import annotations
 

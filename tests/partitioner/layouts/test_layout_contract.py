@@ -1,4 +1,4 @@
-"""What every form of a layout promises; a new one is a case of `LAYOUTS`.
+"""The promises of every form of a layout; a new one is a case of `LAYOUTS`.
 
 Regions lie in the tensor and together cover it, replicas aside, and whatever layouts and strategies are
 chosen, lowering makes programs that an independent checker accepts and that fetch what was counted.

@@ -1,4 +1,4 @@
-"""What every method owes: a plan that verifies, lowers, and costs what a recount says."""
+"""The duties of every method: a plan that verifies, lowers, and costs what a recount says."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ for name in ("wresnet-10-2", "lstm"):
 
 
 def printed(script, argument, seed):
-    """What a process of its own prints."""
+    """Return the output of a separate process."""
     ran = subprocess.run(
         [sys.executable, "-c", script, str(argument)],
         env={**os.environ, "PYTHONHASHSEED": seed},

@@ -20,7 +20,7 @@ seeds = pytest.mark.parametrize("seed", [*FEW, *ALL])
 
 
 ENUMERATION_LIMIT = 1 << 26
-"""Combinations of the tensors' choices that are enumerated; a graph has so many at most."""
+"""The largest number of combinations of the tensors' choices that are enumerated for a graph."""
 
 
 def training_graph(toy, texts, seed):
@@ -86,7 +86,7 @@ def by_toulbar2(domains, cost_tables):
 
 
 def recursive_cost(problem, plan, steps):
-    """What the first steps of a plan move, from its own choices."""
+    """Return the bytes that the first steps of a plan move, from its choices."""
     used = plan.factors[:steps]
     objective = MovedBytes()
     return sum(

@@ -1,8 +1,8 @@
 """The groups of the paper's coarsening (Tofu, section 5.1), contracted before the search: the same optimum.
 
 Contracting a group means to minimise over its members for every choice of what it touches. That is what
-elimination does with each variable, in an order of its own; here it is done to whole groups first, by other
-code, and the rest is searched.
+elimination does with each variable, in the order that it chooses. Here it is done to whole groups first, by
+other code, and the rest is searched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the first step counts as certain is never more than what any refinement fetches."""
+"""The certain count of the first step never exceeds the bytes that any refinement fetches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every objective promises; a new one is a case of `OBJECTIVES`.
+"""The promises of every objective; a new one is a case of `OBJECTIVES`.
 
 Tables add up to the score of a whole plan, which other code counts; the bound is below the least of all
 plans of the recursion; and the steps multiply to the workers.

@@ -1,4 +1,4 @@
-"""What restrictions leave, step by step and in the tables, against the restriction of whole sequences."""
+"""The choices that restrictions leave, step by step and in the tables, against those of whole sequences."""
 
 from __future__ import annotations
 

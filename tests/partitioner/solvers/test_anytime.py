@@ -1,4 +1,4 @@
-"""Closing the gap ends with the optimum where it ends in time, and with a true bound where it does not."""
+"""Closing the gap ends with the optimum if it ends in time, and with a true bound if it does not."""
 
 from __future__ import annotations
 

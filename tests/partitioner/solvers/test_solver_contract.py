@@ -1,4 +1,4 @@
-"""What every solver promises, against brute force; a new one is a case of `SOLVERS`.
+"""The promises of every solver, against brute force; a new one is a case of `SOLVERS`.
 
 Given pairwise integer tables a solver returns an assignment, its cost, and a bound. The cost is that of the
 assignment, the bound is at most the optimum, and a solver that says it is exact finds the optimum.

@@ -1,4 +1,4 @@
-"""Workers' colours are told apart with any colour vision, and numbers are read on them."""
+"""Workers' colours differ with any colour vision, and numbers on them are legible."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def start(graph: Graph, seed: int = 0) -> Arrays:
 
 
 def learned(executor: Executor, values: Arrays, steps: int = 3) -> Arrays:
-    """What persists after so many iterations, and what the graph gives."""
+    """Return the persistent tensors after some iterations, and the outputs of the graph."""
     for name, value in values.items():
         executor.write(name, value)
     for _ in range(steps):

@@ -22,7 +22,7 @@ extern "C" __global__ void tofu_spin(long long cycles) {
 }
 """
 CYCLES_PER_SECOND = 2_000_000_000
-"""More than the clock of any card, so a kernel spins at least as long as it is told to."""
+"""More than the clock of any card, so a kernel spins at least as long as it should."""
 
 DELAYS = (0.0, 2e-5, 2e-4)
 DELAYED = 0.2
@@ -33,7 +33,7 @@ class CardMachine(CupyMachine):
     """Virtual workers, shared out over all cards of this machine.
 
     With a `seed` other than 0 random commands wait for a kernel that spins. `limit_bytes` is what all
-    workers may take together. Workers reach those of their own island only.
+    workers may take together. Workers reach only those of their island.
     """
 
     def __init__(

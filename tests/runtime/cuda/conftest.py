@@ -1,4 +1,4 @@
-"""The machines of these tests: the stand-in on the host, and real cards where there are any."""
+"""The machines of these tests: the stand-in on the host, and real cards if there are any."""
 
 from __future__ import annotations
 

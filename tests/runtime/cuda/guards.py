@@ -37,7 +37,7 @@ def bands(block: Block) -> tuple[int, int]:
 
 
 def intact(machine: Guarded) -> bool:
-    """Whether nothing was written beside what was allocated."""
+    """Whether nothing was written next to what was allocated."""
     return all(
         (machine.read(block.worker, start, GUARD_BYTES) == GUARD).all()
         for block in machine.blocks
@@ -46,6 +46,6 @@ def intact(machine: Guarded) -> bool:
 
 
 def fill(machine: Guarded, worker: int, address: int, nbytes: int, byte: int = NAN) -> None:
-    """Set so many bytes."""
+    """Set `nbytes` bytes."""
     values: Bytes = np.full(nbytes, byte, np.uint8)
     machine.write(worker, address, values)

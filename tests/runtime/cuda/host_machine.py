@@ -64,10 +64,10 @@ class Compiled:
 
 @dataclass(eq=False)
 class HostMachine:
-    """A `Machine` of so many workers; `seed` decides which stream goes on where several can.
+    """A `Machine` of some workers; `seed` decides which stream advances if several can.
 
-    `limit_bytes` is what all workers may allocate together. Workers reach those of their own island.
-    `issued` are all commands that ran, by worker. `ahead` and `behind` are workers that go on first and last.
+    `limit_bytes` is what all workers may allocate together. Workers reach those of their island.
+    `issued` are all commands that ran, by worker. `ahead` are workers that advance first, `behind` last.
     """
 
     workers: int
@@ -132,7 +132,7 @@ class HostMachine:
         return self.taken()
 
     def taken(self) -> Queues:
-        """What was issued and has not run, which will not."""
+        """Return the commands that were issued and will never run."""
         graph, self._queues = self._queues, [deque() for _ in range(self.workers)]
         self.captures += 1
         return graph

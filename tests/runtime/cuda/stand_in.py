@@ -106,7 +106,7 @@ class StandIn:
         self.host.issue(stream.number, command)
 
     def module(self) -> Any:
-        """What `import cupy` would give."""
+        """Return a module in place of `cupy`."""
         return SimpleNamespace(cuda=_cuda(self), RawModule=_raw_module(self), RawKernel=self._kernel)
 
     def _kernel(self, code: str, name: str) -> Callable[..., None]:
@@ -159,7 +159,7 @@ def _cuda(own: StandIn) -> Any:
                 own.call("graphLaunch", stream.device)
                 own.host.launch(graph)
                 if stream.number != self.number:
-                    raise AssertionError("this stand-in launches a graph where it was captured")
+                    raise AssertionError("this stand-in launches a graph on the card that captured it")
 
             return SimpleNamespace(launch=launch)
 

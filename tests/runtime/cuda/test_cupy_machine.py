@@ -29,7 +29,7 @@ def cuda(host: Bench, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
 
 def trained(cards: list[int], **machine: Any) -> Arrays:
-    """What the residual network learns on workers of these cards."""
+    """Return what the residual network learns on workers of these cards."""
     partitioned = over(graph("residual"), len(cards))
 
     def make(partitioned: Any, memory: Any, watch: Any) -> CudaEngine:
@@ -154,7 +154,7 @@ def test_errors_of_cuda_say_where(call: str, status: int, message: str, cuda: St
 
 
 def test_an_error_within_a_capture_is_the_one_that_is_said(cuda: StandIn) -> None:
-    """That the capture is incomplete then is no news; and it is ended."""
+    """The capture is incomplete then, as expected, and it is ended."""
     machine = CupyMachine([0, 1])
 
     def fails() -> None:

@@ -1,4 +1,4 @@
-"""The CUDA engine beside the NumPy engine, on the same programs."""
+"""The CUDA engine compared with the NumPy engine, on the same programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def learned_by_the_processor(name: str) -> Arrays:
 def test_learns_what_one_worker_of_the_processor_learns(
     machine: str, name: str, workers: int, benches: Callable[[str], Bench]
 ) -> None:
-    """From memory full of NaN, and nothing is written beside it."""
+    """From memory full of NaN, and nothing is written next to it."""
     bench = benches(machine)
     partitioned = over(graph(name), workers)
     with bench.executor(partitioned) as executor:
@@ -85,7 +85,7 @@ def test_delays_change_no_bit(bench: Bench) -> None:
 
 
 def test_workers_that_reach_only_some_others_give_the_same_bits(bench: Bench) -> None:
-    """What they cannot read is copied into scratch first."""
+    """Regions that they cannot read are copied into scratch first."""
     partitioned, values = over(graph("residual"), 4), start(graph("residual"))
     found, copies = [], []
     for islands in (None, (0, 0, 1, 1), (0, 1, 2, 3)):

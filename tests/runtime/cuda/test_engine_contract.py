@@ -1,4 +1,4 @@
-"""What every engine promises on the same programs; a new one is a case of `ENGINES`.
+"""The promises of every engine on the same programs; a new one is a case of `ENGINES`.
 
 It moves the bytes that were planned, gives the same bits again, learns what one worker of the processor
 learns, and keeps what is written to it until an iteration overwrites it.

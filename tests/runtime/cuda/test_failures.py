@@ -1,4 +1,4 @@
-"""What goes wrong on the CUDA engine, and what is said of it."""
+"""Failures of the CUDA engine, and their messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_operator_is_timed(bench: Bench) -> None:
 
 
 def test_an_index_that_is_none_is_named(bench: Bench) -> None:
-    """Of a row of the embedding; nothing else is written, and the engine does not go on."""
+    """Of a row of the embedding; nothing else is written, and the engine does not continue."""
     partitioned, values = over(graph("lstm"), 2), start(graph("lstm"))
     values["data"] = np.array(values["data"], np.float32)
     values["data"][3, 1] = 0.5

@@ -1,4 +1,4 @@
-"""What a machine has for the CUDA engine."""
+"""The report on a machine for the CUDA engine."""
 
 from __future__ import annotations
 

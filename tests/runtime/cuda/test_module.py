@@ -1,4 +1,4 @@
-"""Training by a module on the CUDA engine: micro-batches, and checkpoints that either engine goes on from."""
+"""Training by a module on the CUDA engine: micro-batches, and checkpoints for either engine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def engines(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Engines:
 
 
 def trained(epochs: int, optimizer: str = "adam", **settings: Any) -> tuple[Arrays, list[float]]:
-    """Parameters and losses after so many epochs."""
+    """Return parameters and losses after some epochs."""
     steps: list[Progress] = []
     context = [cpu(worker) for worker in range(WORKERS)]
     with TrainableModule(network(), context, lower=over, settings=RunSettings(seed=2)) as module:

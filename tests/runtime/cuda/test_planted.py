@@ -238,7 +238,7 @@ def meet(engine: CudaEngine, one: tuple[int, int], other: tuple[int, int]) -> bo
 
 
 def touched(engine: CudaEngine, worker: int, index: int) -> tuple[Bytes, Bytes]:
-    """What an instruction reads and what it writes."""
+    """Return the buffers that an instruction reads, and those that it writes."""
     instruction = engine._partitioned.programs[worker].instructions[index]
     match instruction:
         case Compute():

@@ -1,4 +1,4 @@
-"""Training in 16 bits beside float32: by the host, with its own 16-bit types, and on cards."""
+"""Training in 16 bits compared with float32: by the host, with its own 16-bit types, and on cards."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def start(graph: Graph) -> Arrays:
 
 
 def learned(executor: Executor, values: Arrays) -> Arrays:
-    """What the iterations changed, and by how much."""
+    """Return the tensors that the iterations changed, and by how much."""
     for name, value in values.items():
         executor.write(name, value)
     for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""What both engines are given, and where the CUDA engine's arenas would lie, with nothing allocated."""
+"""The programs of both engines, and the places of the CUDA engine's arenas, with nothing allocated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CASES = [
 
 @dataclass
 class Given:
-    """What an engine was made with; it has nothing to run."""
+    """The arguments that an engine was made with; it cannot run."""
 
     partitioned: PartitionedGraph
     memory: MemoryPlan

@@ -30,7 +30,7 @@ cupy.cuda.runtime.deviceSynchronize()
 
 
 def under(tool: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """A program under one of the sanitizer's tools; what calls of CUDA return is no finding."""
+    """A program under one of the sanitizer's tools; the status of a call of CUDA is not a finding."""
     program = shutil.which("compute-sanitizer")
     if program is None:
         pytest.skip("compute-sanitizer is not on the path; it comes with the CUDA toolkit")

@@ -1,4 +1,4 @@
-"""What texts mean: forms of the paper, Python's layout, and what is sugar for what."""
+"""The meaning of texts: forms of the paper, Python's layout, and what is sugar for what."""
 
 from __future__ import annotations
 

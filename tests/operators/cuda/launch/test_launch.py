@@ -132,7 +132,7 @@ def test_packed_struct() -> None:
 
 def test_device_arrays_are_taken_by_their_interface() -> None:
     class Device:
-        """What an array of a GPU library shows of itself."""
+        """The interface of an array of a GPU library."""
 
         dtype, itemsize, shape, strides, ndim = np.dtype(np.float32), 4, (3,), (4,), 1
         __cuda_array_interface__ = {"data": (0x7F0000001000, False)}  # noqa: RUF012

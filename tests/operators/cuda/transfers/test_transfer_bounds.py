@@ -1,4 +1,4 @@
-"""Moving data between arrays that lie alone, where a sanitizer sees every access beside them."""
+"""Moving data between arrays that lie alone, where a sanitizer sees every access next to them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ COPIES = {
     "the outermost stride is another": ("rest[word] * Index(strides[0])", "rest[word] * Index(strides[1])"),
     "an axis forgotten": ("number > 0; --number", "number > 1; --number"),
     "quotient for remainder": ("(rest[word] - outer * length) * stride", "rest[word] * stride"),
-    "the next axis goes on": ("rest[word] = outer;", ""),
+    "the next axis continues": ("rest[word] = outer;", ""),
     "divided by more": (">> axis.shift)", ">> (axis.shift + 1))"),
     "another length in 64 bits": ("return position / axis.length;", "return position / (axis.length + 1);"),
     "all blocks begin together": ("(long long)blockIdx.x - cell.first_block", "(long long)blockIdx.x"),
@@ -56,7 +56,7 @@ REDUCTIONS = {
     "one word for all": ("load(value[term][word]", "load(value[term][0]"),
     "one group of terms": ("first < terms; first", "first < 1; first"),
     "too many terms": ("if (first + term >= terms) break;", ""),
-    "sums begin anew": ("Reducer::combine(sum,", "Reducer::combine(Total(0),"),
+    "sums begin again": ("Reducer::combine(sum,", "Reducer::combine(Total(0),"),
 }
 FILLS = {
     "halves exchanged": ("Pack<unsigned, 2>{{low, high}}", "Pack<unsigned, 2>{{high, low}}"),
@@ -87,7 +87,7 @@ BUGS = [(subject, name) for subject in SUBJECTS for name in ("", *subject.bugs)]
 
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Card]:
-    """All sources compiled together, each with names of its own."""
+    """All sources compiled together, each with separate names."""
     sources = []
     for number, (subject, name) in enumerate(BUGS):
         old, new = subject.bugs.get(name, ("", ""))

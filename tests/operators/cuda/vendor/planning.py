@@ -1,4 +1,4 @@
-"""Choose cuDNN's plans for an H100 on a machine that has none, in a process of its own.
+"""Choose cuDNN's plans for an H100 on a machine that has none, in a separate process.
 
 Standard input brings pickled requests, commands with options of `Plans`; standard output takes an answer for
 each, the list of name and workspace of every plan, or of why there is none.

@@ -1,4 +1,4 @@
-"""What is called of cuBLAS, and that the calls are those of its header."""
+"""The calls of cuBLAS, which must be those of its header."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_numbers_are_those_of_the_header() -> None:
 
 
 def test_a_machine_without_a_card() -> None:
-    """The library itself says so, in a process of its own: it is not loaded for the other tests."""
+    """The library itself says so, in a separate process, so that other tests do not load it."""
     pytest.importorskip("cuda.pathfinder", reason="cuda-pathfinder is not installed")
     script = (
         "from tofu.errors import ExecutionError\n"

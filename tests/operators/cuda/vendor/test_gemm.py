@@ -38,7 +38,7 @@ def matrix(contents: Any, layout: str, type: str, batch_gap: int = 0) -> tuple[M
 
 
 def stored(operand: Operand, rows: int, columns: int, gemm: Gemm) -> DeviceView:
-    """What BLAS takes an operand to be, before it is transposed."""
+    """Return an operand as BLAS reads it, before it is transposed."""
     assert operand.leading >= max(1, rows)
     size = data_type(gemm.type).numpy.itemsize
     strides = (operand.stride * size, size, operand.leading * size)
@@ -46,7 +46,7 @@ def stored(operand: Operand, rows: int, columns: int, gemm: Gemm) -> DeviceView:
 
 
 def run_gemm(gemm: Gemm) -> None:
-    """What BLAS does, in the words of its documentation."""
+    """Compute what the documentation of BLAS says."""
     assert not gemm.c.transposed
     a = values(stored(gemm.a, *((gemm.k, gemm.m) if gemm.a.transposed else (gemm.m, gemm.k)), gemm))
     b = values(stored(gemm.b, *((gemm.n, gemm.k) if gemm.b.transposed else (gemm.k, gemm.n)), gemm))

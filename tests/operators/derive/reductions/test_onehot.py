@@ -97,7 +97,7 @@ CASES = {f"scatter, {name}": case for name, case in SCATTERS.items()} | {
 
 
 def tensors_of(shapes: Shapes) -> dict[str, Any]:
-    """Indices that are no whole number, outside of all ranges, infinite or no number are among the others."""
+    """Return tensors whose indices are partly fractions, outside of all ranges, infinite or NaN."""
     rng = np.random.default_rng(5)
     tensors = {name: rng.integers(-4, 5, shape).astype(np.float64) for name, shape in shapes.items()}
     for name in ("row", "slot"):

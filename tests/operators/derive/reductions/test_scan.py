@@ -36,7 +36,7 @@ EXACT: dict[str, tuple[str, Shapes]] = {
     "opposite suffix": ("lambda i, t=23: Sum(lambda s: where(20 < s + t, x[i, s], 0))", X),
     "every third": ("lambda i, t=9: Sum(lambda s: where(s <= 3 * t - 1, x[i, s], 0))", X),
     "negated": ("lambda i, t=23: Sum(lambda s: where(not s > t, x[i, s], 0))", X),
-    "kept where it does not hold": ("lambda i, t=23: Sum(lambda s: where(s > t, 0, x[i, s]))", X),
+    "kept if the order fails": ("lambda i, t=23: Sum(lambda s: where(s > t, 0, x[i, s]))", X),
     "as a factor": ("lambda i, t=23: Sum(lambda s: (s <= t) * x[i, s])", X),
     "masked factor": ("lambda i, t=23: Sum(lambda s: where(s <= t, 1, 0) * x[i, s] * 2)", X),
     "conjunction": ("lambda i, t=23: Sum(lambda s: where(s <= t and x[i, s] > 0 and t != 5, x[i, s], 0))", X),
