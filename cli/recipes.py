@@ -51,7 +51,7 @@ TEXT_SETTINGS = Settings(
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TrainingRecipe:
     """A model of the zoo, and data to train it on."""
 
     model: str
@@ -81,14 +81,14 @@ def _topics() -> Dataset:
 
 
 RECIPES = {
-    "wresnet": Recipe("wresnet-10-2", "a wide residual network", _digits, IMAGE_SETTINGS),
-    "mlp": Recipe(
+    "wresnet": TrainingRecipe("wresnet-10-2", "a wide residual network", _digits, IMAGE_SETTINGS),
+    "mlp": TrainingRecipe(
         "mlp",
         "a multilayer perceptron",
         _digits,
         Settings(64, 20, sgd(momentum=0.9), 0.1, IMAGE_SETTINGS.metrics),
     ),
-    "lstm": Recipe(
+    "lstm": TrainingRecipe(
         "lstm",
         "a language model",
         _topics,
@@ -99,7 +99,7 @@ RECIPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TrainingTask:
     """A model and the data that it is trained on."""
 
     model: Model
@@ -118,7 +118,7 @@ class Task:
     """How it is trained."""
 
 
-def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) -> Task:
+def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) -> TrainingTask:
     """Return the recipe of this name or, on data from `path`, any model that `tofu plan` takes.
 
     Raises TofuError for an unknown name with a suggestion, DataError if model and data do not fit.
@@ -128,12 +128,12 @@ def task(name: str, batch: int | None, data: Dataset | None, path: Path | None) 
         found, settings = data or recipe.data(), recipe.settings
         place = path or found.about
         model = fitting.built(recipe.model, batch or settings.batch, found, place, **recipe.options)
-        return Task(model, found, place, f"{recipe.about} on {found.about}", settings)
+        return TrainingTask(model, found, place, f"{recipe.about} on {found.about}", settings)
     if data is None or path is None:
         raise TofuError(_unknown(name))
     settings = TEXT_SETTINGS if data.sequence else IMAGE_SETTINGS
     model = _model(name, batch, settings.batch, data, path)
-    return Task(model, data, path, f"on {data.about}", settings)
+    return TrainingTask(model, data, path, f"on {data.about}", settings)
 
 
 def _model(name: str, batch: int | None, default: int, data: Dataset, path: Path) -> Model:

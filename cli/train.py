@@ -172,11 +172,11 @@ def _reports(
     screen: Screen | None, as_json: bool, log: Path | None, plot: Path | None, resume: bool
 ) -> list[Report]:
     """Return everything that reports the run. Raises DataError if one of the files cannot be written."""
-    from ..reports.training import Lines
+    from ..reports.training import JsonLines
 
     reports: list[Report] = [] if screen is None else [screen]
     if as_json:
-        reports.append(Lines())
+        reports.append(JsonLines())
     if plot is not None:
         from ..reports.training_curve import Curve
 

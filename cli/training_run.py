@@ -22,7 +22,7 @@ from ..runtime.executor import Executor
 from ..runtime.footprint import Footprint, footprint
 from ..runtime.learning_rate import CosineRate
 from ..runtime.progress import Epoch, Progress
-from .recipes import Settings, Task
+from .recipes import Settings, TrainingTask
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Devices:
 class Run:
     """One training run."""
 
-    task: Task
+    task: TrainingTask
     """The model and the data."""
 
     settings: Settings

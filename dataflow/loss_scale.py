@@ -132,7 +132,7 @@ def _linear(expression: ast.Expression, names: Collection[str]) -> bool:
             return tensor in names
         case ast.Pad(element=element, value=value):
             return _linear(element, names) and _linear(value, names)
-        case ast.Unary("-", inner) | ast.Reduce(reducer=ast.Reducer.SUM, body=inner):
+        case ast.Unary("-", inner) | ast.ReducerCall(reducer=ast.Reducer.SUM, body=inner):
             return _linear(inner, names)
         case ast.Binary("+" | "-", left, right):
             return _linear(left, names) and _linear(right, names)

@@ -8,15 +8,15 @@ from importlib import resources
 
 import numpy as np
 
-from .split import Samples, Split, windows
+from .split import DataSplit, Samples, windows
 
-__all__ = ["Split", "Text", "digits", "python_topics"]
+__all__ = ["DataSplit", "Text", "digits", "python_topics"]
 
 HELD_OUT_DIGITS = 360
 HELD_OUT_TEXT = 0.1
 
 
-def digits() -> Split:
+def digits() -> DataSplit:
     """Return handwritten digits: images `[n, 1, 8, 8]` with values in [0, 1], labels `[n]` in 0..9.
 
     1,437 images to train and 360 held out, drawn by a fixed permutation. Source and licence are in
@@ -29,14 +29,14 @@ def digits() -> Split:
     table = table[np.random.Generator(np.random.Philox(1998)).permutation(len(table))]
     images = table[:, :64].reshape(-1, 1, 8, 8) / np.float32(16)
     samples = Samples(images, table[:, 64].copy())
-    return Split.of(samples[:-HELD_OUT_DIGITS], samples[-HELD_OUT_DIGITS:])
+    return DataSplit.of(samples[:-HELD_OUT_DIGITS], samples[-HELD_OUT_DIGITS:])
 
 
 @dataclass(frozen=True)
 class Text:
     """A text as class numbers: `split` has windows `[n, length]`, each label the character that follows."""
 
-    split: Split
+    split: DataSplit
     alphabet: str
 
 
@@ -55,4 +55,4 @@ def python_topics(length: int) -> Text:
     classes = np.array([number.get(character, unknown) for character in text], np.float32)
     samples = windows(classes, length)
     cut = len(samples) - int(len(samples) * HELD_OUT_TEXT)
-    return Text(Split.of(samples[:cut], samples[cut:]), alphabet)
+    return Text(DataSplit.of(samples[:cut], samples[cut:]), alphabet)

@@ -27,7 +27,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Split:
+class DataSplit:
     """Samples for training, and samples held out. The latter are empty if nothing is held out."""
 
     train_data: Array
@@ -43,7 +43,7 @@ class Split:
     """The labels held out, `[samples, ...]`."""
 
     @classmethod
-    def of(cls, train: Samples, test: Samples) -> Split:
+    def of(cls, train: Samples, test: Samples) -> DataSplit:
         return cls(train.data, train.label, test.data, test.label)
 
 

@@ -13,7 +13,7 @@ from ..tdl import Max, Min, Opaque, Prod, Reducer, Sum, ast
 from ..tdl.syntax.layout import MAX_BYTES
 from .kernels.kernel import Kernel, check_kernel
 from .operator import Operator
-from .stages.attributes import Attributes, AttributeSpec, Kind
+from .stages.attributes import Attributes, AttributeSpec, AttributeType
 from .stages.definition import NO_FUNCTIONS, Attachment, Fixed, Variant, constants_of
 
 T = TypeVar("T")
@@ -152,4 +152,4 @@ class _Described:
 
 
 def _spec(parameter: ast.AttributeParameter) -> AttributeSpec:
-    return AttributeSpec(parameter.name, Kind.NUMBERS, parameter.default, parameter.default is None)
+    return AttributeSpec(parameter.name, AttributeType.NUMBERS, parameter.default, parameter.default is None)

@@ -18,11 +18,11 @@ from ..tdl import ast
 from .inference import Hints, ShapeRules, infer
 from .shapes.shape_solver import PartialShape
 from .stages.attributes import Attributes, AttributeSpec, check_attributes
-from .stages.binding import StagedBoundOperator, bind_variant
 from .stages.bound_operator import BoundOperator
 from .stages.build_stages import describe, produced_shapes, stages_of
 from .stages.definition import Definition, Variant
 from .stages.stage import Stage, derived, output_names
+from .stages.staged_bound_operator import StagedBoundOperator, bind_variant
 
 Array = npt.NDArray[Any]
 

@@ -110,7 +110,7 @@ class Several(Report):
         self._stack.__exit__(kind, error, trace)
 
 
-class Lines(Report):
+class JsonLines(Report):
     """One JSON object per epoch on standard output, and a last one with the summary."""
 
     def epoch(self, epoch: Epoch, epochs: int) -> None:

@@ -15,7 +15,7 @@ View = TypeVar("View")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Generic[View]):
+class BufferViews(Generic[View]):
     """`views[worker][buffer]` are arrays or similar values; slices select parts of them."""
 
     partitioned: PartitionedGraph

@@ -33,7 +33,7 @@ class Transfer:
     """Whether the source is in the memory of another worker."""
 
 
-class Traffic:
+class FetchedBytes:
     """Bytes that one worker has read from other workers since the last reset."""
 
     __slots__ = ("nbytes",)
@@ -42,7 +42,7 @@ class Traffic:
         self.nbytes = 0
 
 
-def multi_fetch(transfers: Sequence[Transfer], traffic: Traffic) -> Step:
+def multi_fetch(transfers: Sequence[Transfer], traffic: FetchedBytes) -> Step:
     """Copy every piece into its place in the target."""
     local = [(t.source, t.target) for t in transfers if not t.remote]
     remote = [(t.source, t.target) for t in transfers if t.remote]
@@ -60,7 +60,7 @@ def multi_fetch(transfers: Sequence[Transfer], traffic: Traffic) -> Step:
 
 
 def fixed_order_reduce(
-    reducer: AnyReducer, terms: Sequence[Sequence[Transfer]], traffic: Traffic, workspace: Workspace
+    reducer: AnyReducer, terms: Sequence[Sequence[Transfer]], traffic: FetchedBytes, workspace: Workspace
 ) -> Step:
     """Combine terms, each made of pieces that together cover the target, in the order given.
 

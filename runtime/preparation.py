@@ -21,20 +21,20 @@ from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
 from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
 from ..support.gc_pause import gc_paused
-from .buffer_views import Placed
-from .collectives import Step, Traffic, Transfer, fixed_order_reduce, multi_fetch
+from .buffer_views import BufferViews
+from .collectives import FetchedBytes, Step, Transfer, fixed_order_reduce, multi_fetch
 
 Buffers = Sequence[Sequence[Array]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSteps:
     """One worker's prepared instructions."""
 
     steps: tuple[Step, ...]
     """The step of each instruction."""
 
-    traffic: Traffic
+    traffic: FetchedBytes
     """Counts the bytes that the steps fetch."""
 
     workspace: Workspace
@@ -46,7 +46,7 @@ class Prepared:
         return self.workspace.block.nbytes + self.workspace.kept_bytes
 
 
-def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> Prepared:
+def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> PreparedSteps:
     """Bind a worker's instructions to `buffers[worker][buffer]`.
 
     Raises ExecutionError that names the worker and the operation if a kernel cannot be prepared.
@@ -100,11 +100,11 @@ def allocate(partitioned: PartitionedGraph, memory: MemoryPlan) -> list[list[Arr
 class _Preparation:
     def __init__(self, partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> None:
         self._partitioned = partitioned
-        self._placed = Placed(partitioned, buffers)
+        self._placed = BufferViews(partitioned, buffers)
         self._worker = worker
-        self._traffic = Traffic()
+        self._traffic = FetchedBytes()
 
-    def run(self) -> Prepared:
+    def run(self) -> PreparedSteps:
         instructions = self._partitioned.programs[self._worker].instructions
         steps: list[Step | None] = []
         needs: list[int] = []
@@ -121,7 +121,7 @@ class _Preparation:
         for index, known in enumerate(steps):
             shared.restart()
             done.append(self._step(index, shared) if known is None else known)
-        return Prepared(tuple(done), self._traffic, shared)
+        return PreparedSteps(tuple(done), self._traffic, shared)
 
     def _step(self, index: int, workspace: Workspace) -> Step:
         with errors_named(self._partitioned, self._worker, index):

@@ -7,7 +7,7 @@ from .interpreter import interpret
 from .markers import Max, Min, Opaque, Prod, Reducer, Sum, pad
 from .printer import format, format_expression, format_lambda
 from .reducers import combiner
-from .source import Diagnostic, Source, SourceError
+from .source import Diagnostic, SourceError, SourceText
 from .syntax.parser import parse, parse_expression
 from .traverse import Node, children, custom_reducers, levels, rebuild, transform, walk
 
@@ -22,8 +22,8 @@ __all__ = [
     "Prod",
     "Reducer",
     "ScalarFunction",
-    "Source",
     "SourceError",
+    "SourceText",
     "Sum",
     "children",
     "combiner",

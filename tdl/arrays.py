@@ -32,8 +32,8 @@ from .ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Star,
     Unary,
     Variable,
@@ -86,7 +86,7 @@ def _output(run: Evaluation, output: Lambda) -> Array:
     nested = prod(
         max(1, upper - lower)
         for node in walk(output.body)
-        if isinstance(node, Reduce)
+        if isinstance(node, ReducerCall)
         for lower, upper in (run.interval(binder.name) for binder in node.variables)
     )
     result: Array | None = None
@@ -171,7 +171,7 @@ class Evaluation:
                 return self.binary(operator, self.value(left, at), self.value(right, at))
             case Call(function=function, arguments=arguments):
                 return self.call(function, [self.value(argument, at) for argument in arguments])
-            case Reduce():
+            case ReducerCall():
                 return self.reduce(node, at)
             case OpaqueElement() | Attribute() | Star() | FullSlice():
                 raise UnsuitedError(f"{type(node).__name__} has no value of whole arrays")
@@ -236,7 +236,7 @@ class Evaluation:
         floats = [argument.astype(self.dtype) for argument in arguments]
         return np.asarray(entry.implementation(*floats), self.dtype)
 
-    def reduce(self, node: Reduce, at: Positions) -> Array:
+    def reduce(self, node: ReducerCall, at: Positions) -> Array:
         """Return the terms of a reduction combined, in the order of its variables, the last one fastest."""
         depth = max((value.ndim for value in at.values()), default=0)
         lengths = [upper - lower for lower, upper in (self.interval(b.name) for b in node.variables)]

@@ -186,7 +186,7 @@ class Binder:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class ReducerCall:
     """`Sum(lambda i, j: body)`, and likewise for the other reducers."""
 
     reducer: AnyReducer
@@ -220,7 +220,17 @@ class OpaqueElement:
 
 
 Expression = (
-    Number | Variable | Attribute | Extent | Element | Pad | Unary | Binary | Call | Reduce | OpaqueElement
+    Number
+    | Variable
+    | Attribute
+    | Extent
+    | Element
+    | Pad
+    | Unary
+    | Binary
+    | Call
+    | ReducerCall
+    | OpaqueElement
 )
 Index = Expression | Star | FullSlice
 
@@ -235,7 +245,7 @@ class Lambda:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class NamedStage:
     """`name = lambda ...: ...`: an intermediate tensor that later stages and the outputs read."""
 
     name: str
@@ -274,7 +284,7 @@ class Description:
     opaques: tuple[str, ...]
     """The names of the opaque functions that the text declares."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[NamedStage, ...]
     """The intermediate tensors, each after those that it reads."""
 
     outputs: tuple[Lambda, ...]

@@ -34,8 +34,8 @@ from .ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Star,
     Unary,
     Variable,
@@ -149,7 +149,7 @@ class _Run:
                 return ARITHMETIC[operator](self.value(left, at), self.value(right, at))
             case Call(function=function, arguments=arguments):
                 return call(function, [self.value(argument, at) for argument in arguments])
-            case Reduce(reducer=reducer, variables=variables, body=body):
+            case ReducerCall(reducer=reducer, variables=variables, body=body):
                 return self.reduce(
                     reducer, [self.value(body, inner) for inner in self.positions(variables, at)]
                 )

@@ -22,7 +22,7 @@ from .ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
+    ReducerCall,
     Star,
     Unary,
     Variable,
@@ -141,7 +141,7 @@ def _bare(node: Index) -> tuple[str, int]:
             return _binary(node)
         case Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(format_expression, arguments))})", _ATOM
-        case Reduce(reducer=reducer, variables=variables, body=body):
+        case ReducerCall(reducer=reducer, variables=variables, body=body):
             return f"{reducer}({_head(variables)}: {format_expression(body)})", _ATOM
         case OpaqueElement(function=function, arguments=arguments, indices=indices):
             return f"{function}({', '.join(map(format_expression, arguments))})[{_indices(indices)}]", _ATOM

@@ -31,7 +31,7 @@ Unknown = Tensor | Length
 
 
 @dataclass(frozen=True, slots=True)
-class Equation:
+class RankEquation:
     """The rank of a tensor as an access or a lambda gives it."""
 
     tensor: Tensor
@@ -55,20 +55,20 @@ def scopes(description: Description) -> Iterator[tuple[str, Tensor, Lambda]]:
         yield "", number, value
 
 
-def equations(description: Description) -> Iterator[Equation]:
+def equations(description: Description) -> Iterator[RankEquation]:
     """Yield the equations in the order of the text."""
     for scope, produced, value in scopes(description):
         stars = [Length(scope, binder.name) for binder in value.variables if binder.star]
-        yield Equation(produced, len(value.variables) - len(stars), tuple(stars), value)
+        yield RankEquation(produced, len(value.variables) - len(stars), tuple(stars), value)
         for node in walk(value):
             if isinstance(node, Element):
                 stars = [Length(scope, index.name) for index in node.indices if isinstance(index, Star)]
-                yield Equation(node.tensor, len(node.indices) - len(stars), tuple(stars), node)
+                yield RankEquation(node.tensor, len(node.indices) - len(stars), tuple(stars), node)
 
 
 def in_order(
     description: Description, known: Collection[Unknown]
-) -> Iterator[tuple[Equation, Unknown | None]]:
+) -> Iterator[tuple[RankEquation, Unknown | None]]:
     """Yield equations with one unknown or none, each with that unknown; leave out those that keep several.
 
     The next one is always the first in the text, so that what produces a tensor comes before what reads it.

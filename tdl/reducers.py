@@ -22,8 +22,8 @@ from .ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Unary,
     Variable,
 )
@@ -71,7 +71,7 @@ def check_reducer_body(reducer: CustomReducer) -> list[Diagnostic]:
             f"it may use its variables {reducer.left} and {reducer.right}, numbers and functions",
         )
         for node in walk(reducer.body)
-        if isinstance(node, Element | Extent | Attribute | Pad | Reduce | OpaqueElement)
+        if isinstance(node, Element | Extent | Attribute | Pad | ReducerCall | OpaqueElement)
     ]
 
 
@@ -134,7 +134,7 @@ def _value(node: Expression, at: dict[str, Array], dtype: np.dtype[Any]) -> Any:
         case Call(function=function, arguments=arguments):
             values = (_value(argument, at, dtype) for argument in arguments)
             return FUNCTIONS[function].implementation(*values)
-        case Element() | Extent() | Attribute() | Pad() | Reduce() | OpaqueElement():
+        case Element() | Extent() | Attribute() | Pad() | ReducerCall() | OpaqueElement():
             raise AssertionError(f"the checker lets no {format_expression(node)} into a reducer")
         case _:
             assert_never(node)
@@ -144,7 +144,7 @@ def _named(node: object) -> str:
     match node:
         case Attribute(name=name):
             return f"the attribute '{name}'"
-        case Reduce(reducer=reducer):
+        case ReducerCall(reducer=reducer):
             return f"the reducer {reducer}"
         case OpaqueElement(function=function):
             return f"the opaque function '{function}'"

@@ -33,7 +33,7 @@ class Diagnostic:
 class SourceError(DescriptionError):
     """A description error that keeps the places it is about."""
 
-    def __init__(self, source: Source, diagnostics: Iterable[Diagnostic]) -> None:
+    def __init__(self, source: SourceText, diagnostics: Iterable[Diagnostic]) -> None:
         self.source = source
         self.diagnostics = tuple(sorted(set(diagnostics), key=lambda found: (found.span, found.message)))
         shown = [source.render(diagnostic) for diagnostic in self.diagnostics[:MAX_SHOWN]]
@@ -46,7 +46,7 @@ class SourceError(DescriptionError):
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A text, its origin, and the number of its first line there."""
 
     text: str = field(repr=False)

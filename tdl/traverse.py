@@ -22,11 +22,11 @@ from .ast import (
     Extent,
     FullSlice,
     Lambda,
+    NamedStage,
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
-    Stage,
+    ReducerCall,
     Star,
     TensorParameter,
     Unary,
@@ -46,10 +46,10 @@ Node = (
     | Binary
     | Call
     | Binder
-    | Reduce
+    | ReducerCall
     | OpaqueElement
     | Lambda
-    | Stage
+    | NamedStage
     | TensorParameter
     | AttributeParameter
     | Description
@@ -70,7 +70,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (operand,)
         case Call(arguments=arguments):
             return arguments
-        case Reduce(variables=variables, body=body) | Lambda(variables=variables, body=body):
+        case ReducerCall(variables=variables, body=body) | Lambda(variables=variables, body=body):
             return (*variables, body)
         case Binder(extent=extent):
             return () if extent is None else (extent,)
@@ -78,7 +78,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (element, value)
         case OpaqueElement(arguments=arguments, indices=indices):
             return (*arguments, *indices)
-        case Stage(value=value):
+        case NamedStage(value=value):
             return (value,)
         case Description():
             return (*node.tensors, *node.attributes, *node.stages, *node.outputs)
@@ -97,7 +97,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 def custom_reducers(node: Node) -> tuple[CustomReducer, ...]:
     """Return the custom reducers that a tree uses, each once, in the order of the text."""
-    used = (part.reducer for part in walk(node) if isinstance(part, Reduce))
+    used = (part.reducer for part in walk(node) if isinstance(part, ReducerCall))
     return tuple(dict.fromkeys(reducer for reducer in used if isinstance(reducer, CustomReducer)))
 
 
@@ -151,7 +151,7 @@ def _rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
             fields = {"operand": parts[0]}
         case Call():
             fields = {"arguments": parts}
-        case Reduce() | Lambda():
+        case ReducerCall() | Lambda():
             fields = {"variables": parts[:-1], "body": parts[-1]}
         case Binder():
             fields = {"extent": parts[0]}
@@ -159,7 +159,7 @@ def _rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
             fields = {"element": parts[0], "value": parts[1]}
         case OpaqueElement(arguments=arguments):
             fields = {"arguments": parts[: len(arguments)], "indices": parts[len(arguments) :]}
-        case Stage():
+        case NamedStage():
             fields = {"value": parts[0]}
         case Description(tensors=tensors, attributes=attributes, stages=stages):
             ends = (

@@ -16,7 +16,7 @@ from ...tdl.ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
+    ReducerCall,
     Span,
     Unary,
     Variable,
@@ -25,7 +25,7 @@ from ...tdl.derivatives import derivative
 from ..source_errors import error_at
 from .algebra import ONE, ZERO, add, choose, conjunction, divide, multiply, negate, power, subtract
 
-Part = Element | Reduce
+Part = Element | ReducerCall
 
 
 def partial(description: Description, node: Expression, part: Part) -> Expression:
@@ -37,7 +37,7 @@ def partial(description: Description, node: Expression, part: Part) -> Expressio
     if node == part:
         return ONE
     match node:
-        case Number() | Variable() | Attribute() | Extent() | Element() | Reduce() | OpaqueElement():
+        case Number() | Variable() | Attribute() | Extent() | Element() | ReducerCall() | OpaqueElement():
             return ZERO
         case Pad(element, value):
             inside = ONE if element == part else ZERO

@@ -28,11 +28,11 @@ from ...tdl.ast import (
 from ...tdl.syntax.parser import MAX_DEPTH
 from ...tdl.traverse import levels, opaques_in, tensors_in, walk
 from .algebra import ZERO, add
-from .contribution import GradientTerm, contribution, position
-from .extents import Extents, forward_extents
+from .bent_indices import straightened
+from .extents import KnownExtents, forward_extents
+from .gradient_term import GradientTerm, gradient_term, position
 from .naming import rename, state_extents
 from .sites import SiteFinder
-from .straight import straightened
 
 
 @cache
@@ -55,7 +55,7 @@ def adjoint(description: Description, tensor: str) -> tuple[Description, ...]:
     for output, head, result in zip(description.outputs, heads, results, strict=True):
         for bent in SiteFinder(description, tensor, output, head, result).sites():
             for site in straightened(bent):
-                found = contribution(extents, site)
+                found = gradient_term(extents, site)
                 (summed if found.free and not found.local else pointwise).append(found)
     terms = [_lambda(description, tensor, (found,), extents) for found in summed]
     if pointwise:
@@ -104,7 +104,7 @@ def _check(description: Description, tensor: str) -> None:
 
 
 def _lambda(
-    description: Description, tensor: str, terms: tuple[GradientTerm, ...], extents: Extents
+    description: Description, tensor: str, terms: tuple[GradientTerm, ...], extents: KnownExtents
 ) -> Lambda:
     rank = len(terms[0].positions)
     binders = tuple(Binder(position(axis), Extent(tensor, axis)) for axis in range(rank))

@@ -16,7 +16,7 @@ from ...tdl.ast import (
     Extent,
     Lambda,
     Pad,
-    Reduce,
+    ReducerCall,
     Variable,
 )
 from ...tdl.traverse import Node, children, walk
@@ -43,7 +43,7 @@ def bare_accesses(node: Node) -> Iterator[tuple[str, Extent]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Extents:
+class KnownExtents:
     """The extents of a forward description's index variables."""
 
     description: Description
@@ -98,7 +98,7 @@ class Extents:
         )
 
 
-def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents:
+def forward_extents(description: Description, heads: tuple[str, ...]) -> KnownExtents:
     """Collect extents; `heads` names the head gradient of each output, whose dimensions are known.
 
     A variable that only occurs in sums, as `dx` in `data[x + dx]`, gets what the other variables leave, the
@@ -126,7 +126,7 @@ def forward_extents(description: Description, heads: tuple[str, ...]) -> Extents
             break
         variable = next((name for name in solvable if all(limits[name])), solvable[0])
         known[variable] = _smallest([limit for limit in limits[variable] if limit is not None])
-    return Extents(description, produced, known, frozenset(stated), _names(dimensions))
+    return KnownExtents(description, produced, known, frozenset(stated), _names(dimensions))
 
 
 def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Extent]:
@@ -140,7 +140,7 @@ def _names(dimensions: Mapping[str, Mapping[Extent, None]]) -> dict[Extent, Exte
 
 def _binders(description: Description) -> Iterator[Binder]:
     for node in walk(description):
-        if isinstance(node, Lambda | Reduce):
+        if isinstance(node, Lambda | ReducerCall):
             yield from node.variables
 
 

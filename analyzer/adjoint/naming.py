@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, count
 
-from ...tdl.ast import Binder, Description, Element, Extent, Lambda, Reduce, Variable
+from ...tdl.ast import Binder, Description, Element, Extent, Lambda, ReducerCall, Variable
 from ...tdl.syntax.builder import LANGUAGE
 from ...tdl.traverse import Node, custom_reducers, tensors_in, transform, walk
-from .extents import Extents, bare_accesses
+from .extents import KnownExtents, bare_accesses
 from .sites import origin
 
 
-def state_extents(value: Lambda, extents: Extents) -> Lambda:
+def state_extents(value: Lambda, extents: KnownExtents) -> Lambda:
     """State the extent of every reduction variable that cannot be inferred from the tensors it indexes."""
     mentioned = {node.tensor for node in walk(value.body) if isinstance(node, Element)}
 
     def rewrite(node: Node) -> Node:
-        if not isinstance(node, Reduce):
+        if not isinstance(node, ReducerCall):
             return node
         filled: dict[str, list[Extent]] = {}
         for name, extent in bare_accesses(node.body):
@@ -28,7 +28,7 @@ def state_extents(value: Lambda, extents: Extents) -> Lambda:
             else Binder(binder.name, extents.expression(origin(binder.name), mentioned))
             for binder in node.variables
         )
-        return Reduce(node.reducer, variables, node.body)
+        return ReducerCall(node.reducer, variables, node.body)
 
     return transform(value, rewrite)
 

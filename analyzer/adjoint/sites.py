@@ -19,8 +19,8 @@ from ...tdl.ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Variable,
 )
 from ...tdl.traverse import Node, children, substitute, transform, walk
@@ -95,7 +95,7 @@ class SiteFinder:
                     if part.tensor == self.tensor:
                         outputs = tuple(binder.name for binder in self.output.variables)
                         yield Site(part, factor, self.head, outputs, bound)
-                case Reduce():
+                case ReducerCall():
                     inner = self._renamed(part)
                     factor = self._through(part, inner, factor)
                     yield from self._scope(inner.body, factor, bound + inner.variables)
@@ -109,7 +109,7 @@ class SiteFinder:
             return slope
         return transform(slope, lambda node: self.result if node == body else node)
 
-    def _through(self, reduction: Reduce, inner: Reduce, factor: Expression) -> Expression:
+    def _through(self, reduction: ReducerCall, inner: ReducerCall, factor: Expression) -> Expression:
         """Return the gradient of one summand, or candidate, or factor of a reduction."""
         match reduction.reducer:
             case CustomReducer() as reducer:
@@ -124,7 +124,7 @@ class SiteFinder:
             case _:
                 assert_never(reduction.reducer)
 
-    def _slope(self, reducer: CustomReducer, reduction: Reduce, inner: Reduce) -> Expression:
+    def _slope(self, reducer: CustomReducer, reduction: ReducerCall, inner: ReducerCall) -> Expression:
         """Return how a custom reduction follows one of its terms, combined with all the others by
         `reducer`.
         """
@@ -137,7 +137,7 @@ class SiteFinder:
         values = {term: inner.body, rest: self._others(reduction, inner, Number(reducer.identity))}
         return transform(slope, lambda node: values.get(node, node) if isinstance(node, Element) else node)
 
-    def _others(self, reduction: Reduce, inner: Reduce, identity: Number) -> Reduce:
+    def _others(self, reduction: ReducerCall, inner: ReducerCall, identity: Number) -> ReducerCall:
         """Return the reduction of all terms but the one at the variables of `inner`."""
         others = self._renamed(reduction)
         same = (
@@ -145,22 +145,22 @@ class SiteFinder:
             for a, b in zip(others.variables, inner.variables, strict=True)
         )
         value = choose(negation(conjunction(tuple(same))), others.body, identity)
-        return Reduce(reduction.reducer, others.variables, value)
+        return ReducerCall(reduction.reducer, others.variables, value)
 
-    def _renamed(self, reduction: Reduce) -> Reduce:
+    def _renamed(self, reduction: ReducerCall) -> ReducerCall:
         names = {b.name: f"{origin(b.name)}#{next(self.numbers)}" for b in reduction.variables}
         variables = tuple(Binder(names[b.name], b.extent) for b in reduction.variables)
         body = substitute(reduction.body, {old: Variable(new) for old, new in names.items()})
-        return Reduce(reduction.reducer, variables, body)
+        return ReducerCall(reduction.reducer, variables, body)
 
     def _reads(self, node: Node) -> bool:
         return any(isinstance(below, Element) and below.tensor == self.tensor for below in walk(node))
 
 
-def _parts(node: Node) -> Iterator[Element | Reduce]:
+def _parts(node: Node) -> Iterator[Element | ReducerCall]:
     """Yield elements and reductions used as values, without looking into reductions and indices."""
     match node:
-        case Element() | Reduce():
+        case Element() | ReducerCall():
             yield node
         case Pad(element, value):
             yield element

@@ -32,7 +32,7 @@ MAX_POINTS = 2**24
 """Index values that one access may run through; larger operators are audited at smaller shapes."""
 
 
-class Site(NamedTuple):
+class TensorRead(NamedTuple):
     """A read of a description."""
 
     element: ast.Element
@@ -103,11 +103,11 @@ def _read(
 
 
 @lru_cache(maxsize=1024)
-def _reads(analysis: Analysis) -> tuple[Site, ...]:
+def _reads(analysis: Analysis) -> tuple[TensorRead, ...]:
     return tuple(sites(analysis.description))
 
 
-def sites(description: ast.Description) -> Iterator[Site]:
+def sites(description: ast.Description) -> Iterator[TensorRead]:
     """Return every read of a description without stages, including those inside the indices of others."""
     for output in description.outputs:
         outer = tuple(binder.name for binder in output.variables)
@@ -116,13 +116,15 @@ def sites(description: ast.Description) -> Iterator[Site]:
             node, inner = pending.pop()
             if isinstance(node, ast.Element):
                 mentioned = variable_names(node)
-                yield Site(node, outer, inner, tuple(n for n in (*outer, *inner) if n in mentioned))
-            elif isinstance(node, ast.Reduce):
+                yield TensorRead(node, outer, inner, tuple(n for n in (*outer, *inner) if n in mentioned))
+            elif isinstance(node, ast.ReducerCall):
                 inner = (*inner, *(binder.name for binder in node.variables))
             pending.extend((child, inner) for child in children(node))
 
 
-def _grid(read: Site, intervals: Mapping[str, Any], needed: Mask | None, operator: str) -> dict[str, Array]:
+def _grid(
+    read: TensorRead, intervals: Mapping[str, Any], needed: Mask | None, operator: str
+) -> dict[str, Array]:
     """Values of the variables that a read's indices mention, broadcasting against each other."""
     free = list(read.mentioned)
     columns: dict[str, Array] = {}

@@ -18,7 +18,7 @@ def concat_law(description: ast.Description, variable: str) -> Law | None:
         binder.name
         for output in description.outputs
         for node in walk(output.body)
-        if isinstance(node, ast.Reduce)
+        if isinstance(node, ast.ReducerCall)
         for binder in node.variables
     )
     if variable in reduced:
@@ -58,7 +58,7 @@ def used_as_value(description: ast.Description, variable: str) -> bool:
                 pending.extend((left, right))
             case ast.Call(_, arguments):
                 pending.extend(arguments)
-            case ast.Reduce(_, _, body):
+            case ast.ReducerCall(_, _, body):
                 pending.append(body)
             case _:
                 pass
@@ -73,7 +73,7 @@ def _steps(body: ast.Expression, variable: str, reducer: ast.AnyReducer) -> list
     if not isinstance(reducer, ast.Reducer):
         return None
     match body:
-        case ast.Reduce(kind, variables, inner) if kind is reducer:
+        case ast.ReducerCall(kind, variables, inner) if kind is reducer:
             if any(binder.name == variable for binder in variables):
                 return [f"{reducer} is associative and commutative"]
             below = _steps(inner, variable, reducer)

@@ -21,7 +21,7 @@ from ..indices.affine import Affine, DataDependent, extent_symbol, variables_of
 from ..indices.intervals import bounds, lower_symbol, upper_symbol, value_symbol
 from ..indices.value_range import expression
 from ..input_regions.access import Access
-from ..strategies.discover import Split
+from ..strategies.discover import SplitVariable
 from .finding import Grade, worst
 from .quasi_affine import MAX_OPERATIONS, InexpressibleError, Piecewise, Terms, Values
 
@@ -75,7 +75,7 @@ class _Boxes:
     def __init__(self, analysis: Analysis, operations: int = MAX_OPERATIONS) -> None:
         self.analysis = analysis
         self.terms = Terms(operations)
-        self.split = {split.variable for split in analysis.splits if isinstance(split, Split)}
+        self.split = {split.variable for split in analysis.splits if isinstance(split, SplitVariable)}
         self.refined = analysis.refined
 
     def known(self, variables: Sequence[str]) -> Values:

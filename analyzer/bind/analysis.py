@@ -13,16 +13,16 @@ from ...errors import OperatorError
 from ...tdl import ast
 from ...tdl.traverse import number_types, walk
 from ..indices.affine import Affine, extent_symbol
-from ..indices.evaluate import Program, compile_integers
+from ..indices.evaluate import IntegerProgram, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
 from ..indices.region import Shape
 from ..input_regions.access import Access, IterationSpace, iteration
-from ..input_regions.reader import Reading
+from ..input_regions.reader import TensorAccesses
 from ..input_regions.refinements import Suspect, suspects
-from ..strategies.discover import Refusal, Split, discover
+from ..strategies.discover import Refusal, SplitVariable, discover
 from .bound import Bound
 from .elements_touched import elements_formula, variable_extent
-from .extents import Extents, infer
+from .extents import SymbolicExtents, infer
 from .flops import Count, count_operations
 from .shapes import checked_shapes
 
@@ -51,10 +51,10 @@ class Analysis:
     symbols: tuple[sympy.Symbol, ...]
     """The extents of `axes`, as symbols."""
 
-    extents: Extents
+    extents: SymbolicExtents
     """The extent of every variable, and the sources that must agree with it."""
 
-    splits: tuple[Split | Refusal, ...]
+    splits: tuple[SplitVariable | Refusal, ...]
     """For every variable, how it may be split or why it may not."""
 
     elementwise: bool
@@ -63,7 +63,7 @@ class Analysis:
     in_place: frozenset[str]
     """The tensors that are read only at the output variables, in order, whatever else is read."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[TensorAccesses, ...]
     """The accesses of each tensor."""
 
     suspects: tuple[Suspect, ...]
@@ -72,10 +72,10 @@ class Analysis:
     output_positions: tuple[tuple[int, ...], ...]
     """For each output, the positions of its variables."""
 
-    extent_values: Program
+    extent_values: IntegerProgram
     """Computes the extent of every variable, then the extent from each of `extents.sources`."""
 
-    regions: Program
+    regions: IntegerProgram
     """Computes lower and upper bound for each dimension of each access, from the ends of the variables and
     the extents."""
 
@@ -202,13 +202,13 @@ def _regions(access: Access) -> Iterator[Interval]:
             yield Interval(sympy.S.Zero, extent_symbol(access.tensor, axis))
 
 
-def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[Reading]:
+def _readings(variables: tuple[str, ...], accesses: tuple[Access, ...]) -> Iterator[TensorAccesses]:
     start = 0
     for tensor, group in groupby(accesses, key=lambda access: access.tensor):
         members = list(group)
         rank = len(members[0].indices)
         enclosing = tuple(tuple(variables.index(name) for name in access.enclosing) for access in members)
-        yield Reading(tensor, rank, start, len(members), enclosing)
+        yield TensorAccesses(tensor, rank, start, len(members), enclosing)
         start += rank * len(members)
 
 

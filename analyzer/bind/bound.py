@@ -18,9 +18,9 @@ from ..indices.evaluate import MAX_MAGNITUDE, Integers
 from ..indices.region import Boxes, Shape
 from ..input_regions.reader import Reader
 from ..input_regions.refinements import refinements
-from ..strategies.discover import Kind, Refusal, Split
+from ..strategies.discover import Kind, Refusal, SplitVariable
 from ..strategies.strategy import Strategy
-from . import binding
+from . import concrete_extents
 from .elements_touched import ITEM_BYTES
 from .tightness import BoundSizes, Looseness, looseness
 
@@ -46,9 +46,9 @@ class Bound(NotebookDisplay):
         self.in_place = analysis.in_place
         self.reads = analysis.reads
         self.shapes = dict(shapes)
-        self.extents = binding.extents(analysis, self.shapes)
-        self.output_shapes = binding.output_shapes(analysis, self.extents)
-        binding.check_inside(analysis, self.shapes, self.extents)
+        self.extents = concrete_extents.extents(analysis, self.shapes)
+        self.output_shapes = concrete_extents.output_shapes(analysis, self.extents)
+        concrete_extents.check_inside(analysis, self.shapes, self.extents)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}={shape}" for name, shape in self.shapes.items())
@@ -71,12 +71,12 @@ class Bound(NotebookDisplay):
         return tuple((place, name) for place, name in enumerate(names) if name in self.reads)
 
     @cached_property
-    def splits(self) -> Mapping[str, Split]:
+    def splits(self) -> Mapping[str, SplitVariable]:
         """Variables that can be split for these shapes, in order."""
         return {
             split.variable: split
             for split in self.analysis.splits
-            if isinstance(split, Split) and self.extents[split.variable] > 1
+            if isinstance(split, SplitVariable) and self.extents[split.variable] > 1
         }
 
     @cached_property

@@ -39,7 +39,7 @@ from ..source_errors import error_at
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ExtentSource:
     """A dimension of a tensor, or a binder, that fixes a variable's extent."""
 
     variable: str
@@ -56,16 +56,16 @@ class Source:
 
 
 @dataclass(slots=True)
-class Extents:
+class SymbolicExtents:
     """`of[variable]` in symbols, and all the sources that must agree with it."""
 
     of: dict[str, sympy.Expr] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ExtentSource] = field(default_factory=list)
 
 
-def infer(found: IterationSpace) -> Extents:
+def infer(found: IterationSpace) -> SymbolicExtents:
     """Return symbolic extents of all variables. Raises DescriptionError if one cannot be inferred."""
-    extents = Extents()
+    extents = SymbolicExtents()
     _adopt(extents, _stated(found))
     stated = frozenset(extents.of)
     _adopt(
@@ -75,29 +75,29 @@ def infer(found: IterationSpace) -> Extents:
     return extents
 
 
-def _adopt(extents: Extents, sources: Iterable[Source]) -> None:
+def _adopt(extents: SymbolicExtents, sources: Iterable[ExtentSource]) -> None:
     """Take extents from sources. All of them must agree later."""
     for source in sources:
         extents.of.setdefault(source.variable, source.extent)
         extents.sources.append(source)
 
 
-def _stated(found: IterationSpace) -> Iterator[Source]:
+def _stated(found: IterationSpace) -> Iterator[ExtentSource]:
     for binder in found.binders:
         if binder.extent is not None:
             extent = constant(found.description, binder.extent)
-            yield Source(binder.name, extent, "its binder", binder.span)
+            yield ExtentSource(binder.name, extent, "its binder", binder.span)
 
 
-def _indexed_alone(found: IterationSpace, padded: bool) -> Iterator[Source]:
+def _indexed_alone(found: IterationSpace, padded: bool) -> Iterator[ExtentSource]:
     for access in found.accesses:
         for axis, index in enumerate(access.indices):
             if isinstance(index, Affine) and index.bare and access.padded == padded:
                 place = f"axis {axis} of {access.tensor}"
-                yield Source(index.bare, extent_symbol(access.tensor, axis), place, access.span)
+                yield ExtentSource(index.bare, extent_symbol(access.tensor, axis), place, access.span)
 
 
-def _solve(found: IterationSpace, extents: Extents) -> None:
+def _solve(found: IterationSpace, extents: SymbolicExtents) -> None:
     """Solve for variables of affine indices, first for those whose every index has one unknown only."""
     known = extents.of
     while missing := [name for name in found.variables if name not in known]:
@@ -197,7 +197,7 @@ def _smallest(limits: list[sympy.Expr]) -> sympy.Expr:
     return smallest
 
 
-def _opaque_results(found: IterationSpace) -> Iterator[Source]:
+def _opaque_results(found: IterationSpace) -> Iterator[ExtentSource]:
     """Yield result indices of opaque functions, each with the `:` at its place.
 
     An opaque function's result has the shape of its first argument's slice unless extents are stated.
@@ -212,7 +212,7 @@ def _opaque_results(found: IterationSpace) -> Iterator[Source]:
         for index, axis in zip(use.indices, whole, strict=True):
             if isinstance(index, ast.Variable):
                 place = f"axis {axis} of {first.tensor}"
-                yield Source(index.name, extent_symbol(first.tensor, axis), place, use.span)
+                yield ExtentSource(index.name, extent_symbol(first.tensor, axis), place, use.span)
 
 
 def _unknown(found: IterationSpace, name: str) -> DescriptionError:

@@ -75,14 +75,16 @@ def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, 
         node, around = pending.pop()
         if isinstance(node, ast.OpaqueElement):
             return None
-        if isinstance(node, ast.Reduce):
+        if isinstance(node, ast.ReducerCall):
             around = (*around, *(places[binder.name] for binder in node.variables))
         visited.append((node, around))
         pending.extend((child, around) for child in _operands(node))
     found: Counter[tuple[int, ...]] = Counter()
     depends: set[int] = set()
     for node, around in reversed(visited):
-        if isinstance(node, ast.Element | ast.Reduce) or any(id(part) in depends for part in _operands(node)):
+        if isinstance(node, ast.Element | ast.ReducerCall) or any(
+            id(part) in depends for part in _operands(node)
+        ):
             depends.add(id(node))
             found[around] += _operations(node)
     return +found
@@ -91,9 +93,9 @@ def _count(output: ast.Lambda, places: Mapping[str, int]) -> Counter[tuple[int, 
 def _operations(node: Node) -> int:
     """Return the operations of one node. A combination by a custom reducer counts those of its body."""
     match node:
-        case ast.Reduce(ast.CustomReducer(body=body)):
+        case ast.ReducerCall(ast.CustomReducer(body=body)):
             return sum(_operations(part) for part in walk(body))
-        case ast.Unary() | ast.Binary() | ast.Call() | ast.Reduce():
+        case ast.Unary() | ast.Binary() | ast.Call() | ast.ReducerCall():
             return 1
         case _:
             return 0
@@ -104,7 +106,7 @@ def _operands(node: Node) -> tuple[Node, ...]:
     match node:
         case ast.Element():
             return ()
-        case ast.Reduce():
+        case ast.ReducerCall():
             return (node.body,)
         case _:
             return children(node)

@@ -31,7 +31,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RegisterStep:
     """Append `function(register[left], register[right])`, or the constant `left` if there is none."""
 
     function: Callable[[Value, Value], Value] | None
@@ -40,12 +40,12 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Program:
+class IntegerProgram:
     """Integer expressions in `symbols` symbols: one `Linear` or one register for each."""
 
     symbols: int
     rows: tuple[Linear | int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RegisterStep, ...]
 
     def integers(self, values: Sequence[int]) -> list[int]:
         """Return every expression for one Python integer per symbol."""
@@ -103,7 +103,7 @@ class Program:
 class Bulk:
     """A program with fixed trailing symbols."""
 
-    program: Program
+    program: IntegerProgram
     """The program, for all symbols."""
 
     matrix: Integers
@@ -130,11 +130,11 @@ class Bulk:
         return rows
 
 
-def compile_integers(expressions: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]) -> Program:
+def compile_integers(expressions: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]) -> IntegerProgram:
     """Compile expressions made of integers, symbols, sums, products, floor quotients, Max and Min."""
     builder = _Builder(symbols)
     rows = tuple(builder.row(expression) for expression in expressions)
-    return Program(len(symbols), rows, tuple(builder.steps))
+    return IntegerProgram(len(symbols), rows, tuple(builder.steps))
 
 
 class _Builder:
@@ -143,7 +143,7 @@ class _Builder:
     def __init__(self, symbols: Sequence[sympy.Symbol]) -> None:
         self.registers: dict[sympy.Expr, int] = {symbol: position for position, symbol in enumerate(symbols)}
         self.first_step = len(symbols)
-        self.steps: list[Step] = []
+        self.steps: list[RegisterStep] = []
 
     def row(self, expression: sympy.Expr) -> Linear | int:
         constant, terms = 0, []
@@ -165,10 +165,12 @@ class _Builder:
 
     def _emit(self, expression: sympy.Expr) -> int:
         if expression.is_Integer:
-            return self._append(Step(None, int(expression)))
+            return self._append(RegisterStep(None, int(expression)))
         if isinstance(expression, sympy.floor):
             numerator, denominator = expression.args[0].as_numer_denom()
-            return self._append(Step(_floor_divide, self.register(numerator), self.register(denominator)))
+            return self._append(
+                RegisterStep(_floor_divide, self.register(numerator), self.register(denominator))
+            )
         if isinstance(expression, sympy.Pow):
             base, power = expression.args
             return self._chain(operator.mul, [self.register(base)] * int(power))
@@ -183,10 +185,10 @@ class _Builder:
     def _chain(self, function: Callable[[Value, Value], Value], registers: list[int]) -> int:
         first, *others = registers
         for other in others:
-            first = self._append(Step(function, first, other))
+            first = self._append(RegisterStep(function, first, other))
         return first
 
-    def _append(self, step: Step) -> int:
+    def _append(self, step: RegisterStep) -> int:
         self.steps.append(step)
         return self.first_step + len(self.steps) - 1
 

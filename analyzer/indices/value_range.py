@@ -23,7 +23,7 @@ from .affine import (
     least,
     variables_of,
 )
-from .evaluate import Program, compile_integers
+from .evaluate import IntegerProgram, compile_integers
 from .intervals import Interval, bounds, value_symbol
 from .region import Interval as Range
 from .region import Shape
@@ -55,7 +55,7 @@ def value_range(form: Affine, extents: Mapping[str, int], shapes: Mapping[str, S
 @cache
 def values_of(
     forms: tuple[Affine, ...], variables: tuple[str, ...], symbols: tuple[sympy.Symbol, ...]
-) -> Program:
+) -> IntegerProgram:
     """Return a program for indices. Its symbols are the values of the variables, then the `symbols`."""
     values = {name: value_symbol(name) for name in variables}
     return compile_integers([expression(form, values) for form in forms], [*values.values(), *symbols])

@@ -81,7 +81,7 @@ class IterationSpace:
     binders: list[ast.Binder] = field(default_factory=list)
     """All places that bind a variable."""
 
-    reductions: list[ast.Reduce] = field(default_factory=list)
+    reductions: list[ast.ReducerCall] = field(default_factory=list)
     """All reducers, in the order of the text."""
 
     accesses: list[Access] = field(default_factory=list)
@@ -135,7 +135,7 @@ def _collect(found: IterationSpace, body: ast.Expression, enclosing: tuple[str, 
                 found.accesses.extend(reads)
                 found.opaques.append(OpaqueUse(reads, indices, scope, node.span))
                 below = (*(index for argument in arguments for index in argument.indices), *indices)
-            case ast.Reduce(_, variables, inner):
+            case ast.ReducerCall(_, variables, inner):
                 found.reductions.append(node)
                 found.binders.extend(variables)
                 stack.append((inner, scope + tuple(binder.name for binder in variables)))

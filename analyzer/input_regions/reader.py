@@ -15,7 +15,7 @@ from .padded_strides import Edge
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TensorAccesses:
     """The accesses of one tensor."""
 
     tensor: str
@@ -47,7 +47,7 @@ class Reader:
     refinements: tuple[Edge | Trial, ...]
     """Replace bounds that are not exact."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[TensorAccesses, ...]
     """The accesses by tensor. Tensors that are absent are never read."""
 
     ranks: Mapping[str, int]
@@ -88,7 +88,7 @@ def _hull(boxes: Boxes) -> Boxes:
     return hull
 
 
-def _hull_of_some(boxes: Boxes, full: npt.NDArray[np.bool_], reading: Reading) -> Boxes:
+def _hull_of_some(boxes: Boxes, full: npt.NDArray[np.bool_], reading: TensorAccesses) -> Boxes:
     """Return as `_hull`, without accesses that read nothing; zeros if no access reads anything."""
     reads: npt.NDArray[np.bool_] = np.asarray((boxes[..., 0] < boxes[..., 1]).all(axis=-1))
     for access, variables in enumerate(reading.enclosing):

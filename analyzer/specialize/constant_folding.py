@@ -39,7 +39,7 @@ def fold(node: Node) -> Node:
             return ast.Number(max(left, right) if name == "maximum" else min(left, right), node.span)
         case ast.Call("abs", (ast.Number(value),)):
             return ast.Number(abs(value), node.span)
-        case ast.Reduce(variables=(), body=body):
+        case ast.ReducerCall(variables=(), body=body):
             return body
         case ast.Element():
             return ast.Element(node.tensor, tuple(fold_index(index) for index in node.indices), node.span)

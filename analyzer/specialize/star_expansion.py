@@ -11,7 +11,7 @@ from ...errors import ShapeError
 from ...support.wording import counted
 from ...tdl import ast
 from ...tdl.printer import format_expression
-from ...tdl.ranks import Equation, Length, Tensor, Unknown, in_order, undecided_stars
+from ...tdl.ranks import Length, RankEquation, Tensor, Unknown, in_order, undecided_stars
 from ...tdl.traverse import Node, custom_reducers, transform, walk
 from ..source_errors import shown
 
@@ -52,7 +52,7 @@ def _spread(value: ast.Lambda, names: Mapping[str, tuple[str, ...]]) -> ast.Lamb
 
     def spread(node: Node) -> Node:
         match node:
-            case ast.Lambda() | ast.Reduce():
+            case ast.Lambda() | ast.ReducerCall():
                 return replace(node, variables=tuple(_binders(node.variables, names)))
             case ast.Element() | ast.OpaqueElement():
                 return replace(node, indices=tuple(_indices(node.indices, names)))
@@ -94,7 +94,7 @@ def solve_ranks(
     Raises ShapeError if two ranks disagree, or if a tensor has fewer dimensions than indices.
     """
     values: dict[Unknown, int] = dict(ranks.items())
-    origins: dict[Unknown, Equation] = {}
+    origins: dict[Unknown, RankEquation] = {}
     for equation, unknown in in_order(description, ranks):
         used = equation.plain + sum(values[length] for length in equation.lengths if length != unknown)
         if unknown == equation.tensor:
@@ -111,9 +111,9 @@ def solve_ranks(
 
 def _misfit(
     description: ast.Description,
-    equation: Equation,
+    equation: RankEquation,
     values: Mapping[Unknown, int],
-    origins: Mapping[Unknown, Equation],
+    origins: Mapping[Unknown, RankEquation],
 ) -> ShapeError:
     """Return the error: the rank, the number of indices, and the access that decided about each star."""
     decided = [length for length in equation.lengths if length in values]
@@ -134,7 +134,7 @@ def _misfit(
     )
 
 
-def _written(equation: Equation) -> str:
+def _written(equation: RankEquation) -> str:
     match equation.node:
         case ast.Element() as element:
             return format_expression(element)

@@ -19,7 +19,7 @@ Kind = Literal["concat", "reduce"]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitVariable:
     """An index variable along which an operator may be split, whatever its shapes."""
 
     variable: str
@@ -47,12 +47,12 @@ class Refusal:
     reason: str
 
 
-def discover(found: IterationSpace) -> tuple[Split | Refusal, ...]:
+def discover(found: IterationSpace) -> tuple[SplitVariable | Refusal, ...]:
     """Return for every variable, in order, how it may be split or why it may not."""
     return tuple(_judge(found, variable) for variable in found.variables)
 
 
-def _judge(found: IterationSpace, variable: str) -> Split | Refusal:
+def _judge(found: IterationSpace, variable: str) -> SplitVariable | Refusal:
     span = next(binder.span for binder in found.binders if binder.name == variable)
     for use in found.opaques:
         if any(variable in names_in(index) for index in use.indices):
@@ -63,12 +63,12 @@ def _judge(found: IterationSpace, variable: str) -> Split | Refusal:
         for position, output in enumerate(outputs):
             if variable not in (binder.name for binder in output.variables):
                 return Refusal(variable, span, f"output {position} does not have it")
-        return Split(variable, span, "concat", None, offset)
+        return SplitVariable(variable, span, "concat", None, offset)
     if variable in found.output_variables:
         return Refusal(variable, span, "it is both an output and a reduction variable")
     reducers = {splittable(output.body).get(variable) for output in outputs}
     if len(reducers) == 1 and (reducer := reducers.pop()) is not None:
-        return Split(variable, span, "reduce", reducer, offset)
+        return SplitVariable(variable, span, "reduce", reducer, offset)
     for position, output in enumerate(outputs):
         if splittable(output.body).get(variable) is None:
             return _refuse_reduction(variable, span, position, output)
@@ -83,7 +83,7 @@ def splittable(body: Node) -> dict[str, ast.AnyReducer]:
     adding another expression that can be split in the same way.
     """
     match body:
-        case ast.Reduce(reducer, variables, inner):
+        case ast.ReducerCall(reducer, variables, inner):
             nested = {name: kind for name, kind in splittable(inner).items() if kind == reducer}
             return nested | {binder.name: reducer for binder in variables}
         case ast.Unary("-", operand):
@@ -129,12 +129,12 @@ def _refuse_reduction(variable: str, span: ast.Span, position: int, output: ast.
     raise AssertionError(f"'{variable}' is refused for no reason")
 
 
-def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.Reduce]]:
+def _paths(body: Node, variable: str) -> Iterator[tuple[tuple[Node, ...], ast.ReducerCall]]:
     """Yield every reducer that binds the variable, with all that stands above it, the root first."""
     pending: list[tuple[tuple[Node, ...], Node]] = [((), body)]
     while pending:
         above, node = pending.pop()
-        if isinstance(node, ast.Reduce) and any(binder.name == variable for binder in node.variables):
+        if isinstance(node, ast.ReducerCall) and any(binder.name == variable for binder in node.variables):
             yield above, node
         pending.extend(((*above, node), child) for child in children(node))
 
@@ -145,7 +145,7 @@ def _label(node: Node) -> str:
             return f"'{operator}', with which it does not commute"
         case ast.Call(function):
             return f"{function}, with which it does not commute"
-        case ast.Reduce(reducer):
+        case ast.ReducerCall(reducer):
             return f"{reducer}, another reducer"
         case _:
             return "something it does not commute with"

@@ -9,7 +9,7 @@ from ...errors import ShapeError
 from ...support.notebook_display import NotebookDisplay
 from ...tdl.ast import AnyReducer, Description
 from ..indices.region import Boxes, Region, to_region
-from .discover import Kind, Split
+from .discover import Kind, SplitVariable
 
 
 class Splittable(Protocol):
@@ -43,7 +43,7 @@ class Strategy(NotebookDisplay):
     """The operator with its shapes, which computes the regions."""
 
     @classmethod
-    def of(cls, split: Split, bound: Splittable) -> Strategy:
+    def of(cls, split: SplitVariable, bound: Splittable) -> Strategy:
         """Return what a split is for a description that is bound."""
         return cls(split.variable, split.kind, split.reducer, split.needs_offset, bound)
 

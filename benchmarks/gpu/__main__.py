@@ -18,9 +18,9 @@ from benchmarks.record import keep
 from tofu.errors import ExecutionError, TofuError
 from tofu.runtime.cuda.inspection import inspect
 
-from . import contest, moving
+from . import moving, step_race
+from .bench_device import Stand
 from .report import Results, line
-from .stand import Stand
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "gpu.json"
 SECONDS = 400.0
@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> None:
     stand = Stand(len(facts["cards"]), time.monotonic(), options.seconds)
     print(", ".join(facts["cards"]) or "No cards: commands are made, none is run.", flush=True)
     moved, wrong = moved_bytes(stand, options.small)
-    models = contest.SMALL_MODELS if options.small else contest.MODELS
-    training = contest.trained(stand, models, options.torch)
+    models = step_race.SMALL_MODELS if options.small else step_race.MODELS
+    training = step_race.trained(stand, models, options.torch)
     results = {**described(), **facts, "moving": moved, "training": training.results}
     results |= {"not_measured": training.omitted, "wrong": wrong | training.wrong}
     for name, reason in {**training.omitted, **results["wrong"]}.items():

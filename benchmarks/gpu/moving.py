@@ -12,10 +12,10 @@ from tofu.operators.cuda.emit.datatypes import data_type
 from tofu.operators.cuda.launch.commands import Command, MemoryCopy
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.transfers.transfers import fetch, moved_bytes, reduce
-from tofu.runtime.cuda.machine import Machine
+from tofu.runtime.cuda.machine import CudaMachine
 from tofu.tdl.ast import Reducer
 
-from .stand import Stand, seconds_of
+from .bench_device import Stand, seconds_of
 
 REPEATS = 10
 MOST_PIECES = 8
@@ -81,7 +81,7 @@ def measured(stand: Stand, small: bool) -> Iterator[dict[str, Any]]:
         machine.close()
 
 
-def _one(case: Case, machine: Machine, target: int, sources: Sequence[int], dry: bool) -> dict[str, Any]:
+def _one(case: Case, machine: CudaMachine, target: int, sources: Sequence[int], dry: bool) -> dict[str, Any]:
     commands, moved = made(case, target, sources)
     copy = (MemoryCopy(target, sources[0], case.nbytes),)
     machine.load(0, commands)
@@ -111,6 +111,6 @@ def made(case: Case, target: int, sources: Sequence[int]) -> tuple[tuple[Command
     return fetch(pairs), moved_bytes([pairs])
 
 
-def _issue(machine: Machine, commands: Sequence[Command]) -> None:
+def _issue(machine: CudaMachine, commands: Sequence[Command]) -> None:
     for command in commands:
         machine.issue(0, command)

@@ -18,8 +18,8 @@ from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.engine import Engine, Watch
 from tofu.runtime.executor import Executor
 
+from .bench_device import Stand
 from .dry_machine import DryMachine
-from .stand import Stand
 
 WARM_UP, STEPS = 3, 10
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .node import Adapter, Array, Node, UnsupportedNodeError, apply, ranked, stretched
+from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, ranked, stretched
 
 UNARY = {
     "Abs": "abs",
@@ -67,19 +67,19 @@ def scaled(array: Array, scale: float, offset: float = 0.0) -> Array:
 def folded(name: str) -> Adapter:
     """Return a binary operator over any number of inputs."""
 
-    def run(node: Node) -> Sequence[Array]:
+    def run(node: OnnxNode) -> Sequence[Array]:
         arrays = [array for array in node.inputs if array is not None]
         return [reduce(lambda lhs, rhs: binary(name, lhs, rhs), arrays)]
 
     return run
 
 
-def mean(node: Node) -> Sequence[Array]:
+def mean(node: OnnxNode) -> Sequence[Array]:
     (total,) = folded("broadcast_add")(node)
     return [apply("_div_scalar", total, scalar=len(node.inputs))]
 
 
-def modulo(node: Node) -> Sequence[Array]:
+def modulo(node: OnnxNode) -> Sequence[Array]:
     """Return remainders with the divisor's sign or, as in C, the dividend's."""
     if not node.integer("fmod", 0):
         return [binary("broadcast_mod", node[0], node[1])]
@@ -87,28 +87,28 @@ def modulo(node: Node) -> Sequence[Array]:
     return [binary("broadcast_mul", apply("sign", node[0]), size)]
 
 
-def elu(node: Node) -> Sequence[Array]:
+def elu(node: OnnxNode) -> Sequence[Array]:
     return [apply("LeakyReLU", node[0], act_type="elu", slope=node.number("alpha", 1.0))]
 
 
-def selu(node: Node) -> Sequence[Array]:
+def selu(node: OnnxNode) -> Sequence[Array]:
     alpha, gamma = node.number("alpha", SELU[0]), node.number("gamma", SELU[1])
     if (alpha, gamma) == SELU:
         return [apply("LeakyReLU", node[0], act_type="selu")]
     return [scaled(apply("LeakyReLU", node[0], act_type="elu", slope=alpha), gamma)]
 
 
-def celu(node: Node) -> Sequence[Array]:
+def celu(node: OnnxNode) -> Sequence[Array]:
     alpha = node.number("alpha", 1.0)
     unit = apply("LeakyReLU", scaled(node[0], 1 / alpha), act_type="elu", slope=1.0)
     return [scaled(unit, alpha)]
 
 
-def leaky_relu(node: Node) -> Sequence[Array]:
+def leaky_relu(node: OnnxNode) -> Sequence[Array]:
     return [apply("LeakyReLU", node[0], act_type="leaky", slope=node.number("alpha", 0.01))]
 
 
-def prelu(node: Node) -> Sequence[Array]:
+def prelu(node: OnnxNode) -> Sequence[Array]:
     """Slopes for each channel if the shapes say so; MXNet has no others, which are put together."""
     data, slope = node[0], ranked(node[1], node[0].ndim)
     if data.ndim > 1 and slope.size == slope.shape[1] == data.shape[1]:
@@ -117,34 +117,34 @@ def prelu(node: Node) -> Sequence[Array]:
     return [apply("where", positive, data, binary("broadcast_mul", data, slope))]
 
 
-def gelu(node: Node) -> Sequence[Array]:
+def gelu(node: OnnxNode) -> Sequence[Array]:
     node.only(approximate=b"none")
     return [apply("gelu", node[0])]
 
 
-def hard_sigmoid(node: Node) -> Sequence[Array]:
+def hard_sigmoid(node: OnnxNode) -> Sequence[Array]:
     line = scaled(node[0], node.number("alpha", 0.2), node.number("beta", 0.5))
     return [apply("clip", line, a_min=0.0, a_max=1.0)]
 
 
-def hard_swish(node: Node) -> Sequence[Array]:
+def hard_swish(node: OnnxNode) -> Sequence[Array]:
     return [apply("_mul", node[0], apply("clip", scaled(node[0], 1 / 6, 0.5), a_min=0.0, a_max=1.0))]
 
 
-def swish(node: Node) -> Sequence[Array]:
+def swish(node: OnnxNode) -> Sequence[Array]:
     return [apply("_mul", node[0], apply("sigmoid", scaled(node[0], node.number("alpha", 1.0))))]
 
 
-def mish(node: Node) -> Sequence[Array]:
+def mish(node: OnnxNode) -> Sequence[Array]:
     return [apply("_mul", node[0], apply("tanh", apply("Activation", node[0], act_type="softrelu")))]
 
 
-def thresholded(node: Node) -> Sequence[Array]:
+def thresholded(node: OnnxNode) -> Sequence[Array]:
     above = apply("_greater_scalar", node[0], scalar=node.number("alpha", 1.0))
     return [apply("_mul", node[0], above)]
 
 
-def shrink(node: Node) -> Sequence[Array]:
+def shrink(node: OnnxNode) -> Sequence[Array]:
     bias, limit = node.number("bias", 0.0), node.number("lambd", 0.5)
     above = apply("_greater_scalar", node[0], scalar=limit)
     below = apply("_lesser_scalar", node[0], scalar=-limit)
@@ -152,7 +152,7 @@ def shrink(node: Node) -> Sequence[Array]:
     return [apply("elemwise_add", apply("_mul", above, scaled(node[0], 1, -bias)), raised)]
 
 
-def clip(node: Node) -> Sequence[Array]:
+def clip(node: OnnxNode) -> Sequence[Array]:
     """MXNet's clip has both bounds; one alone is a maximum or a minimum."""
     low = float(node[1]) if node.has(1) else node.attributes.get("min")
     high = float(node[2]) if node.has(2) else node.attributes.get("max")
@@ -163,11 +163,11 @@ def clip(node: Node) -> Sequence[Array]:
     return [node[0] if high is None else apply("_minimum_scalar", node[0], scalar=high)]
 
 
-def where(node: Node) -> Sequence[Array]:
+def where(node: OnnxNode) -> Sequence[Array]:
     return [apply("where", *stretched(*(node[k] for k in range(3))))]
 
 
-def cast(node: Node) -> Sequence[Array]:
+def cast(node: OnnxNode) -> Sequence[Array]:
     """MXNet's types; ONNX numbers its own."""
     names = {1: "float32", 11: "float64", 10: "float16", 6: "int32", 2: "uint8"}
     wanted = node.integer("to", 0)
@@ -176,15 +176,15 @@ def cast(node: Node) -> Sequence[Array]:
     return [apply("Cast", node[0], dtype=names[wanted])]
 
 
-def negation(node: Node) -> Sequence[Array]:
+def negation(node: OnnxNode) -> Sequence[Array]:
     return [apply("_equal_scalar", node[0], scalar=0)]
 
 
-def not_a_number(node: Node) -> Sequence[Array]:
+def not_a_number(node: OnnxNode) -> Sequence[Array]:
     return [apply("_not_equal", node[0], node[0])]
 
 
-def infinite(node: Node) -> Sequence[Array]:
+def infinite(node: OnnxNode) -> Sequence[Array]:
     """Return what lies beyond the largest number of the type; attributes are finite."""
     kind: Any = node[0].dtype
     largest = float(np.finfo(kind).max)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .elementwise import binary
-from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, reshape
+from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs, reshape
 
 LOWEST = float(np.finfo(np.float32).min)
 """Padding of a maximum; attributes are finite."""
 
 
-def paddings(node: Node, kernel: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def paddings(node: OnnxNode, kernel: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Before and after every dimension of space; `SAME` keeps the extents, divided by the stride."""
     rank, space = len(kernel), node[0].shape[2:]
     strides = node.integers("strides", 99, [1] * rank)
@@ -36,7 +36,7 @@ def surrounded(data: Array, before: Sequence[int], after: Sequence[int], value: 
     return apply("Pad", data, mode="constant", pad_width=width, constant_value=value) if any(width) else data
 
 
-def convolution(node: Node) -> Sequence[Array]:
+def convolution(node: OnnxNode) -> Sequence[Array]:
     data, weight = node[0], node[1]
     kernel = weight.shape[2:]
     before, after = paddings(node, kernel)
@@ -58,7 +58,7 @@ def convolution(node: Node) -> Sequence[Array]:
     ]
 
 
-def transposed_convolution(node: Node) -> Sequence[Array]:
+def transposed_convolution(node: OnnxNode) -> Sequence[Array]:
     """Without padding; what ONNX's padding cuts off is sliced, as MXNet cuts both sides alike."""
     data, weight = node[0], node[1]
     kernel, groups = weight.shape[2:], node.integer("group", 1)
@@ -95,7 +95,7 @@ def transposed_convolution(node: Node) -> Sequence[Array]:
     return [apply("slice", full, begin=(None, None, *starts), end=(None, None, *ends))]
 
 
-def within(found: Array, node: Node, before: Sequence[int]) -> Array:
+def within(found: Array, node: OnnxNode, before: Sequence[int]) -> Array:
     """Without last windows that begin behind the tensor, which MXNet keeps."""
     strides = node.integers("strides", 99, [1] * len(before))
     ends = [
@@ -107,7 +107,7 @@ def within(found: Array, node: Node, before: Sequence[int]) -> Array:
     return apply("slice", found, begin=(None,) * found.ndim, end=(None, None, *ends))
 
 
-def pooled(node: Node) -> Sequence[Array]:
+def pooled(node: OnnxNode) -> Sequence[Array]:
     """Add uneven padding before; then an average needs the number of elements that are not padding."""
     kind = "max" if node.kind == "MaxPool" else "avg"
     if node.outputs > 1:
@@ -133,7 +133,7 @@ def pooled(node: Node) -> Sequence[Array]:
     return [apply("_div", total, count)]
 
 
-def power_pooled(node: Node) -> Sequence[Array]:
+def power_pooled(node: OnnxNode) -> Sequence[Array]:
     """Return the root of a sum of powers."""
     kernel, power = node.integers("kernel_shape", 99), node.number("p", 2)
     node.only(dilations=[1] * len(kernel))
@@ -150,12 +150,12 @@ def power_pooled(node: Node) -> Sequence[Array]:
     return [apply("_power_scalar", total, scalar=1 / power)]
 
 
-def pooled_everywhere(node: Node) -> Sequence[Array]:
+def pooled_everywhere(node: OnnxNode) -> Sequence[Array]:
     kind = "max" if node.kind == "GlobalMaxPool" else "avg"
     return [apply("Pooling", node[0], pool_type=kind, global_pool=True)]
 
 
-def batch_normalization(node: Node) -> Sequence[Array]:
+def batch_normalization(node: OnnxNode) -> Sequence[Array]:
     node.only(training_mode=0)
     if node[0].ndim < 2:
         raise UnsupportedNodeError("BatchNormalization of one dimension")
@@ -163,11 +163,11 @@ def batch_normalization(node: Node) -> Sequence[Array]:
     return [apply("BatchNorm", *tensors, fix_gamma=False, eps=node.number("epsilon", 1e-5))]
 
 
-def instance_normalization(node: Node) -> Sequence[Array]:
+def instance_normalization(node: OnnxNode) -> Sequence[Array]:
     return [apply("InstanceNorm", *(node[k] for k in range(3)), eps=node.number("epsilon", 1e-5))]
 
 
-def group_normalization(node: Node) -> Sequence[Array]:
+def group_normalization(node: OnnxNode) -> Sequence[Array]:
     """Groups are the channels of an InstanceNorm; scales and offsets are those of the channels."""
     data, groups = node[0], node.integer("num_groups", 1)
     grouped = reshape(data, (data.shape[0], groups, -1))
@@ -177,7 +177,7 @@ def group_normalization(node: Node) -> Sequence[Array]:
     return [binary("broadcast_add", binary("broadcast_mul", reshape(normal, data.shape), scale), offset)]
 
 
-def local_response(node: Node) -> Sequence[Array]:
+def local_response(node: OnnxNode) -> Sequence[Array]:
     return [
         apply(
             "LRN",
@@ -190,7 +190,7 @@ def local_response(node: Node) -> Sequence[Array]:
     ]
 
 
-def dropout(node: Node) -> Sequence[Array]:
+def dropout(node: OnnxNode) -> Sequence[Array]:
     if node.outputs > 1:
         raise UnsupportedNodeError("Dropout with output mask")
     if node.has(2) and bool(node[2]):
@@ -198,7 +198,7 @@ def dropout(node: Node) -> Sequence[Array]:
     return [outputs("Dropout", node[0])[0]]
 
 
-def upsampled(node: Node) -> Sequence[Array]:
+def upsampled(node: OnnxNode) -> Sequence[Array]:
     """MXNet's UpSampling has one scale for both dimensions of space; repeating has one for each."""
     node.only(mode=b"nearest")
     data = node[0]
@@ -207,7 +207,7 @@ def upsampled(node: Node) -> Sequence[Array]:
     return [data]
 
 
-def grid_sampled(node: Node) -> Sequence[Array]:
+def grid_sampled(node: OnnxNode) -> Sequence[Array]:
     """MXNet's coordinates lie in the middle of pixels, and its grid's coordinates are its channels."""
     if node[0].ndim != 4:
         raise UnsupportedNodeError("GridSample of volumes")
@@ -217,7 +217,7 @@ def grid_sampled(node: Node) -> Sequence[Array]:
     return [apply("BilinearSampler", node[0], apply("transpose", node[1], axes=(0, 3, 1, 2)))]
 
 
-def affine_grid(node: Node) -> Sequence[Array]:
+def affine_grid(node: OnnxNode) -> Sequence[Array]:
     size = node[1].tolist()
     if len(size) != 4:
         raise UnsupportedNodeError("AffineGrid of volumes")

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, ranked, reshape
+from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs, ranked, reshape
 
 
-def concat(node: Node) -> Sequence[Array]:
+def concat(node: OnnxNode) -> Sequence[Array]:
     arrays = [array for array in node.inputs if array is not None]
     return [apply("Concat", *arrays, num_args=len(arrays), dim=node.integer("axis", 0))]
 
 
-def split(node: Node) -> Sequence[Array]:
+def split(node: OnnxNode) -> Sequence[Array]:
     """Equal parts by SliceChannel, others one slice each."""
     axis = node.integer("axis", 0) % node[0].ndim
     extent = node[0].shape[axis]
@@ -34,7 +34,7 @@ def split(node: Node) -> Sequence[Array]:
     ]
 
 
-def slices(node: Node) -> Sequence[Array]:
+def slices(node: OnnxNode) -> Sequence[Array]:
     """Ends far beyond the tensor stand for open ones."""
     data = node[0]
     starts, ends = node.integers("starts", 1), node.integers("ends", 2)
@@ -52,11 +52,11 @@ def slices(node: Node) -> Sequence[Array]:
     return [apply("slice", data, begin=begin, end=stop, step=stride)]
 
 
-def transpose(node: Node) -> Sequence[Array]:
+def transpose(node: OnnxNode) -> Sequence[Array]:
     return [apply("transpose", node[0], axes=node.integers("perm", 1))]
 
 
-def reshaped(node: Node) -> Sequence[Array]:
+def reshaped(node: OnnxNode) -> Sequence[Array]:
     node.only(allowzero=0)
     shape = node.integers("shape", 1)
     if -1 not in shape and 0 in node[0].shape:
@@ -64,7 +64,7 @@ def reshaped(node: Node) -> Sequence[Array]:
     return [reshape(node[0], shape)]
 
 
-def flattened(node: Node) -> Sequence[Array]:
+def flattened(node: OnnxNode) -> Sequence[Array]:
     """MXNet's own Flatten is that from dimension 1."""
     data, axis = node[0], node.integer("axis", 1)
     if axis % max(data.ndim, 1) == 1 and axis != data.ndim:
@@ -73,13 +73,13 @@ def flattened(node: Node) -> Sequence[Array]:
     return [reshape(data, (int(np.prod(data.shape[:axis])), -1))]
 
 
-def squeezed(node: Node) -> Sequence[Array]:
+def squeezed(node: OnnxNode) -> Sequence[Array]:
     data, axes = node[0], node.integers("axes", 1)
     dropped = {axis % data.ndim for axis in axes} or {d for d, e in enumerate(data.shape) if e == 1}
     return [reshape(data, [extent for d, extent in enumerate(data.shape) if d not in dropped])]
 
 
-def unsqueezed(node: Node) -> Sequence[Array]:
+def unsqueezed(node: OnnxNode) -> Sequence[Array]:
     data, axes = node[0], node.integers("axes", 1)
     rank = data.ndim + len(axes)
     for axis in sorted(axis % rank for axis in axes):
@@ -87,7 +87,7 @@ def unsqueezed(node: Node) -> Sequence[Array]:
     return [data]
 
 
-def padded(node: Node) -> Sequence[Array]:
+def padded(node: OnnxNode) -> Sequence[Array]:
     data, mode = node[0], node.text("mode", "constant")
     if mode == "wrap":
         raise UnsupportedNodeError("Pad with mode wrap")
@@ -101,14 +101,14 @@ def padded(node: Node) -> Sequence[Array]:
     return [apply("Pad", data, mode=mode, pad_width=interleaved, constant_value=value)]
 
 
-def gather(node: Node) -> Sequence[Array]:
+def gather(node: OnnxNode) -> Sequence[Array]:
     """Negative indices count from the back, which is to wrap."""
     if not node[1].ndim:
         raise UnsupportedNodeError("tensor without dimensions")
     return [apply("take", node[0], node[1], axis=node.integer("axis", 0), mode="wrap")]
 
 
-def one_hot(node: Node) -> Sequence[Array]:
+def one_hot(node: OnnxNode) -> Sequence[Array]:
     """MXNet's classes are the last dimension; negative indices count from the back."""
     depth, (off, on) = int(node[1].reshape(())), node[2].tolist()
     axis, places = node.integer("axis", -1), np.atleast_1d(node[0])
@@ -122,21 +122,21 @@ def one_hot(node: Node) -> Sequence[Array]:
     return [apply("transpose", found, axes=order)]
 
 
-def tile(node: Node) -> Sequence[Array]:
+def tile(node: OnnxNode) -> Sequence[Array]:
     return [apply("tile", node[0], reps=node.integers("repeats", 1))]
 
 
-def expand(node: Node) -> Sequence[Array]:
+def expand(node: OnnxNode) -> Sequence[Array]:
     shape = np.broadcast_shapes(node[0].shape, node.integers("shape", 1))
     return [apply("broadcast_to", ranked(node[0], len(shape)), shape=shape)]
 
 
-def arange(node: Node) -> Sequence[Array]:
+def arange(node: OnnxNode) -> Sequence[Array]:
     start, stop, step = (float(node[k]) for k in range(3))
     return [apply("_arange", start=start, stop=stop, step=step)]
 
 
-def filled(node: Node) -> Sequence[Array]:
+def filled(node: OnnxNode) -> Sequence[Array]:
     shape = node.integers("shape", 0)
     if not shape or 0 in shape:
         raise UnsupportedNodeError("tensor without elements")
@@ -145,7 +145,7 @@ def filled(node: Node) -> Sequence[Array]:
     return [apply("_mul_scalar", apply("_ones", shape=shape), scalar=number)]
 
 
-def depth_to_space(node: Node) -> Sequence[Array]:
+def depth_to_space(node: OnnxNode) -> Sequence[Array]:
     batch, channels, height, width = node[0].shape
     block = node.integer("blocksize", 1)
     inner = channels // block**2
@@ -156,7 +156,7 @@ def depth_to_space(node: Node) -> Sequence[Array]:
     return [reshape(apply("transpose", blocks, axes=order), (batch, inner, height * block, width * block))]
 
 
-def space_to_depth(node: Node) -> Sequence[Array]:
+def space_to_depth(node: OnnxNode) -> Sequence[Array]:
     batch, channels, height, width = node[0].shape
     block = node.integer("blocksize", 1)
     rows, columns = height // block, width // block
@@ -165,7 +165,7 @@ def space_to_depth(node: Node) -> Sequence[Array]:
     return [reshape(apply("transpose", blocks, axes=order), (batch, channels * block**2, rows, columns))]
 
 
-def reverse_sequence(node: Node) -> Sequence[Array]:
+def reverse_sequence(node: OnnxNode) -> Sequence[Array]:
     """MXNet's time is the first dimension."""
     batch_first = (node.integer("batch_axis", 1), node.integer("time_axis", 0)) == (0, 1)
     data = apply("SwapAxis", node[0], dim1=0, dim2=1) if batch_first else node[0]

@@ -20,7 +20,7 @@ class UnsupportedNodeError(OperatorError):
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """A node with the values of its inputs."""
 
     kind: str
@@ -67,7 +67,7 @@ class Node:
                 raise UnsupportedNodeError(f"{self.kind} with {name}")
 
 
-Adapter = Callable[[Node], Sequence[Array]]
+Adapter = Callable[[OnnxNode], Sequence[Array]]
 
 
 def outputs(name: str, *tensors: Array, training: bool = False, **attributes: Any) -> list[Array]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs
+from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs
 
 GATES = {"RNN": (0,), "LSTM": (0, 2, 3, 1)}
 """By kind, where MXNet's gates stand among ONNX's: of an LSTM input, forget, memory, output for iofc.
@@ -17,7 +17,7 @@ A GRU of ONNX's cases resets states before a product, MXNet's the product: none 
 MODES = {"RNN": "rnn_tanh", "LSTM": "lstm"}
 
 
-def recurrent(node: Node) -> Sequence[Array]:
+def recurrent(node: OnnxNode) -> Sequence[Array]:
     for name in ("activations", "activation_alpha", "activation_beta", "clip", "input_forget"):
         if name in node.attributes:
             raise UnsupportedNodeError(f"{node.kind} with {name}")
@@ -34,7 +34,7 @@ def recurrent(node: Node) -> Sequence[Array]:
     return _run(node, data, direction == "bidirectional", batch_first)
 
 
-def _run(node: Node, data: Array, both: bool, batch_first: bool) -> Sequence[Array]:
+def _run(node: OnnxNode, data: Array, both: bool, batch_first: bool) -> Sequence[Array]:
     hidden, order = node.integer("hidden_size", 0), GATES[node.kind]
     ways = 2 if both else 1
     rows = len(order) * hidden

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .elementwise import binary
-from .node import Adapter, Array, Node, UnsupportedNodeError, apply, outputs, ranked, reshape
+from .node import Adapter, Array, OnnxNode, UnsupportedNodeError, apply, outputs, ranked, reshape
 
 REDUCTIONS = {
     "ReduceSum": "sum",
@@ -21,7 +21,7 @@ BEFORE = {"ReduceL1": "abs", "ReduceSumSquare": "square", "ReduceLogSumExp": "ex
 """The function of elements that each node sums."""
 
 
-def reduced(name: str, node: Node, data: Array) -> Array:
+def reduced(name: str, node: OnnxNode, data: Array) -> Array:
     if 0 in data.shape:
         raise UnsupportedNodeError("tensor without elements")
     axes = node.integers("axes", 1)
@@ -33,7 +33,7 @@ def reduced(name: str, node: Node, data: Array) -> Array:
     return apply(name, data, axis=axes, keepdims=keepdims)
 
 
-def reduction(node: Node) -> Sequence[Array]:
+def reduction(node: OnnxNode) -> Sequence[Array]:
     if node.kind in REDUCTIONS:
         if (
             node.kind == "ReduceL2"
@@ -47,7 +47,7 @@ def reduction(node: Node) -> Sequence[Array]:
     return [apply("log", np.atleast_1d(total)).reshape(total.shape) if "Log" in node.kind else total]
 
 
-def extreme(node: Node) -> Sequence[Array]:
+def extreme(node: OnnxNode) -> Sequence[Array]:
     """Return the place of an extreme value. The last of several is the first from behind."""
     axis, keepdims = node.integer("axis", 0) % node[0].ndim, bool(node.integer("keepdims", 1))
     last = bool(node.integer("select_last_index", 0))
@@ -56,7 +56,7 @@ def extreme(node: Node) -> Sequence[Array]:
     return [apply("_rminus_scalar", found, scalar=data.shape[axis] - 1) if last else found]
 
 
-def top(node: Node) -> Sequence[Array]:
+def top(node: OnnxNode) -> Sequence[Array]:
     return outputs(
         "topk",
         node[0],
@@ -67,12 +67,12 @@ def top(node: Node) -> Sequence[Array]:
     )
 
 
-def softmax(node: Node) -> Sequence[Array]:
+def softmax(node: OnnxNode) -> Sequence[Array]:
     name = "softmax" if node.kind == "Softmax" else "log_softmax"
     return [apply(name, node[0], axis=node.integer("axis", -1))]
 
 
-def product(node: Node) -> Sequence[Array]:
+def product(node: OnnxNode) -> Sequence[Array]:
     """Matrices, vectors or batches of matrices, which are stretched to each other first."""
     lhs, rhs = node[0], node[1]
     if lhs.ndim == 1 and rhs.ndim == 1:
@@ -90,7 +90,7 @@ def product(node: Node) -> Sequence[Array]:
     return [reshape(apply("batch_dot", *stretched), shape)]
 
 
-def gemm(node: Node) -> Sequence[Array]:
+def gemm(node: OnnxNode) -> Sequence[Array]:
     flags = {"transpose_a": bool(node.integer("transA", 0)), "transpose_b": bool(node.integer("transB", 0))}
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
     if not node.has(2):
@@ -101,14 +101,14 @@ def gemm(node: Node) -> Sequence[Array]:
     return [apply("linalg_gemm", node[0], node[1], added, alpha=alpha, beta=beta, **flags)]
 
 
-def lp_normalization(node: Node) -> Sequence[Array]:
+def lp_normalization(node: OnnxNode) -> Sequence[Array]:
     """Divide by the norm. A norm of zero gives zeros, as ONNX demands; MXNet would divide by it."""
     length = apply("norm", node[0], axis=node.integer("axis", -1), ord=node.integer("p", 2), keepdims=True)
     safe = apply("elemwise_add", length, apply("_equal_scalar", length, scalar=0))
     return [binary("broadcast_div", node[0], safe)]
 
 
-def layer_normalization(node: Node) -> Sequence[Array]:
+def layer_normalization(node: OnnxNode) -> Sequence[Array]:
     """Over all dimensions from `axis` on, taken for one; the statistics are computed apart."""
     data = node[0]
     axis = node.integer("axis", -1) % data.ndim

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...analyzer.indices.region import Shape
 from ...errors import DataError
-from ..split import Split
+from ..split import DataSplit
 
 HELD_OUT = 0.1
 STEPS = 32
@@ -20,7 +20,7 @@ class Dataset:
     about: str
     """The file, in words."""
 
-    split: Split
+    split: DataSplit
     """The samples for training, and those held out."""
 
     classes: int | None

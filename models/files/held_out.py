@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataError
-from ..split import Samples, Split
+from ..split import DataSplit, Samples
 from .dataset import HELD_OUT, refusal
 
 DRAW = 1998
 """The seed of the draw: the same samples are held out for every seed of a run."""
 
 
-def split(path: Path, samples: Samples, given: Samples | None, fraction: float | None) -> Split:
+def split(path: Path, samples: Samples, given: Samples | None, fraction: float | None) -> DataSplit:
     """Hold out what the files themselves set apart, or else a fraction drawn by a fixed permutation.
 
     Both parts keep at least one sample, except that a fraction of 0 holds nothing out. Raises DataError if
@@ -23,11 +23,11 @@ def split(path: Path, samples: Samples, given: Samples | None, fraction: float |
     if given is not None:
         if fraction is not None:
             raise DataError(f"{path} already holds out {len(given)} samples; remove --hold-out")
-        return Split.of(samples, given)
+        return DataSplit.of(samples, given)
     count = held_out_count(path, len(samples), HELD_OUT if fraction is None else fraction)
     order = np.random.Generator(np.random.Philox(DRAW)).permutation(len(samples))
     cut = len(samples) - count
-    return Split.of(samples[np.sort(order[:cut])], samples[np.sort(order[cut:])])
+    return DataSplit.of(samples[np.sort(order[:cut])], samples[np.sort(order[cut:])])
 
 
 def held_out_count(path: Path, total: int, fraction: float) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataError
-from ..split import Split, windows
+from ..split import DataSplit, windows
 from .dataset import HELD_OUT, STEPS, Dataset, Reading, refusal
 from .held_out import held_out_count
 
@@ -48,7 +48,7 @@ def read(path: Path, reading: Reading) -> Dataset:
     kept, classes = _numbered(names, found, cut * steps, reading.vocabulary or LEVELS[level])
     samples = windows(classes, steps)
     return Dataset(
-        f"text by {level}s", Split.of(samples[:cut], samples[cut:]), len(kept), kept, sequence=True
+        f"text by {level}s", DataSplit.of(samples[:cut], samples[cut:]), len(kept), kept, sequence=True
     )
 
 

@@ -56,7 +56,7 @@ PART_SETTINGS = (FRAMED, *(Setting(memory, SINGLE) for memory in list(Memory)[1:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class GuardedArray:
     """An array of a kernel: `memory` with room around it, and the view of it that the kernel is given."""
 
     memory: Array
@@ -76,14 +76,14 @@ class Placed:
         return bool(np.asarray(self.memory[around] == GUARD).all())
 
 
-def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | None) -> Placed:
+def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | None) -> GuardedArray:
     """Return a tensor's region as a setting has it; in a frame, with poison around it."""
     place = [slice(*interval) for interval in region]
     part = view_of(tensor, place)
     if setting.memory is Memory.SHARD:
         whole = _alone(tensor.shape, setting.dtype)
         whole.view[...] = tensor
-        return Placed(whole.memory, lambda memory: view_of(whole.inside(memory), place))
+        return GuardedArray(whole.memory, lambda memory: view_of(whole.inside(memory), place))
     if setting.memory is not Memory.FRAMED or not part.ndim:
         alone = _alone(part.shape, setting.dtype)
         alone.view[...] = part
@@ -92,21 +92,21 @@ def placed(tensor: Array, region: Region, setting: Setting, poison: Poison | Non
     if poison is not None:
         frame = cast(Array, poison(frame))
         _inner(frame)[...] = part
-    return Placed(frame, _inner)
+    return GuardedArray(frame, _inner)
 
 
-def output(lengths: Shape, setting: Setting) -> Placed:
+def output(lengths: Shape, setting: Setting) -> GuardedArray:
     """Return an output full of NaN, with guard values around it."""
     if setting.memory is Memory.FRAMED:
         frame: Array = np.full([length + 2 * MARGIN for length in lengths], GUARD, setting.dtype)
-        made = Placed(frame, _inner)
+        made = GuardedArray(frame, _inner)
     else:
         made = _alone(lengths, setting.dtype)
     made.view[...] = np.nan
     return made
 
 
-def _alone(lengths: Shape, dtype: np.dtype[Any]) -> Placed:
+def _alone(lengths: Shape, dtype: np.dtype[Any]) -> GuardedArray:
     """Return elements one after the other, with room for as many before them and behind them."""
     count = prod(lengths)
     room = max(count, MARGIN)
@@ -114,7 +114,7 @@ def _alone(lengths: Shape, dtype: np.dtype[Any]) -> Placed:
     def middle(memory: Array) -> Array:
         return memory[room : room + count].reshape(lengths)
 
-    return Placed(np.full(count + 2 * room, GUARD, dtype), middle)
+    return GuardedArray(np.full(count + 2 * room, GUARD, dtype), middle)
 
 
 def _inner(frame: Array) -> Array:
@@ -122,7 +122,7 @@ def _inner(frame: Array) -> Array:
     return view_of(frame, [slice(MARGIN, -MARGIN)] * frame.ndim)
 
 
-def trespass(before: Mapping[str, Array], after: Mapping[str, Placed], made: list[Placed]) -> str:
+def trespass(before: Mapping[str, Array], after: Mapping[str, GuardedArray], made: list[GuardedArray]) -> str:
     """Return what a kernel changed by mistake: its inputs, or memory next to its outputs."""
     for name, memory in before.items():
         if not np.array_equal(memory, after[name].memory, equal_nan=True):

@@ -3,7 +3,7 @@
 from .emit.datatypes import DATA_TYPES, DataType, data_type
 from .emit.entry_functions import EntryFunction
 from .emit.kernel import CudaKernel, generate, translation_unit
-from .emit.parameters import Parameters
+from .emit.parameters import ParameterStruct
 from .launch.launch import Launch, launch_of, launches
 from .launch.packing import pack
 
@@ -13,7 +13,7 @@ __all__ = [
     "DataType",
     "EntryFunction",
     "Launch",
-    "Parameters",
+    "ParameterStruct",
     "data_type",
     "generate",
     "launch_of",

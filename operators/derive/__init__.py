@@ -13,9 +13,9 @@ from ...analyzer.indices.region import Interval, even_cuts
 from ..kernels.kernel import Array, KernelCall, Run, in_turn, view_of
 from .nodes.affine import Ranges
 from .pieces.cutting import Taken, whole
-from .pieces.pieces import Piece, pieces
+from .pieces.pieces import BoxPiece, pieces
 from .program.outputs import write_outputs
-from .program.program import Program
+from .program.program import KernelProgram
 from .steps.layout import CallLayout, layout_of, template_call
 from .steps.recipe import Recipe, recipe
 
@@ -100,9 +100,9 @@ def _part(call: KernelCall, variable: str, interval: Interval) -> KernelCall:
     return replace(call, box={**call.box, variable: interval}, outputs=_taken(call, taken))
 
 
-def _derived(piece: Piece, call: KernelCall, templates: list[Array]) -> Recipe:
+def _derived(piece: BoxPiece, call: KernelCall, templates: list[Array]) -> Recipe:
     outputs = _taken(call, piece.taken)
-    program = Program(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
+    program = KernelProgram(piece.lowered, replace(call, box=piece.ranges, outputs=outputs))
     program.reduce_ahead()
     write_outputs(program)
     return recipe(program.steps, templates)

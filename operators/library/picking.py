@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ...errors import OperatorError
 from ..operator import Example, Operator
 from ..shapes.shape_solver import PartialShape
-from ..stages.attributes import Attributes, AttributeSpec, Kind, choice, flag
+from ..stages.attributes import Attributes, AttributeSpec, AttributeType, choice, flag
 from ..stages.definition import ByRank, Variant, text, variant
 from .arguments import arguments
 from .texts import axis_in, element, joined, names
@@ -71,7 +71,7 @@ OPERATORS = (
         definition=ByRank(_pick, of=("data", "index")),
         argument_names=arguments("data", "index"),
         specs=(
-            AttributeSpec("axis", Kind.INT, -1, optional=True),
+            AttributeSpec("axis", AttributeType.INT, -1, optional=True),
             flag("keepdims", False),
             choice("mode", *POSITIONS, default="clip"),
         ),

@@ -20,7 +20,7 @@ from ...tdl.ranks import Tensor, scopes
 from ...tdl.traverse import walk
 from ..stages.definition import Variant
 from ..stages.stage import output_names
-from .window_equations import Equation, equations
+from .window_equations import ExtentEquation, equations
 
 PartialShape = tuple[int | None, ...] | None
 """A shape with None for unknown extents; None if even the rank is unknown."""
@@ -137,7 +137,7 @@ class _Solver:
                     self._relate(tensor, [self._free_variable(scope, index) for index in node.indices])
         self._relate(name, [(scope, binder.name) for binder in value.variables])
 
-    def _solve(self, scope: str, equation: Equation) -> None:
+    def _solve(self, scope: str, equation: ExtentEquation) -> None:
         """Take over the one extent that follows from an equation."""
 
         def known(node: ast.Expression) -> int | None:

@@ -20,7 +20,7 @@ _PLAIN = Ranges({})
 
 
 @dataclass(frozen=True, slots=True)
-class Equation:
+class ExtentEquation:
     """`target == terms // divisor + 1`, or `target == terms` if there is no divisor."""
 
     target: ast.Variable
@@ -71,7 +71,7 @@ def _substituted(terms: Polynomial, known: Known) -> tuple[int, dict[tuple[ast.E
     return total, {monomial: factor for monomial, factor in unknown.items() if factor}
 
 
-def equations(lambdas: Iterable[ast.Lambda]) -> Iterator[Equation]:
+def equations(lambdas: Iterable[ast.Lambda]) -> Iterator[ExtentEquation]:
     """Yield the equations of lambdas that share their variables."""
     nodes = [node for value in lambdas for node in walk(value)]
     padded = {id(node.element) for node in nodes if isinstance(node, ast.Pad)}
@@ -79,7 +79,9 @@ def equations(lambdas: Iterable[ast.Lambda]) -> Iterator[Equation]:
     for node in nodes:
         if isinstance(node, ast.Binder) and node.extent is not None:
             given.add(node.name)
-            yield Equation(ast.Variable(node.name), _PLAIN.polynomial(node.extent), 0, "its stated extent")
+            yield ExtentEquation(
+                ast.Variable(node.name), _PLAIN.polynomial(node.extent), 0, "its stated extent"
+            )
     indices = [
         (index, ast.Extent(node.tensor, axis))
         for node in nodes
@@ -100,7 +102,7 @@ def equations(lambdas: Iterable[ast.Lambda]) -> Iterator[Equation]:
             divisor = form.terms.get((ast.Variable(name),), 0)
             if divisor > 0 and all(_is_linear(monomial) for monomial in form.terms):
                 place = f"the window that reads axis {extent.axis} of {extent.tensor}"
-                yield Equation(ast.Variable(name), _room(form, name, extent), divisor, place)
+                yield ExtentEquation(ast.Variable(name), _room(form, name, extent), divisor, place)
 
 
 def _room(form: Polynomial, name: str, extent: ast.Extent) -> Polynomial:

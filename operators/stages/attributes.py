@@ -34,7 +34,7 @@ class SliceBounds(tuple[int | None, ...]):
 Value = int | float | bool | str | tuple[int | float, ...] | SliceBounds | None
 
 
-class Kind(StrEnum):
+class AttributeType(StrEnum):
     """A type of attribute values."""
 
     INT = "an integer"
@@ -54,7 +54,7 @@ class AttributeSpec:
     name: str
     """The attribute's name."""
 
-    kind: Kind
+    kind: AttributeType
     """The type of its values."""
 
     default: Value = None
@@ -80,7 +80,7 @@ class AttributeSpec:
 
     @property
     def expected(self) -> str:
-        text = f"one of {', '.join(self.choices)}" if self.kind is Kind.CHOICE else self.kind.value
+        text = f"one of {', '.join(self.choices)}" if self.kind is AttributeType.CHOICE else self.kind.value
         if self.most is not None:
             text += f" from {self.least} to {self.most}"
         elif self.least is not None:
@@ -194,29 +194,29 @@ def _literal(text: str) -> object:
 def _of_kind(spec: AttributeSpec, value: object, given: object) -> Value:
     """Return `value` converted to the attribute's kind, or None if it is not of that kind."""
     match spec.kind:
-        case Kind.TEXT:
+        case AttributeType.TEXT:
             return str(given)
-        case Kind.CHOICE:
+        case AttributeType.CHOICE:
             return str(given) if str(given) in spec.choices else None
-        case Kind.BOOL:
+        case AttributeType.BOOL:
             return bool(value) if isinstance(value, bool | np.bool_) or _integer(value) in (0, 1) else None
-        case Kind.INT:
+        case AttributeType.INT:
             integer = _integer(value)
             if integer is None or (spec.least is not None and integer < spec.least):
                 return None
             return None if spec.most is not None and integer > spec.most else integer
-        case Kind.FLOAT:
+        case AttributeType.FLOAT:
             return _number(value)
-        case Kind.SHAPE:
+        case AttributeType.SHAPE:
             parts = value if isinstance(value, tuple | list) else (value,)
             integers = [_integer(part) for part in parts]
             return tuple(i for i in integers if i is not None) if None not in integers else None
-        case Kind.BOUNDS:
+        case AttributeType.BOUNDS:
             listed = value if isinstance(value, tuple | list) else (value,)
             ends = [_integer(part) for part in listed]
             fits = all(end is not None or part is None for end, part in zip(ends, listed, strict=True))
             return SliceBounds(ends) if fits else None
-        case Kind.NUMBERS:
+        case AttributeType.NUMBERS:
             if not isinstance(value, tuple | list):
                 return value if isinstance(value, bool) else _number(value)
             numbers = [_number(part) for part in value]
@@ -250,40 +250,40 @@ def integer(
 ) -> AttributeSpec:
     """Return an integer attribute; required if it has no default and may not be None."""
     return AttributeSpec(
-        name, Kind.INT, default, default is None and not optional, optional=optional, least=least
+        name, AttributeType.INT, default, default is None and not optional, optional=optional, least=least
     )
 
 
 def count(name: str, default: int | None = None) -> AttributeSpec:
     """Return an attribute for the number of tensors or layers of an operator."""
-    return AttributeSpec(name, Kind.INT, default, default is None, least=1, most=MAX_COUNT)
+    return AttributeSpec(name, AttributeType.INT, default, default is None, least=1, most=MAX_COUNT)
 
 
 def number(name: str, default: float | None = None) -> AttributeSpec:
-    return AttributeSpec(name, Kind.FLOAT, default, default is None)
+    return AttributeSpec(name, AttributeType.FLOAT, default, default is None)
 
 
 def flag(name: str, default: bool) -> AttributeSpec:
-    return AttributeSpec(name, Kind.BOOL, default)
+    return AttributeSpec(name, AttributeType.BOOL, default)
 
 
 def shape(name: str, default: tuple[int, ...] | None = None) -> AttributeSpec:
-    return AttributeSpec(name, Kind.SHAPE, default, default is None)
+    return AttributeSpec(name, AttributeType.SHAPE, default, default is None)
 
 
 def bounds(name: str, default: SliceBounds | None = None) -> AttributeSpec:
-    return AttributeSpec(name, Kind.BOUNDS, default, default is None)
+    return AttributeSpec(name, AttributeType.BOUNDS, default, default is None)
 
 
 def choice(name: str, *choices: str, default: str | None = None) -> AttributeSpec:
-    return AttributeSpec(name, Kind.CHOICE, default, default is None, choices)
+    return AttributeSpec(name, AttributeType.CHOICE, default, default is None, choices)
 
 
-def ignored(name: str, kind: Kind = Kind.TEXT, default: Value = None) -> AttributeSpec:
+def ignored(name: str, kind: AttributeType = AttributeType.TEXT, default: Value = None) -> AttributeSpec:
     """Return an attribute of MXNet that chooses an implementation, not a result."""
     return AttributeSpec(name, kind, default, optional=True, ignored=True)
 
 
 def optional_number(name: str) -> AttributeSpec:
     """Return an attribute for a number that may be left out."""
-    return AttributeSpec(name, Kind.FLOAT, None, optional=True)
+    return AttributeSpec(name, AttributeType.FLOAT, None, optional=True)

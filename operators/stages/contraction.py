@@ -18,7 +18,7 @@ def contraction(description: ast.Description) -> Factors | None:
         return None
     body = _unscaled(description.outputs[0].body)
     match body:
-        case ast.Reduce(reducer=ast.Reducer.SUM, body=ast.Binary("*", left, right)):
+        case ast.ReducerCall(reducer=ast.Reducer.SUM, body=ast.Binary("*", left, right)):
             first, second = _factor(left), _factor(right)
         case _:
             return None

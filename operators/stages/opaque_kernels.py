@@ -94,12 +94,12 @@ class _Parts:
         match node:
             case ast.OpaqueElement():
                 return (yield from self.opaque(node))
-            case ast.Reduce(reducer=ast.CustomReducer() as reducer):
+            case ast.ReducerCall(reducer=ast.CustomReducer() as reducer):
                 return (yield from self.reduction(node, reducer))
             case _:
                 return node
 
-    def reduction(self, node: ast.Reduce, reducer: ast.CustomReducer) -> Resolving:
+    def reduction(self, node: ast.ReducerCall, reducer: ast.CustomReducer) -> Resolving:
         """Compute all terms, then fold them by halves: the order depends on their number alone."""
         outer = self.free(node)
         reduced = tuple(binder.name for binder in node.variables)

@@ -62,7 +62,7 @@ class States:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Transition:
     """How each state after a step came about."""
 
     rows: Rows
@@ -152,7 +152,7 @@ class BoundedSearch:
             steps.append(step)
         return _read_back(steps)
 
-    def _take(self, states: States, variable: int, search: Search) -> tuple[States, Step]:
+    def _take(self, states: States, variable: int, search: Search) -> tuple[States, Transition]:
         """Extend all states by every value of a variable, and merge those that agree from here on."""
         closes = self._closed(variable, variable, search)
         rows, value, costs = self._extensions(states, variable, closes, search)
@@ -171,7 +171,7 @@ class BoundedSearch:
             kept = np.sort(np.argsort(costs, kind="stable")[: search.beam])
             rows, value, values, costs = rows[kept], value[kept], values[kept], costs[kept]
         self.most = max(self.most, len(costs))
-        return States(opened, values, costs), Step(rows, value)
+        return States(opened, values, costs), Transition(rows, value)
 
     def _closed(self, variable: int, after: int, search: Search) -> bool:
         """Tell whether a variable has no neighbours left after variable `after` of a search."""
@@ -241,7 +241,7 @@ def _cheapest(values: Values, domains: Sequence[int], costs: Costs) -> npt.NDArr
     return found
 
 
-def _read_back(steps: Sequence[Step]) -> tuple[int, ...]:
+def _read_back(steps: Sequence[Transition]) -> tuple[int, ...]:
     row = 0
     assignment = []
     for step in reversed(steps):

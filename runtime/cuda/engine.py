@@ -26,7 +26,7 @@ from ..engine import Watch
 from ..nan_watch import first_nan
 from ..preparation import place_of
 from ..update_gate import gated_instructions
-from .machine import Bytes, Event, Graph, Machine
+from .machine import Bytes, CudaMachine, Event, Graph
 from .preparation import arena_views, overflows, prepare
 
 
@@ -42,7 +42,7 @@ class CudaEngine:
         partitioned: PartitionedGraph,
         memory: MemoryPlan,
         schedule: Schedule,
-        machine: Machine,
+        machine: CudaMachine,
         *,
         watch: Watch,
         eager: bool = False,

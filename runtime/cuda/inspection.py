@@ -15,7 +15,7 @@ from ...operators.cuda.launch.commands import MemoryCopy
 from ...operators.cuda.vendor import cublas
 from ...operators.cuda.vendor.libraries import EXTRAS, library
 from .cupy_machine import CupyMachine
-from .machine import Machine
+from .machine import CudaMachine
 
 COPIED_BYTES = 256 << 20
 """Large enough that bandwidth, not latency, dominates the time of a copy."""
@@ -25,7 +25,7 @@ COPIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """A package or library."""
 
     name: str
@@ -68,7 +68,7 @@ class Inspection:
     processors: int
     """The number of processors."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Component, ...]
     """The packages and libraries."""
 
     cards: tuple[Card, ...]
@@ -93,7 +93,7 @@ def inspect(measure: bool = True) -> Inspection:
     """Look at everything; a missing part is not an error. `measure` copies between all pairs of cards."""
     parts = [_package("cupy", "CuPy"), _package("cudnn", "cuDNN front end"), _cublas()]
     driver, cards, remedy = _cards()
-    parts.insert(0, Part("NVIDIA driver", driver, *(() if driver else ("was not found", remedy))))
+    parts.insert(0, Component("NVIDIA driver", driver, *(() if driver else ("was not found", remedy))))
     reaches: tuple[tuple[bool, ...], ...] = ()
     bandwidth: tuple[tuple[float, ...], ...] = ()
     if cards:
@@ -108,7 +108,7 @@ def inspect(measure: bool = True) -> Inspection:
 
 
 def copy_bandwidth(
-    machine: Machine,
+    machine: CudaMachine,
     nbytes: int = COPIED_BYTES,
     copies: int = COPIES,
     clock: Callable[[], float] = time.perf_counter,
@@ -131,12 +131,12 @@ def copy_bandwidth(
     return tuple(tuple(measured(target, source) for source in workers) for target in workers)
 
 
-def _package(module: str, name: str) -> Part:
+def _package(module: str, name: str) -> Component:
     try:
         found = library(module, name)
     except ExecutionError as error:
-        return Part(name, None, str(error).partition(":")[0], EXTRAS)
-    return Part(name, str(getattr(found, "__version__", "")) or _distributed(module))
+        return Component(name, None, str(error).partition(":")[0], EXTRAS)
+    return Component(name, str(getattr(found, "__version__", "")) or _distributed(module))
 
 
 def _distributed(module: str) -> str:
@@ -146,11 +146,11 @@ def _distributed(module: str) -> str:
     return "of an unknown version"
 
 
-def _cublas() -> Part:
+def _cublas() -> Component:
     try:
-        return Part("cuBLAS", cublas.version())
+        return Component("cuBLAS", cublas.version())
     except ExecutionError as error:
-        return Part("cuBLAS", None, str(error).partition(":")[0], EXTRAS)
+        return Component("cuBLAS", None, str(error).partition(":")[0], EXTRAS)
 
 
 def _cards() -> tuple[str | None, tuple[Card, ...], str]:

@@ -18,7 +18,7 @@ Event = Any
 Graph = Any
 
 
-class Machine(Protocol):
+class CudaMachine(Protocol):
     """Memory and one stream for each of `workers`; several workers may share a card.
 
     Commands of one worker run in the order in which they are issued. Errors of the cards are ExecutionErrors.

@@ -21,16 +21,16 @@ from ...operators.cuda.transfers.reduction_cells import Pair
 from ...programs.clock import transferred
 from ...programs.memory import MemoryPlan
 from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
-from ..buffer_views import Placed
+from ..buffer_views import BufferViews
 from ..preparation import errors_named
-from .machine import Machine
-from .staging import stage
+from .machine import CudaMachine
+from .peer_copies import stage
 
 Views = Sequence[Sequence[DeviceView]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCommands:
     """One worker's commands."""
 
     commands: Sequence[tuple[Command, ...]]
@@ -80,7 +80,9 @@ def overflows(graph: Graph, operation: int) -> bool:
     return graph.learns(graph.operations[operation]) and any(t.dtype == "float16" for t in graph.tensors)
 
 
-def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> Prepared:
+def prepare(
+    partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+) -> PreparedCommands:
     """Prepare one worker's commands; `views[worker][buffer]` are all workers' buffers.
 
     Scratch and flags are allocated together. Raises ExecutionError that names the worker and the operation if
@@ -90,13 +92,15 @@ def prepare(partitioned: PartitionedGraph, views: Views, worker: int, machine: M
 
 
 class _Preparation:
-    def __init__(self, partitioned: PartitionedGraph, views: Views, worker: int, machine: Machine) -> None:
+    def __init__(
+        self, partitioned: PartitionedGraph, views: Views, worker: int, machine: CudaMachine
+    ) -> None:
         self._partitioned = partitioned
-        self._placed = Placed(partitioned, views)
+        self._placed = BufferViews(partitioned, views)
         self._worker = worker
         self._machine = machine
 
-    def run(self) -> Prepared:
+    def run(self) -> PreparedCommands:
         instructions = self._partitioned.programs[self._worker].instructions
         commands: list[tuple[Command, ...]] = []
         flagged: list[int] = []
@@ -109,7 +113,7 @@ class _Preparation:
                 again.append(index)
             scratch = max(scratch, own.used_bytes)
             flagged += [index] * own.flag_count
-        prepared = Prepared(commands, self._fetched_bytes(), scratch, tuple(flagged))
+        prepared = PreparedCommands(commands, self._fetched_bytes(), scratch, tuple(flagged))
         if again:
             address = self._machine.allocate(self._worker, prepared.workspace_bytes)
             workspace = DeviceWorkspace(address, address + scratch)

@@ -27,8 +27,8 @@ from ..ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Span,
     Star,
     Unary,
@@ -186,7 +186,7 @@ class _Checker:
                 case Variable(name=used) | Element(tensor=used) if used not in self.kinds:
                     unknown = used
                     message = f"the extent of '{name}' uses '{used}', which is not a constant"
-                case Element() | OpaqueElement() | Reduce():
+                case Element() | OpaqueElement() | ReducerCall():
                     message = f"the extent of '{name}' depends on the values of tensors"
                 case _:
                     continue
@@ -224,7 +224,7 @@ class _Checker:
                 self.visit(right, scope)
             case Call():
                 self.check_call(node, scope)
-            case Reduce(variables=variables, body=body):
+            case ReducerCall(variables=variables, body=body):
                 self.visit(body, self.bind(variables, scope))
             case OpaqueElement(function=function, arguments=arguments, indices=indices):
                 self.usage.opaques.setdefault(function, []).append(node)

@@ -18,7 +18,7 @@ from ..ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
+    ReducerCall,
     Unary,
     Variable,
 )
@@ -60,7 +60,7 @@ def check_whole(node: Expression, what: str) -> list[Diagnostic]:
                 message = f"{what} is a whole number, but {function} gives fractions"
                 return [Diagnostic(message, node.span, f"write floor({format_expression(node)})")]
             return [complaint for argument in arguments for complaint in check_whole(argument, what)]
-        case Reduce(body=body):
+        case ReducerCall(body=body):
             return check_whole(body, what)
         case _:
             return []

@@ -130,13 +130,13 @@ class TreeBuilder:
                 both = ast.Binary("+", ast.Variable("a"), ast.Variable("b"))
                 return CustomReducer(name, "a", "b", both, 0, span)
 
-    def _stage(self, statement: ParseTree) -> ast.Stage | None:
+    def _stage(self, statement: ParseTree) -> ast.NamedStage | None:
         name, value = statement.children
         if _declared(value) == "Reducer":
             return None
         built = self._build(value)
         if isinstance(built, Lambda):
-            return ast.Stage(str(name), built, span_of(statement))
+            return ast.NamedStage(str(name), built, span_of(statement))
         if not isinstance(built, Declaration):
             self._complain(
                 f"'{name}' is not a stage, an opaque function or a reducer",
@@ -288,7 +288,7 @@ class TreeBuilder:
                 span,
                 f"write {reducer}(lambda i: ...) with the variables to reduce over",
             )
-        return ast.Reduce(reducer, arguments[0].variables, arguments[0].body, span)
+        return ast.ReducerCall(reducer, arguments[0].variables, arguments[0].body, span)
 
     def _pad(self, arguments: tuple[Part, ...], span: Span) -> Part:
         if len(arguments) != 2:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..ast import Span
-from ..source import Diagnostic, Source
+from ..source import Diagnostic, SourceText
 
 if TYPE_CHECKING:
     from lark import Token
@@ -31,7 +31,7 @@ _TOKEN = re.compile(rf"#[^\r\n]*|{_STRING}|\w+|[^\w\s]", re.DOTALL)
 _CLOSES = {")": "(", "]": "["}
 
 
-def check_text(source: Source, *, bounded: bool = True) -> list[Diagnostic]:
+def check_text(source: SourceText, *, bounded: bool = True) -> list[Diagnostic]:
     """Return complaints about size, characters and brackets, found before any parsing."""
     text = source.text
     if not bounded:
@@ -96,7 +96,7 @@ def _check_brackets(text: str) -> list[Diagnostic]:
                 return [
                     Diagnostic(
                         f"'{bracket}' cannot close '{text[opener]}' opened in column "
-                        f"{Source(text).position(opener)[1]}",
+                        f"{SourceText(text).position(opener)[1]}",
                         Span(at, at + 1),
                         "brackets close in the order they were opened",
                     )

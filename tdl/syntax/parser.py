@@ -15,7 +15,7 @@ from ..advice import CHARACTERS, COMPARISONS, syntax_hint
 from ..ast import Description, Expression, Lambda, Span
 from ..checks.checker import check
 from ..printer import format
-from ..source import Diagnostic, Source, SourceError
+from ..source import Diagnostic, SourceError, SourceText
 from ..traverse import levels
 from .builder import TreeBuilder
 from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
@@ -36,7 +36,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: 
     as an unrolled network, may be of any length: it is not `bounded`. Raises `DescriptionError` with every
     complaint: line, column, a caret under the place, what was expected and what was found.
     """
-    source = Source(text, origin, first_line)
+    source = SourceText(text, origin, first_line)
     tree = _parse_tree(source, "description", bounded=bounded)
     builder = TreeBuilder(text)
     description = builder.description(tree)
@@ -55,7 +55,7 @@ def parse(text: str, origin: str = "<string>", first_line: int = 1, *, bounded: 
 
 def parse_expression(text: str, origin: str = "<expression>") -> Expression:
     """Return one expression, where every name stands for a variable. Names are not checked."""
-    source = Source(text, origin)
+    source = SourceText(text, origin)
     builder = TreeBuilder(text)
     expression = builder.expression(_parse_tree(source, "test"))
     _limit_depth(source, expression)
@@ -79,7 +79,7 @@ def _grammar() -> Lark:
     )
 
 
-def _parse_tree(source: Source, start: str, *, bounded: bool = True) -> ParseTree:
+def _parse_tree(source: SourceText, start: str, *, bounded: bool = True) -> ParseTree:
     from lark import UnexpectedCharacters, UnexpectedToken
 
     complaints = check_text(source, bounded=bounded)
@@ -94,7 +94,7 @@ def _parse_tree(source: Source, start: str, *, bounded: bool = True) -> ParseTre
         raise SourceError(source, [_unexpected_character(source.text, at)]) from None
 
 
-def _limit_depth(source: Source, node: Lambda | Expression) -> None:
+def _limit_depth(source: SourceText, node: Lambda | Expression) -> None:
     for inner, level in levels(node):
         if level > MAX_DEPTH and not isinstance(inner, Description):
             raise SourceError(source, [nested_too_deeply(inner.span, MAX_DEPTH)])
@@ -104,7 +104,7 @@ def _check_canonical(description: Description) -> list[Diagnostic]:
     """Return complaints if the canonical text, which spells sugar out, would itself exceed a limit."""
     return [
         Diagnostic(f"in canonical text, {found.message}", description.outputs[0].span, found.hint)
-        for found in check_text(Source(format(description)))
+        for found in check_text(SourceText(format(description)))
     ]
 
 

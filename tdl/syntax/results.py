@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...support.wording import suggestion
-from ..ast import Binder, Element, Lambda, Span, Stage, Star, Variable
+from ..ast import Binder, Element, Lambda, NamedStage, Span, Star, Variable
 from ..source import Diagnostic
 from ..traverse import walk
 
@@ -14,8 +14,8 @@ Returned = Lambda | tuple[str, Span]
 
 
 def resolve_results(
-    stages: Sequence[Stage], results: Sequence[Returned], diagnostics: list[Diagnostic]
-) -> tuple[tuple[Stage, ...], tuple[Lambda, ...]]:
+    stages: Sequence[NamedStage], results: Sequence[Returned], diagnostics: list[Diagnostic]
+) -> tuple[tuple[NamedStage, ...], tuple[Lambda, ...]]:
     """Return the stages that remain and the outputs.
 
     A stage that is returned once and that nothing reads is an output itself; one that is also read

@@ -29,8 +29,8 @@ from tofu.tdl.ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Star,
     Unary,
     Variable,
@@ -100,10 +100,10 @@ class _Run:
                 return choose(self.value(condition), self.value(then), self.value(other))
             case Call(function=function, arguments=arguments):
                 return self.rules.call(function, [self.value(argument) for argument in arguments])
-            case Reduce(reducer=Reducer() as reducer, variables=variables, body=body):
+            case ReducerCall(reducer=Reducer() as reducer, variables=variables, body=body):
                 axes = tuple(self.axes[binder.name] for binder in variables)
                 return self.rules.reduce(reducer, axes, self.within(variables, body))
-            case Attribute() | OpaqueElement() | Reduce():
+            case Attribute() | OpaqueElement() | ReducerCall():
                 what = type(node).__name__
                 raise OperatorError(f"'{self.rules.operator}': no error bound is known for {what}")
             case _:

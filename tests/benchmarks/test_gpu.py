@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.gpu import contest, moving, training
+from benchmarks.gpu import moving, step_race, training
 from benchmarks.gpu.__main__ import main
-from benchmarks.gpu.stand import Stand, seconds_of
+from benchmarks.gpu.bench_device import Stand, seconds_of
 from tofu.operators.cuda.emit.datatypes import encoded
 from tofu.runtime.cuda import inspection
 
@@ -59,7 +59,7 @@ def test_all_commands_are_made_without_a_card(tmp_path: Path, capsys: pytest.Cap
         assert case["commands"] == 1
         assert case["case"] in printed
         assert "seconds" not in case
-    assert results["training"].keys() == contest.SMALL_MODELS.keys()
+    assert results["training"].keys() == step_race.SMALL_MODELS.keys()
     for steps in results["training"].values():
         assert steps.keys() == {setting.title for setting in training.SETTINGS}
         for step in steps.values():
@@ -114,10 +114,10 @@ def test_what_is_measured_is_one_of_many_repeats(stand: HostStand) -> None:
 
 def test_steps_are_timed_and_compared(stand: HostStand, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the host in the card's place; PyTorch is not there, and that is said."""
-    monkeypatch.setattr(contest.peer, "missing", lambda interpreter: "no module named torch")
+    monkeypatch.setattr(step_race.peer, "missing", lambda interpreter: "no module named torch")
     monkeypatch.setattr(training, "STEPS", 1)
-    models = {"RNN": contest.SMALL_MODELS["RNN-1-16"]}
-    outcome = contest.trained(stand, models, "python")
+    models = {"RNN": step_race.SMALL_MODELS["RNN-1-16"]}
+    outcome = step_race.trained(stand, models, "python")
     assert outcome.wrong == {}
     assert outcome.omitted == {"PyTorch": "no module named torch"}
     steps = outcome.results["RNN"]
@@ -129,9 +129,9 @@ def test_steps_are_timed_and_compared(stand: HostStand, monkeypatch: pytest.Monk
 
 
 def test_what_there_is_no_time_for_is_said(stand: HostStand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contest.peer, "missing", lambda interpreter: None)
+    monkeypatch.setattr(step_race.peer, "missing", lambda interpreter: None)
     late = HostStand(1, -NEVER, 1.0)
-    outcome = contest.trained(late, {"RNN": contest.SMALL_MODELS["RNN-1-16"]}, "python")
+    outcome = step_race.trained(late, {"RNN": step_race.SMALL_MODELS["RNN-1-16"]}, "python")
     assert set(outcome.omitted.values()) == {"out of time"}
     assert len(outcome.omitted) == len(training.SETTINGS) + 4
     assert outcome.results == {"RNN": {}}
@@ -145,7 +145,7 @@ def test_steps_that_compute_something_else_are_named() -> None:
         "none": {"losses": [float("nan")]},
         "TF32": {"losses": [2.01]},
     }
-    assert contest.disagreements(results).keys() == {"far", "none"}
+    assert step_race.disagreements(results).keys() == {"far", "none"}
 
 
 @pytest.mark.gpu

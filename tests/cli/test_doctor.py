@@ -10,13 +10,15 @@ import pytest
 from click.testing import Result
 
 from tofu.runtime.cuda import inspection
-from tofu.runtime.cuda.inspection import Card, Inspection, Part
+from tofu.runtime.cuda.inspection import Card, Component, Inspection
 
 Tofu = Callable[..., Result]
-BARE = Inspection(2, (Part("CuPy", None, "is not installed", "pip install '.[gpu-cuda13]'"),), (), (), ())
+BARE = Inspection(
+    2, (Component("CuPy", None, "is not installed", "pip install '.[gpu-cuda13]'"),), (), (), ()
+)
 CARDS = Inspection(
     16,
-    (Part("CuPy", "14.2.0"),),
+    (Component("CuPy", "14.2.0"),),
     (Card(0, "H200", "9.0", 10**9, 2 * 10**9), Card(1, "H200", "9.0", 10**9, 2 * 10**9)),
     ((True, False), (True, True)),
     ((4e12, 1e10), (3.8e11, 4e12)),

@@ -9,7 +9,7 @@ from tofu import sym
 from tofu.errors import DataError, GraphError
 from tofu.models import Model, fitting
 from tofu.models.files import Dataset
-from tofu.models.split import Split
+from tofu.models.split import DataSplit
 
 CLASS_METRICS = ("cross-entropy", "accuracy")
 
@@ -18,7 +18,7 @@ def _data(
     sample: tuple[int, ...], classes: int | None, target: tuple[int, ...] = (), sequence: bool = False
 ) -> Dataset:
     data, label = np.zeros((4, *sample), np.float32), np.zeros((4, *target), np.float32)
-    return Dataset("arrays", Split(data, label, data[:0], label[:0]), classes, sequence=sequence)
+    return Dataset("arrays", DataSplit(data, label, data[:0], label[:0]), classes, sequence=sequence)
 
 
 @pytest.mark.parametrize(

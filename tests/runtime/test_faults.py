@@ -23,7 +23,7 @@ from tofu.runtime.context import cpu
 from tofu.runtime.data import ArrayIterator
 from tofu.runtime.executor import Executor
 from tofu.runtime.module import TrainableModule
-from tofu.runtime.preparation import Prepared, place_of, prepare
+from tofu.runtime.preparation import PreparedSteps, place_of, prepare
 from tofu.runtime.run_settings import RunSettings
 
 from .lowering import lowered
@@ -50,7 +50,7 @@ class Fault:
         self.place = ""
         self.release = threading.Event()
 
-    def prepare(self, partitioned: PartitionedGraph, buffers: Any, worker: int) -> Prepared:
+    def prepare(self, partitioned: PartitionedGraph, buffers: Any, worker: int) -> PreparedSteps:
         """In place of the runtime's own: the worker's steps, one of them faulty."""
         prepared = prepare(partitioned, buffers, worker)
         if worker != self.worker:
@@ -98,7 +98,7 @@ def instructions() -> list[int]:
     """How many instructions each worker has."""
     counts: list[int] = []
 
-    def count(partitioned: PartitionedGraph, buffers: Any, worker: int) -> Prepared:
+    def count(partitioned: PartitionedGraph, buffers: Any, worker: int) -> PreparedSteps:
         counts.append(len(partitioned.programs[worker].instructions))
         return prepare(partitioned, buffers, worker)
 

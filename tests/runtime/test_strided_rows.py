@@ -54,10 +54,10 @@ def array(shape: tuple[int, ...], seed: int) -> Any:
 def test_terms_are_reduced_on_copies_where_numpy_gets_them_wrong(trusted: bool, monkeypatch: Any) -> None:
     from tofu.operators.kernels import strided
     from tofu.operators.kernels.workspace import Workspace
-    from tofu.runtime.collectives import Traffic, Transfer, fixed_order_reduce
+    from tofu.runtime.collectives import FetchedBytes, Transfer, fixed_order_reduce
 
     monkeypatch.setattr(strided, "_trusted", lambda *_: trusted)
-    target, traffic, workspace = np.zeros((ROWS, 6)), Traffic(), Workspace()
+    target, traffic, workspace = np.zeros((ROWS, 6)), FetchedBytes(), Workspace()
     sources = [array((ROWS, 4), seed).astype(np.float64)[:, ::2] for seed in range(3)]
     terms = [[Transfer(source, target[:, 1:5:3], True)] for source in sources]
     fixed_order_reduce(Reducer.SUM, terms, traffic, workspace)()

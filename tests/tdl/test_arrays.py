@@ -90,10 +90,10 @@ REDUCERS = st.sampled_from([*ast.Reducer, *CUSTOM])
 def bodies(draw: st.DrawFn) -> ast.Expression:
     """An expression, or one of a reduction, or of a reduction of a reduction."""
     body = draw(expressions("ijkl"))
-    inner = ast.Reduce(draw(REDUCERS), (ast.Binder("l"),), body)
+    inner = ast.ReducerCall(draw(REDUCERS), (ast.Binder("l"),), body)
     nested = ast.Binary("+", inner, draw(expressions("ijk")))
-    outer = ast.Reduce(draw(REDUCERS), (ast.Binder("k"),), nested)
-    both = ast.Reduce(draw(REDUCERS), (ast.Binder("k"), ast.Binder("l")), body)
+    outer = ast.ReducerCall(draw(REDUCERS), (ast.Binder("k"),), nested)
+    both = ast.ReducerCall(draw(REDUCERS), (ast.Binder("k"), ast.Binder("l")), body)
     return draw(st.sampled_from([ast.Binary("*", outer, draw(expressions("ij"))), both]))
 
 

@@ -90,10 +90,12 @@ def test_print_then_parse_is_identity(body: ast.Expression) -> None:
 def test_print_then_parse_is_identity_under_reducers(
     body: ast.Expression, outer: ast.AnyReducer, inner: ast.AnyReducer
 ) -> None:
-    nested = ast.Reduce(
+    nested = ast.ReducerCall(
         outer,
         (ast.Binder("m", ast.Number(3)),),
-        ast.Reduce(inner, (ast.Binder("o", ast.Extent("a", 0)), ast.Binder("p", ast.Attribute("n"))), body),
+        ast.ReducerCall(
+            inner, (ast.Binder("o", ast.Extent("a", 0)), ast.Binder("p", ast.Attribute("n"))), body
+        ),
     )
     description = described(ast.Binary("-", nested, body))
     assert tdl.parse(tdl.format(description)) == description

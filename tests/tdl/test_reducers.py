@@ -107,7 +107,9 @@ def test_combining_arrays_is_interpreting(body: ast.Expression, left: float, rig
     fold = ast.CustomReducer("Fold", "a", "b", body, 0)
     out = np.zeros(1)
     tdl.combiner(fold)(np.array([left]), np.array([right]), out)
-    lambdas = (ast.Lambda((), ast.Reduce(fold, (ast.Binder("k"),), ast.Element("x", (ast.Variable("k"),)))),)
+    lambdas = (
+        ast.Lambda((), ast.ReducerCall(fold, (ast.Binder("k"),), ast.Element("x", (ast.Variable("k"),)))),
+    )
     description = ast.Description("f", (ast.TensorParameter("x"),), (), (), (), lambdas)
     x = np.array([left, right])
     (expected,) = tdl.interpret(description, {"k": 2}, {"x": x}, {})

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from ....tdl import ast
 from ....tdl.traverse import Node, children
-from .parameters import INSTANCE, Parameters
+from .parameters import INSTANCE, ParameterStruct
 from .reducers import reduced_kind, reducer_name
-from .statements import Body, Loop, Scope, accumulation, declaration, free_variables, indented
-from .values import Value, bare
+from .statements import Body, CppBlock, ReductionLoop, accumulation, declaration, free_variables, indented
+from .values import CppValue, bare
 
 BLOCK_THREADS = 256
 """The most threads of a block, a power of two."""
@@ -52,7 +52,7 @@ class EntryFunction:
         return f"{self.name}_{'i32' if narrow else 'i64'}"
 
 
-def entries(parameters: Parameters, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
+def entries(parameters: ParameterStruct, name: str) -> tuple[tuple[EntryFunction, ...], ...]:
     """Return, for each group of outputs, the entries to choose from, the one by threads first."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(parameters.description.outputs):
@@ -64,7 +64,7 @@ def entries(parameters: Parameters, name: str) -> tuple[tuple[EntryFunction, ...
 
 
 def _choices(
-    parameters: Parameters, name: str, numbers: tuple[int, ...], variables: tuple[str, ...]
+    parameters: ParameterStruct, name: str, numbers: tuple[int, ...], variables: tuple[str, ...]
 ) -> Iterator[EntryFunction]:
     threads = EntryFunction(f"{name}_threads", numbers, variables, variables)
     yield threads
@@ -80,18 +80,18 @@ def _choices(
         )
 
 
-def outermost_reductions(body: ast.Expression) -> Iterator[ast.Reduce]:
+def outermost_reductions(body: ast.Expression) -> Iterator[ast.ReducerCall]:
     """Yield reductions that are not inside another."""
     pending: list[Node] = [body]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Reduce):
+        if isinstance(node, ast.ReducerCall):
             yield node
         else:
             pending.extend(reversed(children(node)))
 
 
-def entry_text(parameters: Parameters, entry: EntryFunction) -> str:
+def entry_text(parameters: ParameterStruct, entry: EntryFunction) -> str:
     """Return the entry's template and its two instances."""
     lines = _by_blocks(parameters, entry) if entry.cooperative else _by_threads(parameters, entry)
     text = ["template <typename Index>"]
@@ -109,7 +109,7 @@ def instances(name: Callable[[bool], str], body: str) -> list[str]:
     return text
 
 
-def _by_threads(parameters: Parameters, entry: EntryFunction) -> list[str]:
+def _by_threads(parameters: ParameterStruct, entry: EntryFunction) -> list[str]:
     body = Body(parameters, entry.variables)
     if entry.variables:
         body.add("Index at = Index(blockIdx.x) * Index(blockDim.x) + Index(threadIdx.x);")
@@ -121,12 +121,12 @@ def _by_threads(parameters: Parameters, entry: EntryFunction) -> list[str]:
     return body.scopes[0].lines
 
 
-def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
+def _by_blocks(parameters: ParameterStruct, entry: EntryFunction) -> list[str]:
     body = Body(parameters, entry.outer, cooperative)
     if entry.outer:
         body.add("Index at = Index(blockIdx.x);")
         _take_apart(body, entry.outer)
-    inner = Scope(frozenset(entry.inner))
+    inner = CppBlock(frozenset(entry.inner))
     body.scopes.append(inner)
     head = "if (threadIdx.x == 0) {"
     if entry.inner:
@@ -135,21 +135,21 @@ def _by_blocks(parameters: Parameters, entry: EntryFunction) -> list[str]:
     return [*body.scopes[0].lines, head, *indented(inner.lines), "}"]
 
 
-def cooperative(body: Body, node: ast.Reduce) -> Loop:
+def cooperative(body: Body, node: ast.ReducerCall) -> ReductionLoop:
     """Return a reduction by all threads of a block: each a stride of the elements, then combined in fixed
     order.
     """
     names = tuple(binder.name for binder in node.variables)
     depth = len(body.scopes)
-    body.scopes.append(Scope(frozenset(names), loop=True))
+    body.scopes.append(CppBlock(frozenset(names), loop=True))
     head = _spread(body, names, free_variables(node.body))
     value = body.value(node.body)
     scope = body.scopes.pop()
     assert len(body.scopes) == depth, "a scope was left open"
-    total = Value(body.fresh("r"), reduced_kind(node.reducer, value))
+    total = CppValue(body.fresh("r"), reduced_kind(node.reducer, value))
     lines = [head, *indented([*scope.lines, accumulation(node, total, value)]), "}"]
     lines.append(f"{total.text} = tofu::combine_block<{reducer_name(node.reducer)}>({total.text});")
-    return Loop(declaration(body, node, total), lines, total)
+    return ReductionLoop(declaration(body, node, total), lines, total)
 
 
 def _spread(body: Body, names: tuple[str, ...], used: frozenset[str] | None = None) -> str:
@@ -160,7 +160,7 @@ def _spread(body: Body, names: tuple[str, ...], used: frozenset[str] | None = No
     return f"for (Index next = Index(threadIdx.x); next < {count}; next += Index(blockDim.x)) {{"
 
 
-def _count(parameters: Parameters, names: tuple[str, ...]) -> str:
+def _count(parameters: ParameterStruct, names: tuple[str, ...]) -> str:
     return f"tofu::count<Index>({', '.join(map(parameters.interval, names))})"
 
 

@@ -13,12 +13,12 @@ from typing import NoReturn
 from ....errors import OperatorError
 from ....tdl import ast
 from ....tdl.printer import format_expression
-from .parameters import Parameters
+from .parameters import ParameterStruct
 
 INT32 = 1 << 31
 
 
-def index_text(parameters: Parameters, index: ast.Index) -> str:
+def index_text(parameters: ParameterStruct, index: ast.Index) -> str:
     """Return the text of an index that reads no tensor.
 
     Raises OperatorError for anything that is not an index.
@@ -53,7 +53,7 @@ def index_text(parameters: Parameters, index: ast.Index) -> str:
     return result[1:-1] if isinstance(index, ast.Binary) and result.startswith("(") else result
 
 
-def magnitude(parameters: Parameters, index: ast.Index, largest: Mapping[str, int]) -> int:
+def magnitude(parameters: ParameterStruct, index: ast.Index, largest: Mapping[str, int]) -> int:
     """Return an upper bound of the absolute value of the index and of everything it is computed from.
 
     `largest` bounds variables by their name and extents by the name of their parameter.
@@ -84,7 +84,7 @@ def magnitude(parameters: Parameters, index: ast.Index, largest: Mapping[str, in
     return bound(index)
 
 
-def _no_index(parameters: Parameters, node: ast.Index) -> NoReturn:
+def _no_index(parameters: ParameterStruct, node: ast.Index) -> NoReturn:
     raise OperatorError(
         f"{parameters.operator}: no kernel can be derived, "
         f"'{format_expression(node)}' is not an affine index of a specialised description; specialise it "

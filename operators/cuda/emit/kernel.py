@@ -18,7 +18,7 @@ from ....tdl.printer import format
 from ....tdl.traverse import custom_reducers, number_types
 from .datatypes import DataType
 from .entry_functions import BLOCK_THREADS, EntryFunction, entries, entry_text
-from .parameters import Parameters, make_parameters
+from .parameters import ParameterStruct, make_parameters
 from .statements import reducer_text
 
 OPTIONS = ("-std=c++17",)
@@ -32,7 +32,7 @@ class CudaKernel:
     name: str
     """The kernel's name, which no other kernel has."""
 
-    parameters: Parameters
+    parameters: ParameterStruct
     """The struct that its functions take."""
 
     groups: tuple[tuple[EntryFunction, ...], ...]

@@ -76,7 +76,7 @@ class Gather:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ParameterStruct:
     """The struct of one description with the element types of its tensors and outputs."""
 
     description: ast.Description
@@ -222,7 +222,7 @@ def _used(output: ast.Lambda) -> Iterator[Node]:
 
 def make_parameters(
     description: ast.Description, inputs: Mapping[str, str], outputs: Sequence[str], finite: bool = False
-) -> Parameters:
+) -> ParameterStruct:
     """Return the struct for tensors and outputs of these types.
 
     Raises OperatorError for a type that is missing or not known.
@@ -241,4 +241,4 @@ def make_parameters(
             f"{len(outputs)} element types are given; give one for each output"
         )
     typed = tuple((name, data_type(inputs[name])) for name in names)
-    return Parameters(description, typed, tuple(data_type(name) for name in outputs), finite)
+    return ParameterStruct(description, typed, tuple(data_type(name) for name in outputs), finite)

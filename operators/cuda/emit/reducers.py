@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import assert_never
 
 from ....tdl import ast
-from .values import Kind, Value, literal
+from .values import CppType, CppValue, literal
 
 _PRELUDE = {
-    Kind.REAL: {
+    CppType.REAL: {
         ast.Reducer.SUM: "0",
         ast.Reducer.PROD: "1",
         ast.Reducer.MAX: "-real(tofu::infinity())",
         ast.Reducer.MIN: "real(tofu::infinity())",
     },
-    Kind.INTEGER: {
+    CppType.INTEGER: {
         ast.Reducer.SUM: "0",
         ast.Reducer.PROD: "1",
         ast.Reducer.MAX: "tofu::lowest_integer()",
@@ -34,14 +34,14 @@ def reducer_name(reducer: ast.AnyReducer) -> str:
             assert_never(reducer)
 
 
-def reduced_kind(reducer: ast.AnyReducer, element: Value) -> Kind:
+def reduced_kind(reducer: ast.AnyReducer, element: CppValue) -> CppType:
     """Return what a reduction of such elements computes in; a custom reducer in floating point."""
-    if isinstance(reducer, ast.CustomReducer) or element.kind is Kind.REAL:
-        return Kind.REAL
-    return Kind.INTEGER
+    if isinstance(reducer, ast.CustomReducer) or element.kind is CppType.REAL:
+        return CppType.REAL
+    return CppType.INTEGER
 
 
-def neutral(operator: str, reducer: ast.AnyReducer, kind: Kind, real: str) -> str:
+def neutral(operator: str, reducer: ast.AnyReducer, kind: CppType, real: str) -> str:
     """Return the text of what a reduction starts with."""
     match reducer:
         case ast.Reducer():

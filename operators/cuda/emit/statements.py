@@ -18,9 +18,9 @@ from ....tdl.printer import format_expression
 from ....tdl.traverse import reads_elements, walk
 from .functions import spelling
 from .indices import index_text
-from .parameters import INSTANCE, Gather, Parameters
+from .parameters import INSTANCE, Gather, ParameterStruct
 from .reducers import neutral, reduced_kind, reducer_name
-from .values import Kind, Value, bare, common, literal
+from .values import CppType, CppValue, bare, common, literal
 
 _ARITHMETIC = {"+": "{} + {}", "-": "{} - {}", "*": "{} * {}"}
 _FLOORED = {"//": "tofu::floor_quotient({}, {})", "%": "tofu::floor_remainder({}, {})"}
@@ -32,7 +32,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(slots=True)
-class Scope:
+class CppBlock:
     """A block of C++."""
 
     names: frozenset[str]
@@ -44,11 +44,11 @@ class Scope:
     lines: list[str] = field(default_factory=list)
     """Its statements, one per line."""
 
-    known: dict[Key, Value] = field(default_factory=dict)
+    known: dict[Key, CppValue] = field(default_factory=dict)
     """The C++ variables that hold values already computed in it."""
 
 
-Looper = Callable[["Body", ast.Reduce], "Loop"]
+Looper = Callable[["Body", ast.ReducerCall], "ReductionLoop"]
 
 
 class Body:
@@ -61,15 +61,15 @@ class Body:
 
     def __init__(
         self,
-        parameters: Parameters,
+        parameters: ParameterStruct,
         names: tuple[str, ...],
         cooperate: Looper | None = None,
-        given: Mapping[str, Value] = MappingProxyType({}),
+        given: Mapping[str, CppValue] = MappingProxyType({}),
     ) -> None:
         self.parameters = parameters
         self.given = given
         self.cooperate = cooperate
-        self.scopes = [Scope(frozenset(names))]
+        self.scopes = [CppBlock(frozenset(names))]
         self.outside: tuple[str, ...] = ()
         self.count = 0
 
@@ -82,7 +82,7 @@ class Body:
         """Add a statement at the end of the innermost scope."""
         self.scopes[-1].lines.append(line)
 
-    def value(self, node: ast.Index) -> Value:
+    def value(self, node: ast.Index) -> CppValue:
         """Return the node's value; adds the statements that it takes.
 
         Raises OperatorError if there is none.
@@ -94,9 +94,9 @@ class Body:
             case ast.Variable(name=name) if name in self.given:
                 return self.given[name]
             case ast.Variable(name=name):
-                return Value(f"static_cast<long long>({parameters.variable(name)})", Kind.INTEGER)
+                return CppValue(f"static_cast<long long>({parameters.variable(name)})", CppType.INTEGER)
             case ast.Extent(tensor=tensor, axis=axis):
-                return Value(parameters.extent(tensor, axis), Kind.INTEGER)
+                return CppValue(parameters.extent(tensor, axis), CppType.INTEGER)
             case ast.Element():
                 return self._known(node, lambda: self._element(node, None))
             case ast.Pad(element=element, value=padding):
@@ -104,18 +104,18 @@ class Body:
             case ast.Unary(operator="-", operand=operand):
                 inner = self.value(operand)
                 kind = common((inner,))
-                return Value(f"(-{inner.number(kind)})", kind)
+                return CppValue(f"(-{inner.number(kind)})", kind)
             case ast.Unary(operand=operand):
-                return Value(f"(!{self.value(operand).truth})", Kind.TRUTH)
+                return CppValue(f"(!{self.value(operand).truth})", CppType.TRUTH)
             case ast.Binary():
                 return self._binary(node)
             case ast.Call(function="where", arguments=arguments):
                 condition, x, y = map(self.value, arguments)
                 kind = common((x, y))
-                return Value(f"({condition.truth} ? {x.number(kind)} : {y.number(kind)})", kind)
+                return CppValue(f"({condition.truth} ? {x.number(kind)} : {y.number(kind)})", kind)
             case ast.Call(function=function, arguments=arguments):
                 return self._call(function, tuple(map(self.value, arguments)))
-            case ast.Reduce():
+            case ast.ReducerCall():
                 return self._reduce(node)
             case ast.OpaqueElement(function=function):
                 raise OperatorError(
@@ -130,13 +130,15 @@ class Body:
             case _:
                 assert_never(node)
 
-    def _call(self, function: str, arguments: tuple[Value, ...]) -> Value:
+    def _call(self, function: str, arguments: tuple[CppValue, ...]) -> CppValue:
         entry = spelling(self.parameters.operator, function)
-        kind = common(arguments) if entry.integer else Kind.REAL
-        text = entry.integer if kind is Kind.INTEGER else entry.real
-        return Value(text.format(*(_argument(text, argument.number(kind)) for argument in arguments)), kind)
+        kind = common(arguments) if entry.integer else CppType.REAL
+        text = entry.integer if kind is CppType.INTEGER else entry.real
+        return CppValue(
+            text.format(*(_argument(text, argument.number(kind)) for argument in arguments)), kind
+        )
 
-    def _binary(self, node: ast.Binary) -> Value:
+    def _binary(self, node: ast.Binary) -> CppValue:
         if node.operator == "**":
             return self._power(node)
         left, right = self.value(node.left), self.value(node.right)
@@ -144,39 +146,39 @@ class Body:
         a, b = left.number(kind), right.number(kind)
         match node.operator:
             case "/":
-                return Value(f"({left.real} / {right.real})", Kind.REAL)
+                return CppValue(f"({left.real} / {right.real})", CppType.REAL)
             case operator if operator in _ARITHMETIC:
-                return Value(f"({_ARITHMETIC[operator].format(a, b)})", kind)
+                return CppValue(f"({_ARITHMETIC[operator].format(a, b)})", kind)
             case operator if operator in _FLOORED:
-                return Value(_FLOORED[operator].format(bare(a), bare(b)), kind)
+                return CppValue(_FLOORED[operator].format(bare(a), bare(b)), kind)
             case operator if operator in _COMPARISONS:
-                return Value(f"({a} {operator} {b})", Kind.TRUTH)
+                return CppValue(f"({a} {operator} {b})", CppType.TRUTH)
             case operator if operator in _LOGICAL:
-                return Value(f"({left.truth} {_LOGICAL[operator]} {right.truth})", Kind.TRUTH)
+                return CppValue(f"({left.truth} {_LOGICAL[operator]} {right.truth})", CppType.TRUTH)
             case operator:
                 raise OperatorError(
                     f"{self.parameters.operator}: operator {operator!r} is not supported in CUDA; attach a "
                     "kernel to the operator"
                 )
 
-    def _power(self, node: ast.Binary) -> Value:
+    def _power(self, node: ast.Binary) -> CppValue:
         base = self.value(node.left)
         match node.right:
             case ast.Number(value=int(exponent)) if 0 <= exponent < _LARGEST_POWER:
                 kind = common((base,))
                 text = f"tofu::raise({bare(base.number(kind))}, {int(exponent)})"
-                return Value(text, kind)
+                return CppValue(text, kind)
             case _:
-                return Value(f"pow({bare(base.real)}, {bare(self.value(node.right).real)})", Kind.REAL)
+                return CppValue(f"pow({bare(base.real)}, {bare(self.value(node.right).real)})", CppType.REAL)
 
-    def _element(self, node: ast.Element, padding: ast.Expression | None) -> Value:
+    def _element(self, node: ast.Element, padding: ast.Expression | None) -> CppValue:
         """Return a variable that holds the element; guarded if its indices may leave the given region."""
-        kind = Kind.INTEGER if dict(self.parameters.inputs)[node.tensor].integer else Kind.REAL
+        kind = CppType.INTEGER if dict(self.parameters.inputs)[node.tensor].integer else CppType.REAL
         gathered = [axis for axis, index in enumerate(node.indices) if reads_elements(index)]
         guarded = padding is not None or bool(gathered)
         indices = [self._index(node, axis, name_it=guarded) for axis in range(len(node.indices))]
         name, listed = f"{INSTANCE}.in_{node.tensor}", ", ".join(indices)
-        read = Value(f"{name}.at<Index>({listed})", kind)
+        read = CppValue(f"{name}.at<Index>({listed})", kind)
         if not guarded:
             return self._named("e", read)
         held = self.fresh("held")
@@ -185,11 +187,11 @@ class Body:
             for axis in gathered:
                 fault = self.parameters.fault(Gather(node.tensor, axis, node.indices[axis].span))
                 self.add(f"if (!{name}.holds_axis<Index>({axis}, {indices[axis]})) {fault} = 1;")
-            other = Value("real(tofu::not_a_number())" if kind is Kind.REAL else "0LL", kind)
+            other = CppValue("real(tofu::not_a_number())" if kind is CppType.REAL else "0LL", kind)
         else:
             other = self.value(padding)
         result = common((read, other))
-        return self._named("e", Value(f"{held} ? {read.number(result)} : {other.number(result)}", result))
+        return self._named("e", CppValue(f"{held} ? {read.number(result)} : {other.number(result)}", result))
 
     def _index(self, node: ast.Element, axis: int, name_it: bool) -> str:
         index = node.indices[axis]
@@ -206,12 +208,12 @@ class Body:
         self.add(f"const Index {name} = {text};")
         return name
 
-    def _named(self, letter: str, value: Value) -> Value:
+    def _named(self, letter: str, value: CppValue) -> CppValue:
         name = self.fresh(letter)
         self.add(f"const {value.kind.value} {name} = {value.text};")
-        return Value(name, value.kind)
+        return CppValue(name, value.kind)
 
-    def _reduce(self, node: ast.Reduce) -> Value:
+    def _reduce(self, node: ast.ReducerCall) -> CppValue:
         level = self._home(free_variables(node))
         home, inner, outside = self.scopes[level], self.scopes[level + 1 :], self.outside
         left = outside + tuple(name for scope in inner if scope.loop for name in sorted(scope.names))
@@ -239,7 +241,7 @@ class Body:
         levels = range(len(self.scopes) - 1, 0, -1)
         return next((level for level in levels if names & self.scopes[level].names), 0)
 
-    def _known(self, node: ast.Element | ast.Pad, make: Callable[[], Value]) -> Value:
+    def _known(self, node: ast.Element | ast.Pad, make: Callable[[], CppValue]) -> CppValue:
         """Return the value if an enclosing scope has it, else a new one."""
         key = (format_expression(node),)
         for scope in self.scopes:
@@ -251,45 +253,47 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ReductionLoop:
     """A reduction: the declaration of `total`, then the lines that compute it."""
 
     declaration: str
     lines: list[str]
-    total: Value
+    total: CppValue
 
 
-def serial(body: Body, node: ast.Reduce) -> Loop:
+def serial(body: Body, node: ast.ReducerCall) -> ReductionLoop:
     """Return a reduction as nested loops of one thread, the last index variable fastest."""
     depth = len(body.scopes)
-    body.scopes += [Scope(frozenset((binder.name,)), loop=True) for binder in node.variables]
+    body.scopes += [CppBlock(frozenset((binder.name,)), loop=True) for binder in node.variables]
     value = body.value(node.body)
     scopes, body.scopes = body.scopes[depth:], body.scopes[:depth]
-    total = Value(body.fresh("r"), reduced_kind(node.reducer, value))
+    total = CppValue(body.fresh("r"), reduced_kind(node.reducer, value))
     lines = [accumulation(node, total, value)]
     for binder, scope in zip(reversed(node.variables), reversed(scopes), strict=True):
         name = body.parameters.variable(binder.name)
         lower, upper = body.parameters.lower(binder.name), body.parameters.upper(binder.name)
         head = f"for (Index {name} = {lower}; {name} < {upper}; ++{name}) {{"
         lines = [head, *indented(scope.lines + lines), "}"]
-    return Loop(declaration(body, node, total), lines, total)
+    return ReductionLoop(declaration(body, node, total), lines, total)
 
 
-def declaration(body: Body, node: ast.Reduce, total: Value) -> str:
+def declaration(body: Body, node: ast.ReducerCall, total: CppValue) -> str:
     """Return the declaration of a reduction's result, which starts as the reducer's neutral element."""
     start = neutral(body.parameters.operator, node.reducer, total.kind, body.parameters.real)
     return f"{total.kind.value} {total.text} = {start};"
 
 
-def accumulation(node: ast.Reduce, total: Value, element: Value) -> str:
+def accumulation(node: ast.ReducerCall, total: CppValue, element: CppValue) -> str:
     """Return the statement that adds one element to a reduction's result."""
     number = bare(element.number(total.kind))
     return f"{total.text} = {reducer_name(node.reducer)}::combine({total.text}, {number});"
 
 
-def reducer_text(parameters: Parameters, reducer: ast.CustomReducer) -> str:
+def reducer_text(parameters: ParameterStruct, reducer: ast.CustomReducer) -> str:
     """Return the struct of a description's own reducer."""
-    sides = {name: Value(parameters.variable(name), Kind.REAL) for name in (reducer.left, reducer.right)}
+    sides = {
+        name: CppValue(parameters.variable(name), CppType.REAL) for name in (reducer.left, reducer.right)
+    }
     result = Body(parameters, (), given=sides).value(reducer.body)
     head = ", ".join(f"real {value.text}" for value in sides.values())
     lines = [

@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"-?\d+LL")
 """An integer literal as `literal` writes it."""
 
 
-class Kind(Enum):
+class CppType(Enum):
     """The kind of a value. The language has only numbers, C++ distinguishes several types."""
 
     REAL = "real"
@@ -26,16 +26,16 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class CppValue:
     """A C++ expression, in parentheses if it is not one term."""
 
     text: str
-    kind: Kind
+    kind: CppType
 
     @property
     def real(self) -> str:
         """As a floating-point number."""
-        if self.kind is Kind.REAL:
+        if self.kind is CppType.REAL:
             return self.text
         text = bare(self.text)
         return f"real({text.removesuffix('LL') if _INTEGER.fullmatch(text) else text})"
@@ -43,40 +43,40 @@ class Value:
     @property
     def integer(self) -> str:
         """As an integer; a floating-point number is truncated."""
-        return self.text if self.kind is Kind.INTEGER else f"static_cast<long long>({bare(self.text)})"
+        return self.text if self.kind is CppType.INTEGER else f"static_cast<long long>({bare(self.text)})"
 
     @property
     def truth(self) -> str:
         """As a condition: whether it is not zero."""
-        return self.text if self.kind is Kind.TRUTH else f"({self.text} != 0)"
+        return self.text if self.kind is CppType.TRUTH else f"({self.text} != 0)"
 
-    def number(self, kind: Kind) -> str:
+    def number(self, kind: CppType) -> str:
         """Return it as a number of this kind."""
         match kind:
-            case Kind.REAL:
+            case CppType.REAL:
                 return self.real
-            case Kind.INTEGER:
+            case CppType.INTEGER:
                 return self.integer
-            case Kind.TRUTH:
+            case CppType.TRUTH:
                 return self.truth
             case _:
                 assert_never(kind)
 
 
-def common(values: Iterable[Value]) -> Kind:
+def common(values: Iterable[CppValue]) -> CppType:
     """Return the kind that numbers are computed in together: integers unless one is a
     floating-point number.
     """
-    return Kind.REAL if any(value.kind is Kind.REAL for value in values) else Kind.INTEGER
+    return CppType.REAL if any(value.kind is CppType.REAL for value in values) else CppType.INTEGER
 
 
-def literal(operator: str, value: int | float, real: str) -> Value:
+def literal(operator: str, value: int | float, real: str) -> CppValue:
     """Return a number. Raises OperatorError for an integer that does not fit 64 bits."""
     if isinstance(value, int):
         if abs(value) >= 1 << 63:
             raise OperatorError(f"{operator}: the integer {value} does not fit 64 bits; write it as a float")
-        return Value(f"{int(value)}LL" if value >= 0 else f"({int(value)}LL)", Kind.INTEGER)
-    return Value(_real(value, real), Kind.REAL)
+        return CppValue(f"{int(value)}LL" if value >= 0 else f"({int(value)}LL)", CppType.INTEGER)
+    return CppValue(_real(value, real), CppType.REAL)
 
 
 def _real(value: float, real: str) -> str:

@@ -106,7 +106,7 @@ class Pass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class WindowGeometry:
     """Where windows lie, per spatial dimension: row = place * stride + tap * dilate - before. Rows outside of
     the data are zeros."""
 
@@ -142,7 +142,7 @@ class Convolution:
     output: DeviceView
     """The results, `[image, filter, *place]`."""
 
-    geometry: Geometry
+    geometry: WindowGeometry
     """Which row a place and a tap meet."""
 
     workspace: int = 0

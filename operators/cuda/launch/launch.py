@@ -13,7 +13,7 @@ from ...kernels.kernel import Array, KernelCall
 from ..emit.entry_functions import BLOCK_THREADS, EntryFunction
 from ..emit.indices import INT32, magnitude
 from ..emit.kernel import CudaKernel
-from ..emit.parameters import Parameters
+from ..emit.parameters import ParameterStruct
 from .packing import strides
 
 LONG_REDUCTION = 32
@@ -78,7 +78,7 @@ def _count(names: tuple[str, ...], lengths: Mapping[str, int]) -> int:
     return prod(lengths[name] for name in names)
 
 
-def fits_32_bits(parameters: Parameters, call: KernelCall) -> bool:
+def fits_32_bits(parameters: ParameterStruct, call: KernelCall) -> bool:
     """Return whether no position, index or offset of the call needs more than 32 bits."""
     largest = {name: max(abs(lower), abs(upper)) for name, (lower, upper) in call.box.items()}
     largest |= {
@@ -87,7 +87,7 @@ def fits_32_bits(parameters: Parameters, call: KernelCall) -> bool:
     }
     sizes = list(largest.values())
     for node in walk(parameters.description):
-        if isinstance(node, ast.Lambda | ast.Reduce):
+        if isinstance(node, ast.Lambda | ast.ReducerCall):
             intervals = (call.box[binder.name] for binder in node.variables)
             sizes.append(prod(upper - lower for lower, upper in intervals) + BLOCK_THREADS)
     for name, _ in parameters.inputs:

@@ -10,7 +10,7 @@ from ....errors import DataError, OperatorError
 from ...kernels.kernel import Array, KernelCall
 from ..emit.datatypes import DataType
 from ..emit.kernel import CudaKernel
-from ..emit.parameters import Parameters
+from ..emit.parameters import ParameterStruct
 from .commands import Struct
 
 
@@ -52,7 +52,7 @@ def pack(kernel: CudaKernel, call: KernelCall, faults: int = 0) -> Struct:
     return struct
 
 
-def _check_regions(parameters: Parameters, call: KernelCall) -> None:
+def _check_regions(parameters: ParameterStruct, call: KernelCall) -> None:
     """Raise OperatorError if a box reads elements that its input does not hold."""
     box = np.array([[call.box[name] for name in call.bound.variables]], np.int64).reshape(1, -1, 2)
     needed = call.bound.input_regions(box)

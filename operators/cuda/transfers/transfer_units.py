@@ -18,7 +18,7 @@ from ....tdl.printer import format_expression
 from ..emit.datatypes import DataType, data_type
 from ..emit.entry_functions import BLOCK_THREADS, instances
 from ..emit.kernel import behind_prelude
-from ..emit.parameters import INSTANCE, Field, Parameters, struct_dtype, struct_text
+from ..emit.parameters import INSTANCE, Field, ParameterStruct, struct_dtype, struct_text
 from ..emit.reducers import reducer_name
 from ..emit.statements import reducer_text
 from .copy_boxes import AXES
@@ -138,7 +138,7 @@ def reduce_unit(reducer: ast.AnyReducer, type: str) -> Unit:
     computes integers in float64.
     """
     entry = data_type(type)
-    parameters = Parameters(ast.Description("reduce", (), (), (), (), ()), (), (entry,))
+    parameters = ParameterStruct(ast.Description("reduce", (), (), (), (), ()), (), (entry,))
     total, name = parameters.real, f"reduce_{reducer}_{type}"
     declarations: tuple[str, ...] = ()
     match reducer:

@@ -13,10 +13,10 @@ from typing import cast
 
 from ....analyzer.indices.region import Interval
 from ...kernels import convolution as kernels
-from ...kernels.convolution.parts import Part
+from ...kernels.convolution.group_shares import GroupShare
 from ...kernels.kernel import KernelCall
 from ...stages.bound_operator import BoundOperator
-from ..launch.commands import Command, Convolution, Geometry, Pass
+from ..launch.commands import Command, Convolution, Pass, WindowGeometry
 from ..launch.view import DeviceView
 from ..launch.workspace import DeviceWorkspace
 from ..transfers.transfers import fetch, fill
@@ -139,7 +139,7 @@ def _packed(view: DeviceView) -> bool:
     return True
 
 
-def _command(computes: Pass, part: Part) -> Convolution | None:
+def _command(computes: Pass, part: GroupShare) -> Convolution | None:
     """Return the command without its scratch; None if every sum is empty."""
     data, weight, output = (cast(DeviceView, view) for view in (part.data, part.weight, part.output))
     if not (data.size and weight.size and output.size):
@@ -158,7 +158,7 @@ def _command(computes: Pass, part: Part) -> Convolution | None:
         data[(*whole, *(slice(*axis.rows) for axis in met))],
         weight,
         output[(*whole, *(slice(*axis.places) for axis in met))],
-        Geometry(
+        WindowGeometry(
             windows.stride,
             windows.dilate,
             tuple(axis.before for axis in met),

@@ -13,7 +13,7 @@ from typing import Any
 
 from ....analyzer.indices.region import Shape
 from ....errors import ExecutionError
-from ..launch.commands import Convolution, Geometry, Pass
+from ..launch.commands import Convolution, Pass, WindowGeometry
 from ..launch.view import DeviceView
 from .libraries import EXTRAS, library
 
@@ -27,7 +27,7 @@ _TYPES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT"}
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorDescriptor:
     """A view whose address is unknown but for its alignment."""
 
     shape: Shape
@@ -50,21 +50,21 @@ class Signature:
     computes: Pass
     """Which of the three tensors is written, from the other two."""
 
-    data: Tensor
+    data: TensorDescriptor
     """The images, `[image, channel, *row]`."""
 
-    weight: Tensor
+    weight: TensorDescriptor
     """The filters, `[filter, channel, *tap]`."""
 
-    output: Tensor
+    output: TensorDescriptor
     """The results, `[image, filter, *place]`."""
 
-    geometry: Geometry
+    geometry: WindowGeometry
     """Which row a place and a tap meet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class ExecutionPlan:
     """An engine of the library with its settings, for every command of one signature."""
 
     graph: Any
@@ -110,9 +110,9 @@ class Plans:
         self._described = described
         self._tf32 = tf32
         self._most_workspace_bytes = most_workspace_bytes
-        self._plans: dict[Signature, Plan] = {}
+        self._plans: dict[Signature, ExecutionPlan] = {}
 
-    def plan(self, command: Convolution) -> Plan:
+    def plan(self, command: Convolution) -> ExecutionPlan:
         """Return the plan for a command, the first that the library's heuristics propose and that may be
         used.
 
@@ -127,7 +127,7 @@ class Plans:
         """Return the scratch that the command has to be given."""
         return self.plan(command).workspace_bytes
 
-    def _chosen(self, wanted: Signature) -> Plan:
+    def _chosen(self, wanted: Signature) -> ExecutionPlan:
         try:
             graph = self._graph(wanted)
             for index in range(graph.get_execution_plan_count()):
@@ -138,7 +138,7 @@ class Plans:
             reason = _reason(error)
         raise ExecutionError(f"cuDNN has no plan for {_title(wanted)}: {reason}")
 
-    def _built(self, graph: Any, index: int) -> Plan | None:
+    def _built(self, graph: Any, index: int) -> ExecutionPlan | None:
         """Return the plan of this rank, unless it has a property that is not wanted or cannot be built."""
         try:
             graph.build_plan_at_index(index)
@@ -147,7 +147,7 @@ class Plans:
         nbytes = int(graph.get_workspace_size_plan_at_index(index))
         if self._most_workspace_bytes is not None and nbytes > self._most_workspace_bytes:
             return None
-        return Plan(graph, index, graph.get_plan_name_at_index(index), nbytes)
+        return ExecutionPlan(graph, index, graph.get_plan_name_at_index(index), nbytes)
 
     def _graph(self, wanted: Signature) -> Any:
         """Return the library's graph of this one operation, with its proposed plans."""
@@ -231,25 +231,27 @@ def signature(command: Convolution) -> Signature:
     geometry = command.geometry
     if len(geometry.stride) > 1:
         return Signature(command.computes, data, weight, output, geometry)
-    flat = Geometry((1, *geometry.stride), (1, *geometry.dilate), (0, *geometry.before), (0, *geometry.after))
+    flat = WindowGeometry(
+        (1, *geometry.stride), (1, *geometry.dilate), (0, *geometry.before), (0, *geometry.after)
+    )
     return Signature(command.computes, _flat(data), _flat(weight), _flat(output), flat)
 
 
-def _tensor(view: DeviceView) -> Tensor:
+def _tensor(view: DeviceView) -> TensorDescriptor:
     strides = tuple(stride // view.itemsize for stride in view.strides)
-    return Tensor(view.shape, strides, view.type, gcd(view.address, ALIGNMENT_BYTES))
+    return TensorDescriptor(view.shape, strides, view.type, gcd(view.address, ALIGNMENT_BYTES))
 
 
-def _flat(tensor: Tensor) -> Tensor:
+def _flat(tensor: TensorDescriptor) -> TensorDescriptor:
     (batch, channels, length), (image, channel, step) = tensor.shape, tensor.strides
     shape, strides = (batch, channels, 1, length), (image, channel, length * step, step)
-    return Tensor(shape, strides, tensor.type, tensor.alignment_bytes)
+    return TensorDescriptor(shape, strides, tensor.type, tensor.alignment_bytes)
 
 
-def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, Tensor]:
+def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, TensorDescriptor]:
     """Return the node of the graph, and what it computes with its identity."""
 
-    def given(uid: int, tensor: Tensor) -> Any:
+    def given(uid: int, tensor: TensorDescriptor) -> Any:
         form = list(tensor.shape), list(tensor.strides), _type(cudnn, tensor)
         return graph.tensor(*form, uid=uid).set_alignment(tensor.alignment_bytes)
 
@@ -272,7 +274,7 @@ def _operation(cudnn: Any, graph: Any, wanted: Signature) -> tuple[Any, int, Ten
             return graph.conv_wgrad(*pair, **windows), _WEIGHT, wanted.weight
 
 
-def _type(cudnn: Any, tensor: Tensor) -> Any:
+def _type(cudnn: Any, tensor: TensorDescriptor) -> Any:
     return getattr(cudnn.data_type, _TYPES[tensor.type])
 
 

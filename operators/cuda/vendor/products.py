@@ -29,7 +29,7 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class TensorContraction:
     """`result = scale * sum over summed of left * right`.
 
     All views have one axis for each index variable, of length 1 if the view does not depend on it.
@@ -60,7 +60,7 @@ class Product:
     """The number that every sum is multiplied by."""
 
 
-def product(call: KernelCall) -> Product | None:
+def product(call: KernelCall) -> TensorContraction | None:
     """Return the product that a call's box is; None if it is something else, or nothing for matrices."""
     if len(call.outputs) != 1:
         return None
@@ -99,7 +99,7 @@ def _product(
     left: Load,
     right: Load,
     scale: float,
-) -> Product | None:
+) -> TensorContraction | None:
     summed = frozenset(node.variables)
     names = (*variables, *node.variables)
     both = left.free & right.free
@@ -124,7 +124,7 @@ def _product(
         (*result.strides, *(0 for _ in node.variables)),
         result.type,
     )
-    return Product(a, b, whole, batch, rows, columns, inner, scale)
+    return TensorContraction(a, b, whole, batch, rows, columns, inner, scale)
 
 
 def _factor(call: KernelCall, ranges: Ranges, load: Load, names: Names) -> DeviceView | None:
@@ -149,7 +149,7 @@ def _length(interval: Interval) -> int:
     return max(interval[1] - interval[0], 0)
 
 
-def commands(product: Product, workspace: DeviceWorkspace) -> tuple[Command, ...]:
+def commands(product: TensorContraction, workspace: DeviceWorkspace) -> tuple[Command, ...]:
     """Return what computes it: the product, and copies of what lies unevenly."""
     batch = _slowest_first(product.result, product.batch)
     rows = _slowest_first(product.left, product.rows)

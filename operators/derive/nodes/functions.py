@@ -14,11 +14,11 @@ from ....tdl.arithmetic import ARITHMETIC, as_float, call
 from ....tdl.ast import Reducer
 from ....tdl.functions import FUNCTIONS
 from ...kernels.kernel import Array
+from .functions_beyond_numpy import VECTORISED, sign
 from .ir import Scalar
-from .special import VECTORISED, sign
 
 
-class Kind(Enum):
+class LoopTypes(Enum):
     """The types that a loop takes and returns."""
 
     NUMBER = "integers stay integers"
@@ -28,42 +28,42 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ArrayLoop:
     """`run(*arguments, out=out)`; a ufunc may write over one of its arguments."""
 
     run: Callable[..., object]
-    kind: Kind
+    kind: LoopTypes
     ufunc: bool = True
 
 
 _SYMBOLS = {
-    "+": Loop(np.add, Kind.NUMBER),
-    "-": Loop(np.subtract, Kind.NUMBER),
-    "*": Loop(np.multiply, Kind.NUMBER),
-    "//": Loop(np.floor_divide, Kind.NUMBER),
-    "%": Loop(np.remainder, Kind.NUMBER),
-    "**": Loop(np.power, Kind.NUMBER),
-    "/": Loop(np.divide, Kind.FLOAT),
-    "<": Loop(np.less, Kind.COMPARISON),
-    "<=": Loop(np.less_equal, Kind.COMPARISON),
-    ">": Loop(np.greater, Kind.COMPARISON),
-    ">=": Loop(np.greater_equal, Kind.COMPARISON),
-    "==": Loop(np.equal, Kind.COMPARISON),
-    "!=": Loop(np.not_equal, Kind.COMPARISON),
-    "and": Loop(np.logical_and, Kind.LOGICAL),
-    "or": Loop(np.logical_or, Kind.LOGICAL),
-    "not": Loop(np.logical_not, Kind.LOGICAL),
+    "+": ArrayLoop(np.add, LoopTypes.NUMBER),
+    "-": ArrayLoop(np.subtract, LoopTypes.NUMBER),
+    "*": ArrayLoop(np.multiply, LoopTypes.NUMBER),
+    "//": ArrayLoop(np.floor_divide, LoopTypes.NUMBER),
+    "%": ArrayLoop(np.remainder, LoopTypes.NUMBER),
+    "**": ArrayLoop(np.power, LoopTypes.NUMBER),
+    "/": ArrayLoop(np.divide, LoopTypes.FLOAT),
+    "<": ArrayLoop(np.less, LoopTypes.COMPARISON),
+    "<=": ArrayLoop(np.less_equal, LoopTypes.COMPARISON),
+    ">": ArrayLoop(np.greater, LoopTypes.COMPARISON),
+    ">=": ArrayLoop(np.greater_equal, LoopTypes.COMPARISON),
+    "==": ArrayLoop(np.equal, LoopTypes.COMPARISON),
+    "!=": ArrayLoop(np.not_equal, LoopTypes.COMPARISON),
+    "and": ArrayLoop(np.logical_and, LoopTypes.LOGICAL),
+    "or": ArrayLoop(np.logical_or, LoopTypes.LOGICAL),
+    "not": ArrayLoop(np.logical_not, LoopTypes.LOGICAL),
 }
 
 _INTERNAL = {
-    "negative": Loop(np.negative, Kind.NUMBER),
-    "round": Loop(np.rint, Kind.NUMBER),
-    "sign": Loop(sign, Kind.NUMBER, ufunc=False),
+    "negative": ArrayLoop(np.negative, LoopTypes.NUMBER),
+    "round": ArrayLoop(np.rint, LoopTypes.NUMBER),
+    "sign": ArrayLoop(sign, LoopTypes.NUMBER, ufunc=False),
 }
 
 LOOPS = MappingProxyType(
     {
-        name: Loop(function.implementation, Kind.NUMBER if function.integer else Kind.FLOAT)
+        name: ArrayLoop(function.implementation, LoopTypes.NUMBER if function.integer else LoopTypes.FLOAT)
         for name, function in FUNCTIONS.items()
         if isinstance(function.implementation, np.ufunc)
     }
@@ -95,10 +95,10 @@ def identity(reducer: Reducer) -> Scalar:
 
 def is_costly(function: str) -> bool:
     """Return whether a function takes many times as long as a multiplication."""
-    return function != "where" and loop(function).kind is Kind.FLOAT and function not in ("/", "sqrt")
+    return function != "where" and loop(function).kind is LoopTypes.FLOAT and function not in ("/", "sqrt")
 
 
-def loop(function: str) -> Loop:
+def loop(function: str) -> ArrayLoop:
     """Return the loop of an operator or function. Raises `OperatorError` if there is none."""
     if (known := LOOPS.get(function)) is not None:
         return known
@@ -106,13 +106,13 @@ def loop(function: str) -> Loop:
         raise OperatorError(f"no kernel can be derived: {function!r} is not a scalar function")
     if (vectorised := VECTORISED.get(function)) is not None:
         evaluate = vectorised()
-        return Loop(evaluate, Kind.FLOAT, ufunc=isinstance(evaluate, np.ufunc))
+        return ArrayLoop(evaluate, LoopTypes.FLOAT, ufunc=isinstance(evaluate, np.ufunc))
     evaluate = scalar.implementation
 
     def run(*arguments: Array, out: Array) -> None:
         np.copyto(out, evaluate(*arguments), casting="same_kind")
 
-    return Loop(run, Kind.FLOAT, ufunc=False)
+    return ArrayLoop(run, LoopTypes.FLOAT, ufunc=False)
 
 
 def fold(function: str, values: Sequence[Scalar]) -> Scalar:
@@ -128,6 +128,6 @@ def fold(function: str, values: Sequence[Scalar]) -> Scalar:
         if function not in ARITHMETIC:
             return call(function, values)
         result = ARITHMETIC[function](*values)
-    if loop(function).kind in (Kind.COMPARISON, Kind.LOGICAL):
+    if loop(function).kind in (LoopTypes.COMPARISON, LoopTypes.LOGICAL):
         return bool(result)
     return result if isinstance(result, int) and result.bit_length() < 64 else as_float(result)

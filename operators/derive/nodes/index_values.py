@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ....errors import OperatorError
 from ...kernels.kernel import Array
 from .affine import Ranges
-from .functions import Kind, loop
+from .functions import LoopTypes, loop
 from .ir import Apply, Constant, Iota, Node
 
 Integers = npt.NDArray[np.int64]
@@ -54,9 +54,9 @@ def evaluate(function: str, values: list[Array]) -> Array:
     if function == "where":
         return np.where(*values)
     entry = loop(function)
-    if entry.kind in (Kind.NUMBER, Kind.COMPARISON):
+    if entry.kind in (LoopTypes.NUMBER, LoopTypes.COMPARISON):
         values = [value.astype(np.int64) if value.dtype == BOOL else value for value in values]
-    if entry.kind is Kind.FLOAT:
+    if entry.kind is LoopTypes.FLOAT:
         values = [value.astype(np.float64) for value in values]
     if function in _PARTLY_EXACT and any(np.any(_PARTLY_EXACT[function](value)) for value in values[1:]):
         values = [value.astype(np.float64) for value in values]

@@ -50,9 +50,9 @@ class _Lowering:
                 return build.apply(operator, (self.node(left), self.node(right)))
             case ast.Call(function=function, arguments=arguments):
                 return self.call(function, tuple(self.node(argument) for argument in arguments))
-            case ast.Reduce(reducer=ast.Reducer() as reducer, variables=binders, body=body):
+            case ast.ReducerCall(reducer=ast.Reducer() as reducer, variables=binders, body=body):
                 return build.reduction(reducer, tuple(binder.name for binder in binders), self.node(body))
-            case ast.Reduce(reducer=reducer):
+            case ast.ReducerCall(reducer=reducer):
                 raise OperatorError(
                     f"operator {self.operator}: no kernel can be derived for the reducer {reducer}; "
                     "write it with Sum, Prod, Max or Min, or attach a kernel to the operator"

@@ -32,7 +32,7 @@ MOST_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class BoxPiece:
     """Expressions over the variables of axes, `ranges` of them all, and the values of each output index."""
 
     lowered: Lowered
@@ -41,26 +41,26 @@ class Piece:
 
 
 @lru_cache(maxsize=4096)
-def pieces(bound: Bound, box: tuple[Interval, ...]) -> tuple[Piece, ...]:
+def pieces(bound: Bound, box: tuple[Interval, ...]) -> tuple[BoxPiece, ...]:
     """Return the pieces of a box, whose intervals are in the order of the operator's variables.
 
     Raises `OperatorError` if no kernel can be derived.
     """
     ranges = dict(zip(bound.variables, box, strict=True))
     builder = NodeBuilder(bound.shapes, ranges)
-    whole = Piece(lower(bound.description, builder), ranges, {})
+    whole = BoxPiece(lower(bound.description, builder), ranges, {})
     return tuple(_rearranged(piece) for piece in _cut(whole, builder, bound.shapes, MOST_ROUNDS, MOST_PARTS))
 
 
-def _rearranged(piece: Piece) -> Piece:
+def _rearranged(piece: BoxPiece) -> BoxPiece:
     """Return the piece with its reductions rewritten so that they are cheap to compute."""
     extents = {name: length(interval) for name, interval in piece.ranges.items()}
-    return Piece(factorize(isolate(piece.lowered, extents), extents), piece.ranges, piece.taken)
+    return BoxPiece(factorize(isolate(piece.lowered, extents), extents), piece.ranges, piece.taken)
 
 
 def _cut(
-    piece: Piece, builder: NodeBuilder, shapes: Mapping[str, Shape], rounds: int, most: int
-) -> Iterator[Piece]:
+    piece: BoxPiece, builder: NodeBuilder, shapes: Mapping[str, Shape], rounds: int, most: int
+) -> Iterator[BoxPiece]:
     """Cut until nothing is left to cut, within limits on the number of rounds and of pieces."""
     nodes = [node for output in piece.lowered.outputs for node in walk(output.value)]
     wanted = asked(nodes, builder)
@@ -75,7 +75,7 @@ def _cut(
         lowered = rewrite.lowered(piece.lowered)
         whole = {name: values.then(taken) for name, values in piece.taken.items()}
         new = {name: values for name, values in taken.items() if not _is_axis(name, piece)}
-        next_piece = Piece(lowered, rewrite.ranges, whole | new)
+        next_piece = BoxPiece(lowered, rewrite.ranges, whole | new)
         yield from _cut(next_piece, rewrite.build, shapes, rounds - 1, most // count)
 
 
@@ -107,7 +107,7 @@ def _is_cut(found: list[Taken]) -> bool:
     return len(found) > 1 or len(found[0].axes) > 1
 
 
-def _is_axis(name: str, piece: Piece) -> bool:
+def _is_axis(name: str, piece: BoxPiece) -> bool:
     """Return whether a variable is an axis of an index that was cut before."""
     return any(name == axis.name for values in piece.taken.values() for axis in values.axes)
 

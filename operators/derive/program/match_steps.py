@@ -13,11 +13,11 @@ from ..nodes.blocks import BLOCK_ELEMENTS, blocks, fitting
 from ..reductions.matching import Match
 from ..steps.steps import DType, Value, convert, fixed
 from ..steps.views import narrow
-from .finish import finish
 from .matches import add_matches
 from .open_program import OpenProgram
 from .reach import reach_of
 from .scan_steps import moved, shaped
+from .shared_factors import apply_shared
 
 
 def write_match(program: OpenProgram, plan: Match, target: Array) -> None:
@@ -46,7 +46,7 @@ def write_match(program: OpenProgram, plan: Match, target: Array) -> None:
         assert isinstance(key, Value)
         read = (*map(fixed, (references, terms, masks)), program.cast(key, compared))
         program.steps.add(partial(add_matches, axis, reach), read, fixed(part), inplace=False)
-        finish(program, plan.node, part, plan.after, plan.holds, ranges)
+        apply_shared(program, plan.node, part, plan.after, plan.holds, ranges)
 
 
 @dataclass(slots=True)

@@ -18,9 +18,9 @@ from ..steps.matrices import joined
 from ..steps.steps import DType, Operand, convert, copy, fixed
 from ..steps.views import narrow
 from . import rows
-from .finish import finish
 from .open_program import OpenProgram
 from .rows import Digit
+from .shared_factors import apply_shared
 
 CODE = np.dtype(np.int64)
 LOCATED = 1 << 16
@@ -38,7 +38,7 @@ def write_onehot(program: OpenProgram, plan: OneHot, target: Array) -> None:
     else:
         writing.scatter(target)
     if plan.holds:
-        finish(program, plan.node, target, (), plan.holds)
+        apply_shared(program, plan.node, target, (), plan.holds)
 
 
 class _Writing:
@@ -58,7 +58,7 @@ class _Writing:
         program.steps.add(rows.pick, (fixed(codes), fixed(table)), fixed(picked), inplace=False)
         if result is not target:
             program.steps.add(copy, (fixed(result),), fixed(target), inplace=False)
-        finish(program, plan.node, target, plan.after, ())
+        apply_shared(program, plan.node, target, plan.after, ())
         clear = partial(rows.clear, len(table), self.nothing)
         program.steps.add(clear, (fixed(places), fixed(target)), fixed(target), inplace=False)
 
@@ -76,7 +76,7 @@ class _Writing:
         if plan.after:
             seen, places = self.laid(digits, CODE)
             program.steps.add(rows.hits, (fixed(codes),), fixed(seen), inplace=False)
-            finish(program, plan.node, target, plan.after, ())
+            apply_shared(program, plan.node, target, plan.after, ())
             clear = partial(rows.clear, len(reduced), self.nothing)
             program.steps.add(clear, (fixed(places), fixed(target)), fixed(target), inplace=False)
 

@@ -11,14 +11,14 @@ from ..nodes.affine import Ranges
 from ..nodes.blocks import blocks
 from ..nodes.functions import is_costly
 from ..nodes.ir import Apply, Load, Node, walk
-from ..steps.steps import Operand, Register, Step, Value, convert, fixed, register
+from ..steps.steps import ArrayStep, Operand, Register, Value, convert, fixed, register
 from ..steps.views import narrow
 
 if TYPE_CHECKING:
-    from .program import Program
+    from .program import KernelProgram
 
 
-def write_outputs(program: Program) -> None:
+def write_outputs(program: KernelProgram) -> None:
     """Write steps for all outputs over the whole box. Outputs with the same variables share blocks."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for number, output in enumerate(program.lowered.outputs):
@@ -37,7 +37,7 @@ def write_outputs(program: Program) -> None:
             _write_block(program, numbers, ranges)
 
 
-def _repeated(program: Program, numbers: list[int]) -> set[Node]:
+def _repeated(program: KernelProgram, numbers: list[int]) -> set[Node]:
     """Return nodes that take long and do not depend on all variables of the outputs.
 
     Blocks that differ in the other variables alone follow one another, so these are computed once for all.
@@ -53,7 +53,7 @@ def _repeated(program: Program, numbers: list[int]) -> set[Node]:
     return found
 
 
-def _write_block(program: Program, numbers: list[int], ranges: Ranges) -> None:
+def _write_block(program: KernelProgram, numbers: list[int], ranges: Ranges) -> None:
     start = len(program.steps.items)
     results = []
     for number in numbers:
@@ -69,7 +69,7 @@ def _write_block(program: Program, numbers: list[int], ranges: Ranges) -> None:
             program.steps.add(convert, (result,), fixed(target), inplace=False)
 
 
-def _overwritten(program: Program, value: Operand, number: int, numbers: list[int]) -> bool:
+def _overwritten(program: KernelProgram, value: Operand, number: int, numbers: list[int]) -> bool:
     """Tell whether another output that is written first may lie over the input that a result is."""
     return (
         isinstance(value, Value)
@@ -82,7 +82,7 @@ def _overwritten(program: Program, value: Operand, number: int, numbers: list[in
     )
 
 
-def _redirect(program: Program, number: int, target: Array, result: Operand, step: int) -> bool:
+def _redirect(program: KernelProgram, number: int, target: Array, result: Operand, step: int) -> bool:
     """Let the step that computes a result write it to the output; False if a copy is needed."""
     if not isinstance(result, Value) or not isinstance(result.home, Register):
         return False
@@ -100,7 +100,7 @@ def _redirect(program: Program, number: int, target: Array, result: Operand, ste
     return True
 
 
-def _reads(step: Step, target: Array) -> bool:
+def _reads(step: ArrayStep, target: Array) -> bool:
     return any(
         isinstance(argument, Value)
         and isinstance(argument.home, np.ndarray)

@@ -18,7 +18,7 @@ from ....tdl.reducers import UFUNCS
 from ...kernels.kernel import Array, KernelCall
 from ..nodes.affine import AffineIndex, Ranges
 from ..nodes.blocks import block_lengths, blocks, length, volume
-from ..nodes.functions import ROUNDING, Kind, identity, is_costly, loop
+from ..nodes.functions import ROUNDING, LoopTypes, identity, is_costly, loop
 from ..nodes.index_values import BOOL, Integers, frozen, index_values, iota
 from ..nodes.ir import Apply, Constant, Iota, Load, Lowered, Node, Reduction, walk
 from ..reductions.ahead import Plan, planned
@@ -50,7 +50,7 @@ COSTLY = 4
 """They may be this many times larger if costly functions, such as cosines, are among them."""
 
 
-class Program:
+class KernelProgram:
     """The steps of one kernel call, being written."""
 
     def __init__(self, lowered: Lowered, call: KernelCall) -> None:
@@ -243,13 +243,13 @@ class Program:
             return self._choose(operands, names, ranges)
         entry = loop(node.function)
         match entry.kind:
-            case Kind.FLOAT:
+            case LoopTypes.FLOAT:
                 dtype = result = self.number
-            case Kind.NUMBER:
+            case LoopTypes.NUMBER:
                 dtype = result = self.common(operands)
-            case Kind.COMPARISON:
+            case LoopTypes.COMPARISON:
                 dtype, result = self.common(operands), BOOL
-            case Kind.LOGICAL:
+            case LoopTypes.LOGICAL:
                 out = self.fresh(names, ranges, BOOL)
                 return self.steps.add(entry.run, operands, out, inplace=entry.ufunc)
             case _:

@@ -17,10 +17,10 @@ from ..reductions.decay import Between
 from ..reductions.scan import Scan
 from ..steps.steps import Operand, Value, convert, fixed, register
 from ..steps.views import narrow
-from .finish import finish
 from .open_program import OpenProgram
 from .reach import Reach, reach_of
 from .recurrence import accumulate, fall_off, recur, recur_by, weigh
+from .shared_factors import apply_shared
 
 SCANNED_BLOCKS = 4
 """Blocks that are scanned together, since a scan has many calls."""
@@ -151,7 +151,7 @@ class _Writing:
         begin = program.box[plan.order.along][0]
         ranges = {**ranges, plan.order.along: (begin + part[0], begin + part[1])}
         scale = plan.decay.scale if plan.decay is not None else ()
-        finish(program, plan.node, target, (*plan.after, *scale), plan.holds, ranges)
+        apply_shared(program, plan.node, target, (*plan.after, *scale), plan.holds, ranges)
 
     def _move(self, source: Operand, target: Array) -> None:
         self.program.steps.add(convert, (source,), fixed(target), inplace=False)

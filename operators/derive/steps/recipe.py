@@ -13,12 +13,12 @@ from ....analyzer.indices.region import Shape
 from ...kernels.kernel import Array, Run, in_turn, view_of
 from ...kernels.strided import copied_bytes, on_copies, trusted
 from ...kernels.workspace import aligned
+from ..nodes.functions_beyond_numpy import erf, sign
 from ..nodes.ir import Scalar
-from ..nodes.special import erf, sign
 from .fold import Fold
 from .layout import address_of, bounds
 from .select import select, spread_bits
-from .steps import DType, Operand, Register, Step, Steps, Value, assign_memory
+from .steps import ArrayStep, DType, Operand, Register, Steps, Value, assign_memory
 
 SCRATCH = -1
 
@@ -27,7 +27,7 @@ OUTPUT_BY_NAME = (np.maximum, np.minimum)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArrayLocation:
     """An array in the memory of a call's array, or in scratch."""
 
     source: int
@@ -54,7 +54,7 @@ class Recipe:
     steps: tuple[tuple[Callable[..., object], tuple[int, ...], int], ...]
     """For each step, its function, the numbers of its arguments and the number of its output."""
 
-    operands: tuple[Place | Array | Scalar, ...]
+    operands: tuple[ArrayLocation | Array | Scalar, ...]
     """The arrays and numbers that steps take and write."""
 
     scratch_bytes: int
@@ -68,7 +68,7 @@ class Recipe:
         memories = [*(_memory(array) for array in arrays), (scratch, 0)]
         operands: list[Array | Scalar] = []
         for operand in self.operands:
-            if isinstance(operand, Place):
+            if isinstance(operand, ArrayLocation):
                 memory, start = memories[operand.source]
                 offset = start + operand.offset
                 operands.append(np.ndarray(operand.shape, operand.dtype, memory, offset, operand.strides))
@@ -115,14 +115,14 @@ class _Removal:
             self.scratch_bytes += aligned(array.nbytes)
         self.copied_bytes = 0
         self.numbers: dict[Any, int] = {}
-        self.operands: list[Place | Array | Scalar] = []
+        self.operands: list[ArrayLocation | Array | Scalar] = []
 
     def recipe(self) -> Recipe:
         steps = tuple(self.numbered(step) for step in self.steps)
         constants = tuple(operand for operand in self.operands if isinstance(operand, np.ndarray))
         return Recipe(steps, tuple(self.operands), self.scratch_bytes + self.copied_bytes, constants)
 
-    def numbered(self, step: Step) -> tuple[Callable[..., object], tuple[int, ...], int]:
+    def numbered(self, step: ArrayStep) -> tuple[Callable[..., object], tuple[int, ...], int]:
         """Return a step over numbered operands.
 
         If NumPy is wrong for these strides, the step works on copies at the end of the scratch.
@@ -131,17 +131,23 @@ class _Removal:
         arguments = [self.found(argument) for argument in step.arguments]
         if not _trusted(run, arguments, out):
             nbytes = copied_bytes(arguments, out)
-            memory = Place(SCRATCH, self.scratch_bytes, (nbytes,), (1,), np.dtype(np.uint8))
+            memory = ArrayLocation(SCRATCH, self.scratch_bytes, (nbytes,), (1,), np.dtype(np.uint8))
             self.copied_bytes = max(self.copied_bytes, nbytes)
             run, arguments = partial(on_copies, run), [memory, *arguments]
         return run, tuple([self.number(argument) for argument in arguments]), self.number(out)
 
-    def found(self, operand: Operand) -> Place | Array | Scalar:
+    def found(self, operand: Operand) -> ArrayLocation | Array | Scalar:
         return self.relocated(operand) if isinstance(operand, Value) else operand
 
-    def number(self, found: Place | Array | Scalar) -> int:
+    def number(self, found: ArrayLocation | Array | Scalar) -> int:
         # 1, 1.0 and True are equal, but not the same operand
-        key = found if isinstance(found, Place) else id(found) if isinstance(found, np.ndarray) else None
+        key = (
+            found
+            if isinstance(found, ArrayLocation)
+            else id(found)
+            if isinstance(found, np.ndarray)
+            else None
+        )
         if key is None or key not in self.numbers:
             self.operands.append(found)
             if key is None:
@@ -149,28 +155,30 @@ class _Removal:
             self.numbers[key] = len(self.operands) - 1
         return self.numbers[key]
 
-    def relocated(self, value: Value) -> Place | Array:
+    def relocated(self, value: Value) -> ArrayLocation | Array:
         home = value.home
         if isinstance(home, Register):
             if home.target is not None:
                 return self.placed(home.target)
             assert home.memory is not None, "a register has memory once it was written"
-            return Place(SCRATCH, home.memory[0], value.shape, value.strides, value.dtype)
+            return ArrayLocation(SCRATCH, home.memory[0], value.shape, value.strides, value.dtype)
         return self.placed(home)
 
-    def placed(self, array: Array) -> Place | Array:
+    def placed(self, array: Array) -> ArrayLocation | Array:
         if array.size == 0:
             return np.empty(array.shape, array.dtype)
         lower, upper = bounds(array)
         for (start, stop), number, origin in self.sources:
             if start <= lower and upper <= stop:
                 offset = address_of(array) - origin
-                return Place(number, offset, array.shape, array.strides, array.dtype)
+                return ArrayLocation(number, offset, array.shape, array.strides, array.dtype)
         return array
 
 
 def _trusted(
-    run: Callable[..., object], arguments: Sequence[Place | Array | Scalar], out: Place | Array
+    run: Callable[..., object],
+    arguments: Sequence[ArrayLocation | Array | Scalar],
+    out: ArrayLocation | Array,
 ) -> bool:
     """Return whether a step that computes element by element, or reduces, is right in this layout.
 

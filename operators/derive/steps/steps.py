@@ -78,7 +78,7 @@ Operand = Value | Scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class ArrayStep:
     """A call `run(*arguments, out=out)`."""
 
     run: Callable[..., object]
@@ -122,7 +122,7 @@ def convert(source: Array | Scalar, out: Array) -> None:
 class Steps:
     """A kernel being written. `scratch` are temporaries that live for the whole run."""
 
-    items: list[Step] = field(default_factory=list)
+    items: list[ArrayStep] = field(default_factory=list)
     scratch: list[Array] = field(default_factory=list)
 
     def whole(self, shape: Shape, dtype: DType) -> Array:
@@ -134,13 +134,13 @@ class Steps:
     def add(
         self, run: Callable[..., object], arguments: Iterable[Operand], out: Value, *, inplace: bool
     ) -> Value:
-        self.items.append(Step(run, tuple(arguments), out, inplace))
+        self.items.append(ArrayStep(run, tuple(arguments), out, inplace))
         if isinstance(out.home, Register):
             out.home.writes += 1
         return out
 
 
-def assign_memory(steps: list[Step]) -> int:
+def assign_memory(steps: list[ArrayStep]) -> int:
     """Assign memory by linear scan: the smallest free piece of scratch that holds a register.
 
     Return the bytes.
@@ -167,7 +167,7 @@ def assign_memory(steps: list[Step]) -> int:
     return total
 
 
-def _find_lifetimes(steps: list[Step]) -> None:
+def _find_lifetimes(steps: list[ArrayStep]) -> None:
     for index, step in enumerate(steps):
         for value in (*step.arguments, step.out):
             if not isinstance(value, Value) or not isinstance(value.home, Register):
@@ -180,7 +180,7 @@ def _find_lifetimes(steps: list[Step]) -> None:
             home.last = index
 
 
-def _extend_targets(steps: list[Step]) -> None:
+def _extend_targets(steps: list[ArrayStep]) -> None:
     """Compute a chain of steps that ends in an output in the output's memory, where possible."""
     for index in reversed(range(len(steps))):
         step, out = steps[index], steps[index].out.home
@@ -201,7 +201,7 @@ def _registers(operands: Iterable[Operand]) -> list[Register]:
     ]
 
 
-def _same_layout(step: Step, home: Register) -> bool:
+def _same_layout(step: ArrayStep, home: Register) -> bool:
     """Return whether every use of a register by a step covers exactly the elements the step writes."""
     uses = [value for value in step.arguments if isinstance(value, Value) and value.home is home]
     return home.target is None and all(

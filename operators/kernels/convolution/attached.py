@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..kernel import Array, KernelCall, Run, in_turn
 from ..workspace import Workspace
 from . import convolution
-from .parts import Geometry, Part
+from .group_shares import Geometry, GroupShare
 from .patches import Windows
 
 Compute = Callable[[Array, Array, Array, Windows, Workspace], Run]
@@ -18,7 +18,7 @@ Compute = Callable[[Array, Array, Array, Windows, Workspace], Run]
 class ConvolutionOutput(Geometry):
     """`output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
 
-    def parts(self, call: KernelCall) -> tuple[Part, ...]:
+    def parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """Return the groups' shares of the call."""
         return self.output_parts(call)
 
@@ -31,7 +31,7 @@ class ConvolutionOutput(Geometry):
 class ConvolutionDataGradient(Geometry):
     """`output[n, c, *row] = Sum(f, *t: grad_0[n, f, *o] * weight[f, c, *t])`, `o` and `t` meeting there."""
 
-    def parts(self, call: KernelCall) -> tuple[Part, ...]:
+    def parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """Return the groups' shares of the call; the gradient of channels that are in none is zero."""
         return self.data_parts(call)
 
@@ -47,7 +47,7 @@ class ConvolutionDataGradient(Geometry):
 class ConvolutionWeightGradient(Geometry):
     """`output[f, c, *t] = Sum(n, *o: grad_0[n, f, *o] * data[n, c, *row])`."""
 
-    def parts(self, call: KernelCall) -> tuple[Part, ...]:
+    def parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """Return the groups' shares of the call."""
         return self.weight_parts(call)
 

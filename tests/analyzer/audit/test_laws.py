@@ -6,7 +6,7 @@ import pytest
 
 from tofu import tdl
 from tofu.analyzer.audit.laws import concat_law, reduce_law, used_as_value
-from tofu.tdl.ast import Reduce, Reducer
+from tofu.tdl.ast import Reducer, ReducerCall
 
 SUMS = "Sum is associative and commutative"
 HOLDS = {
@@ -65,7 +65,7 @@ def test_custom_reducers_promise_what_is_not_proven() -> None:
         "def op(A):\n    Both = Reducer(lambda a, b: a + b, 0)\n    return lambda i: Both(lambda j: A[i, j])"
     )
     parsed = tdl.parse(text)
-    assert isinstance(parsed.outputs[0].body, Reduce)
+    assert isinstance(parsed.outputs[0].body, ReducerCall)
     assert reduce_law(parsed, "j", parsed.outputs[0].body.reducer) is None
 
 

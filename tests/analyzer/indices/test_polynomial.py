@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.analyzer.adjoint.equations import Inversion
-from tofu.analyzer.adjoint.inversion import invert
+from tofu.analyzer.adjoint.inversion import Inversion, invert
 from tofu.analyzer.indices.polynomial import Polynomial, Ranges, expression
 from tofu.tdl import format_expression, parse_expression
 from tofu.tdl.ast import Binary, Call, Expression, Extent, Number, Unary, Variable

@@ -17,7 +17,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 
 from tofu.importers.onnx import ADAPTERS, moves  # noqa: E402
-from tofu.importers.onnx.node import Array, Node, UnsupportedNodeError  # noqa: E402
+from tofu.importers.onnx.node import Array, OnnxNode, UnsupportedNodeError  # noqa: E402
 
 EXACT = {*moves.ADAPTERS, "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor"} | {
     "Identity", "Not", "Where", "ArgMax", "ArgMin", "TopK", "Cast", "Max", "Min", "IsNaN", "IsInf",
@@ -32,7 +32,7 @@ class NodeCase(NamedTuple):
     """One of ONNX's cases: a node, the arrays it should give, and how exactly."""
 
     name: str
-    node: Node
+    node: OnnxNode
     expected: tuple[Array | None, ...]
     rtol: float
     atol: float
@@ -94,7 +94,7 @@ def _read(case: Any) -> NodeCase:
     answers = iter(results)
     expected = tuple(_array(next(answers)) if name else None for name in proto.output)
     attributes = {each.name: _value(each) for each in proto.attribute}
-    node = Node(proto.op_type, attributes, inputs, len(proto.output))
+    node = OnnxNode(proto.op_type, attributes, inputs, len(proto.output))
     return NodeCase(case.name, node, expected, case.rtol, case.atol)
 
 
@@ -124,12 +124,12 @@ def _outcome(case: NodeCase) -> str | None:
     return None
 
 
-def _widened(node: Node) -> Node:
+def _widened(node: OnnxNode) -> OnnxNode:
     """Whole numbers and truth values as floating-point numbers."""
     inputs = tuple(
         array if array is None or array.dtype in FLOATS else array.astype(np.float64) for array in node.inputs
     )
-    return Node(node.kind, node.attributes, inputs, node.outputs)
+    return OnnxNode(node.kind, node.attributes, inputs, node.outputs)
 
 
 def _report(passed: Counter[str], excluded: Counter[str], cases: int) -> Iterator[str]:

@@ -25,7 +25,7 @@ Place = tuple[slice | EllipsisType, ...]
 def custom(text: str) -> ast.CustomReducer:
     """The reducer `own` that the lambda and identity define."""
     description = tdl.parse(f"def f(a):\n    own = Reducer({text})\n    return lambda: own(lambda i: a[i])")
-    found = next(node.reducer for node in tdl.walk(description) if isinstance(node, ast.Reduce))
+    found = next(node.reducer for node in tdl.walk(description) if isinstance(node, ast.ReducerCall))
     assert isinstance(found, ast.CustomReducer)
     return found
 

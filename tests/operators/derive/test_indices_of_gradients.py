@@ -14,7 +14,7 @@ from tofu.analyzer.adjoint import adjoint
 from tofu.operators.derive import derive
 from tofu.operators.stages.stage import derived
 from tofu.tdl import format, parse
-from tofu.tdl.ast import Binary, Description, Reduce, Variable
+from tofu.tdl.ast import Binary, Description, ReducerCall, Variable
 from tofu.tdl.traverse import walk
 
 CALLS = {"minimum": np.minimum, "maximum": np.maximum}
@@ -45,7 +45,7 @@ def check_gradient(
 def compares(part: Description) -> bool:
     """Whether a sum runs over elements of which a comparison takes a few."""
     for node in walk(part):
-        if isinstance(node, Reduce):
+        if isinstance(node, ReducerCall):
             names = {binder.name for binder in node.variables}
             for inner in walk(node.body):
                 if isinstance(inner, Binary) and inner.operator == "==":
@@ -79,7 +79,7 @@ def test_rotations_by_the_extent(check_kernel: Any, length: int, times: int, shi
     [part] = check_gradient(check_kernel, header, f"({sign}i + {shift}) % n", times * length, length, boxes=2)
     assert not compares(part)
     if times == 1:
-        assert not any(isinstance(node, Reduce) for node in walk(part))
+        assert not any(isinstance(node, ReducerCall) for node in walk(part))
 
 
 BENT = {
@@ -111,7 +111,7 @@ def test_bent_indices(check_kernel: Any, name: str, extent: int, length: int, p:
 @pytest.mark.parametrize("length", [*range(1, 71)])
 def test_halves_change_places(length: int, check_kernel: Any) -> None:
     [part] = check_gradient(check_kernel, "a.shape[0]", "(i + n // 2) % n", length, length)
-    assert not any(isinstance(node, Reduce) for node in walk(part))
+    assert not any(isinstance(node, ReducerCall) for node in walk(part))
 
 
 GROUPED = {
@@ -153,7 +153,7 @@ def test_what_does_not_divide_is_padded(check_kernel: Any) -> None:
     """Groups of as many elements as a quotient of extents says: none if that is 0."""
     text = "def f(a):\n    return lambda h=4, d=a.shape[0] // 4: a[h * (a.shape[0] // 4) + d]"
     [part] = adjoint(parse(text), "a")
-    assert not any(isinstance(node, Reduce) for node in walk(part))
+    assert not any(isinstance(node, ReducerCall) for node in walk(part))
     for length in range(1, 30):
         heads = np.arange(4 * (length // 4), dtype=np.float64).reshape(4, length // 4) + 1
         bound = derived(part).bind({"grad_0": heads.shape, "a": (length,)})

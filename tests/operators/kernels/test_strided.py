@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.operators.derive.nodes.functions import LOOPS, Kind
+from tofu.operators.derive.nodes.functions import LOOPS, LoopTypes
 from tofu.operators.derive.steps.fold import Fold
 from tofu.operators.derive.steps.select import select, spread_bits
 from tofu.operators.kernels.kernel import Array
@@ -28,10 +28,10 @@ REACH_BYTES = 256
 FLOATS = tuple(map(np.dtype, (np.float32, np.float64)))
 HALF, INTEGER, BOOL = map(np.dtype, (np.float16, np.int64, np.bool_))
 OF_KIND = {
-    Kind.NUMBER: (*FLOATS, INTEGER),
-    Kind.FLOAT: FLOATS,
-    Kind.COMPARISON: (*FLOATS, INTEGER),
-    Kind.LOGICAL: (BOOL,),
+    LoopTypes.NUMBER: (*FLOATS, INTEGER),
+    LoopTypes.FLOAT: FLOATS,
+    LoopTypes.COMPARISON: (*FLOATS, INTEGER),
+    LoopTypes.LOGICAL: (BOOL,),
 }
 KERNELS_OWN = {
     np.square: (*FLOATS, INTEGER),

@@ -11,13 +11,13 @@ from tofu.analyzer.indices.region import Shape
 from tofu.errors import OperatorError, ShapeError, TofuError
 from tofu.operators import get, names
 from tofu.operators.operator import Operator
-from tofu.operators.stages.attributes import Kind, SliceBounds
+from tofu.operators.stages.attributes import AttributeType, SliceBounds
 
 STRANGE = {
-    Kind.INT: (0, -7, 100),
-    Kind.FLOAT: (0, float("inf"), float("nan"), 1e308),
-    Kind.SHAPE: ((), (0, 0), (-1,), (1, 1, 1, 1, 1)),
-    Kind.BOUNDS: (SliceBounds(), SliceBounds((None,)), SliceBounds((-9,))),
+    AttributeType.INT: (0, -7, 100),
+    AttributeType.FLOAT: (0, float("inf"), float("nan"), 1e308),
+    AttributeType.SHAPE: ((), (0, 0), (-1,), (1, 1, 1, 1, 1)),
+    AttributeType.BOUNDS: (SliceBounds(), SliceBounds((None,)), SliceBounds((-9,))),
 }
 RANKS = range(6)
 SAMPLED = {"transform_type": "affine", "sampler_type": "bilinear"}

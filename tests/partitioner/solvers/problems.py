@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from tofu.partitioner.solvers.anytime import close_gap
 from tofu.partitioner.solvers.elimination import CostTable, eliminate
+from tofu.partitioner.solvers.linear_order import linear_order
+from tofu.partitioner.solvers.pairwise import core
 
 
 @st.composite
-def pairwise_factors(draw, variables=6, domain=4):
+def pairwise_tables(draw, variables=6, domain=4):
     """Domains and cost tables over pairs, densely connected."""
     domains = draw(st.lists(st.integers(1, domain), min_size=2, max_size=variables))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -34,6 +36,25 @@ def assignments(domains):
 
 def optimum(domains, cost_tables):
     return min(cost(cost_tables, assignment) for assignment in assignments(domains))
+
+
+def beads(count, size=5, domain=4, seed=0):
+    """Dense groups of variables in a row, each of which meets the next in two tables."""
+    random = np.random.default_rng(seed)
+    pairs = []
+    for first in range(0, count * size, size):
+        pairs += [(a, b) for b in range(first, first + size) for a in range(first, b)]
+        if first:
+            pairs += [(first - 2, first), (first - 1, first + 1)]
+    return [domain] * (count * size), [
+        CostTable(pair, random.integers(0, 1000, (domain, domain))) for pair in pairs
+    ]
+
+
+def ordered(domains, cost_tables):
+    """The core of a problem, its variables in an order that keeps few of them open."""
+    whole = core(domains, cost_tables).problem
+    return whole.reordered(linear_order(whole.neighbours(), whole.domains))
 
 
 def assert_closed(domains, cost_tables):

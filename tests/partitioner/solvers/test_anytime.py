@@ -13,7 +13,7 @@ from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
 from tofu.partitioner.solvers.window_bounds import WindowBounds, windows
 
-from .problems import assert_closed, cost, optimum, pairwise_factors
+from .problems import assert_closed, cost, optimum, pairwise_tables
 
 
 def grid(rows, columns, domain=4, seed=0):
@@ -28,7 +28,7 @@ def grid(rows, columns, domain=4, seed=0):
 
 
 @settings(max_examples=100)
-@given(pairwise_factors())
+@given(pairwise_tables())
 def test_the_optimum_from_any_cost(problem):
     domains, cost_tables = problem
     best = optimum(domains, cost_tables)

@@ -11,7 +11,7 @@ from tofu.partitioner.solvers.anytime import close_gap, rounded
 from tofu.partitioner.solvers.elimination import CostTable
 from tofu.partitioner.solvers.pairwise import EXACT_LIMIT
 
-from .problems import assignments, cost, optimum, pairwise_factors
+from .problems import assignments, cost, optimum, pairwise_tables
 
 
 def test_small_costs_stay_as_they_are():
@@ -22,7 +22,7 @@ def test_small_costs_stay_as_they_are():
 
 
 @settings(max_examples=100)
-@given(pairwise_factors(variables=4), st.integers(1, 40))
+@given(pairwise_tables(variables=4), st.integers(1, 40))
 def test_better_assignments_keep_their_costs_or_are_bounded(problem, limit):
     domains, cost_tables = problem
     best = optimum(domains, cost_tables)

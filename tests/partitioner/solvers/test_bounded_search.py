@@ -12,7 +12,7 @@ from tofu.partitioner.solvers.elimination import CostTable
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
 
-from .problems import assignments, pairwise_factors
+from .problems import assignments, pairwise_tables
 
 
 def reweighted(domains, cost_tables):
@@ -30,7 +30,7 @@ def dense(variables=6, domain=5, seed=0):
 
 
 @settings(max_examples=100)
-@given(pairwise_factors(variables=5), st.integers(0, 30))
+@given(pairwise_tables(variables=5), st.integers(0, 30))
 def test_the_best_assignment_within_the_budget(drawn, budget):
     problem = reweighted(*drawn)
     best = min(map(problem.cost, assignments(problem.domains)))
@@ -44,7 +44,7 @@ def test_the_best_assignment_within_the_budget(drawn, budget):
 
 
 @settings(max_examples=50)
-@given(pairwise_factors(variables=6), st.data())
+@given(pairwise_tables(variables=6), st.data())
 def test_windows_add_up_to_no_more_than_the_whole(drawn, data):
     problem = reweighted(*drawn)
     end = len(problem.domains)

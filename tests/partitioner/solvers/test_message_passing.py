@@ -13,11 +13,11 @@ from tofu.partitioner.solvers.elimination import CostTable
 from tofu.partitioner.solvers.message_passing import MessagePassing
 from tofu.partitioner.solvers.pairwise import core
 
-from .problems import assignments, pairwise_factors
+from .problems import assignments, pairwise_tables
 
 
 @settings(max_examples=100)
-@given(pairwise_factors(variables=5), st.booleans(), st.integers(0, 3))
+@given(pairwise_tables(variables=5), st.booleans(), st.integers(0, 3))
 def test_every_cost_stays_and_nothing_is_negative(problem, backwards, sweeps):
     whole = core(*problem).problem
     messages = MessagePassing(whole)

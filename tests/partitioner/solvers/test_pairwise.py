@@ -10,11 +10,11 @@ from tofu.partitioner.solvers.elimination import CostTable
 from tofu.partitioner.solvers.errors import SolverError
 from tofu.partitioner.solvers.pairwise import core
 
-from .problems import assignments, cost, optimum, pairwise_factors
+from .problems import assignments, cost, optimum, pairwise_tables
 
 
 @settings(max_examples=150)
-@given(pairwise_factors())
+@given(pairwise_tables())
 def test_the_core_has_the_optimum_and_completes_to_it(problem):
     domains, cost_tables = problem
     found = core(domains, cost_tables)
@@ -35,7 +35,7 @@ def test_a_tree_leaves_nothing():
     assert found.problem.constant == cost(cost_tables, found.complete(())) == optimum([4] * 5, cost_tables)
 
 
-@given(pairwise_factors(variables=5))
+@given(pairwise_tables(variables=5))
 def test_reordering_keeps_every_cost(problem):
     whole = core(*problem).problem
     order = list(reversed(range(len(whole.domains))))

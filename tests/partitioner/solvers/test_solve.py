@@ -24,7 +24,7 @@ from tofu.partitioner.solvers.elimination import CostTable, eliminate
 from tofu.partitioner.solvers.pairwise import EXACT_LIMIT
 from tofu.partitioner.solvers.solve import least_cost
 
-from .problems import cost, pairwise_factors
+from .problems import cost, pairwise_tables
 from .problems import optimum as enumerated
 
 LITTLE = Effort(sweep_entries=1, search_entries=0)
@@ -57,7 +57,7 @@ def test_a_dense_graph_beyond_the_limit(monkeypatch, seed, effort):
 
 
 @settings(max_examples=100)
-@given(pairwise_factors())
+@given(pairwise_tables())
 def test_any_width_ends_with_a_bound(problem):
     domains, cost_tables = problem
     with pytest.MonkeyPatch.context() as patch:

@@ -14,7 +14,7 @@ from tofu.partitioner.solvers.dominance import Dominance
 from tofu.partitioner.solvers.elimination import eliminate
 from tofu.partitioner.solvers.solve import least_cost
 
-from .problems import cost, optimum, pairwise_factors
+from .problems import cost, optimum, pairwise_tables
 
 
 def by_elimination(domains, cost_tables):
@@ -55,7 +55,7 @@ SOLVERS = {
 
 @pytest.mark.parametrize(("solver", "exact"), SOLVERS.values(), ids=SOLVERS)
 @settings(max_examples=60)
-@given(problem=pairwise_factors())
+@given(problem=pairwise_tables())
 def test_costs_bounds_and_assignments_agree_with_brute_force(solver, exact, problem):
     domains, cost_tables = problem
     best = optimum(domains, cost_tables)
@@ -69,6 +69,6 @@ def test_costs_bounds_and_assignments_agree_with_brute_force(solver, exact, prob
 
 @pytest.mark.parametrize(("solver", "exact"), SOLVERS.values(), ids=SOLVERS)
 @settings(max_examples=20)
-@given(problem=pairwise_factors())
+@given(problem=pairwise_tables())
 def test_the_same_problem_has_the_same_result(solver, exact, problem):
     assert solver(*problem) == solver(*problem)

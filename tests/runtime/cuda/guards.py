@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tofu.runtime.cuda.machine import Bytes, Machine
+from tofu.runtime.cuda.machine import Bytes, CudaMachine
 
 GUARD_BYTES = 4096
 GUARD = 0xA5
@@ -24,7 +24,7 @@ class Block:
     nbytes: int
 
 
-class Guarded(Machine, Protocol):
+class Guarded(CudaMachine, Protocol):
     """A machine that keeps what it allocated, in this order."""
 
     blocks: list[Block]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tofu.operators.cuda.launch.commands import Command
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.launch.workspace import FLAG_BYTES, DeviceWorkspace
-from tofu.runtime.cuda.machine import Machine
+from tofu.runtime.cuda.machine import CudaMachine
 
 Array = npt.NDArray[Any]
 ALIGNMENT_BYTES = 256
@@ -40,7 +40,7 @@ class Moved:
 class Slab:
     """Memory of a machine's first worker: room for arrays, scratch, and flags."""
 
-    def __init__(self, machine: Machine, nbytes: int = 1 << 26, scratch_bytes: int = 1 << 26) -> None:
+    def __init__(self, machine: CudaMachine, nbytes: int = 1 << 26, scratch_bytes: int = 1 << 26) -> None:
         self.machine = machine
         self._start = machine.allocate(0, nbytes)
         self._nbytes = nbytes

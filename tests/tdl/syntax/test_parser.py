@@ -41,7 +41,7 @@ def test_conv1d_of_the_paper() -> None:
         ast.Element("data", (b, ci, ast.Binary("+", x, dx))),
         ast.Element("filters", (ci, co, dx)),
     )
-    reduce = ast.Reduce(ast.Reducer.SUM, (ast.Binder("ci"), ast.Binder("dx")), product)
+    reduce = ast.ReducerCall(ast.Reducer.SUM, (ast.Binder("ci"), ast.Binder("dx")), product)
     assert description == ast.Description(
         name="conv1d",
         tensors=(ast.TensorParameter("data"), ast.TensorParameter("filters")),

@@ -19,11 +19,18 @@ import pytest
 
 from tofu import models
 from tofu.errors import ExecutionError
-from tofu.operators.cuda.launch.commands import Convolution, Geometry, Pass
+from tofu.operators.cuda.launch.commands import Convolution, Pass, WindowGeometry
 from tofu.operators.cuda.launch.view import DeviceView
 from tofu.operators.cuda.launch.workspace import DeviceWorkspace
 from tofu.operators.cuda.vendor.convolutions import commands, supported
-from tofu.operators.cuda.vendor.cudnn import Plan, Plans, Tensor, close_handle, open_handle, signature
+from tofu.operators.cuda.vendor.cudnn import (
+    ExecutionPlan,
+    Plans,
+    TensorDescriptor,
+    close_handle,
+    open_handle,
+    signature,
+)
 from tofu.operators.kernels import convolution as kernels
 from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.bound_operator import BoundOperator
@@ -35,7 +42,7 @@ ATTACHED = (kernels.ConvolutionOutput, kernels.ConvolutionDataGradient, kernels.
 CHANNELS_LAST = {4: (0, 2, 3, 1)}
 SAMPLE = ("lenet", "inception-v3", "wresnet-50-4")
 
-GEOMETRY = Geometry((1, 1), (1, 1), (1, 1), (1, 1))
+GEOMETRY = WindowGeometry((1, 1), (1, 1), (1, 1), (1, 1))
 
 
 def dense(shape: Sequence[int], type: str = "float32", address: int = 1 << 20) -> DeviceView:
@@ -142,7 +149,7 @@ def random_convolution(rng: np.random.Generator, type: str) -> Convolution:
         cut_view(rng, (images, channels, *rows), type),
         dense(tuple(map(int, (filters, channels, *taps))), type),
         cut_view(rng, (images, filters, *places), type),
-        Geometry(*numbers),
+        WindowGeometry(*numbers),
     )
 
 
@@ -192,11 +199,11 @@ def test_a_plan_depends_on_no_address_but_its_alignment() -> None:
 
 def test_one_dimension_becomes_two() -> None:
     data, weight, output = dense((2, 3, 9)), dense((4, 3, 2)), dense((2, 4, 4))
-    command = Convolution(Pass.FORWARD, data, weight, output, Geometry((2,), (1,), (0,), (-1,)))
+    command = Convolution(Pass.FORWARD, data, weight, output, WindowGeometry((2,), (1,), (0,), (-1,)))
     flat = signature(command)
-    assert flat.data == Tensor((2, 3, 1, 9), (27, 9, 9, 1), "float32", 16)
+    assert flat.data == TensorDescriptor((2, 3, 1, 9), (27, 9, 9, 1), "float32", 16)
     assert flat.weight.shape == (4, 3, 1, 2)
-    assert flat.geometry == Geometry((1, 2), (1, 1), (0, 0), (0, -1))
+    assert flat.geometry == WindowGeometry((1, 2), (1, 1), (0, 0), (0, -1))
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +251,7 @@ def test_a_plan_runs_on_the_command_s_addresses() -> None:
     calls: list[Any] = []
     graph = SimpleNamespace(execute_plan_at_index=lambda *arguments: calls.append(arguments))
     command = replace(three_by_three(), workspace=96, data=dense((8, 64, 28, 28), address=32))
-    Plan(graph, 5, "engine", 64).execute(command, 7)
+    ExecutionPlan(graph, 5, "engine", 64).execute(command, 7)
     assert calls == [({1: 32, 2: 1 << 20, 3: 1 << 20}, 96, 5, 7)]
 
 
@@ -256,4 +263,4 @@ def test_a_failure_names_the_convolution() -> None:
     with pytest.raises(
         ExecutionError, match=r"convolution of float32.*failed: CUDNN_STATUS_EXECUTION_FAILED$"
     ):
-        Plan(graph, 0, "engine", 0).execute(three_by_three(), 7)
+        ExecutionPlan(graph, 0, "engine", 0).execute(three_by_three(), 7)

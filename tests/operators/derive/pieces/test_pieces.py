@@ -11,7 +11,7 @@ from tofu import tdl
 from tofu.operators.derive import derive
 from tofu.operators.derive.nodes.ir import Apply, Load, walk
 from tofu.operators.derive.pieces.cutting import MOST_PARTS, Axis, Taken
-from tofu.operators.derive.pieces.pieces import Piece, pieces
+from tofu.operators.derive.pieces.pieces import BoxPiece, pieces
 from tofu.operators.stages.stage import derived
 
 Shapes = dict[str, tuple[int, ...]]
@@ -158,7 +158,7 @@ CUT: dict[str, tuple[str, Shapes, int]] = {
 }
 
 
-def cut(text: str, shapes: Shapes) -> tuple[Piece, ...]:
+def cut(text: str, shapes: Shapes) -> tuple[BoxPiece, ...]:
     bound = derived(tdl.parse(text)).bind(shapes)
     return pieces(bound, tuple((0, extent) for extent in bound.extents.values()))
 

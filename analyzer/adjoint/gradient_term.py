@@ -18,8 +18,8 @@ from ...tdl.ast import (
     Number,
     OpaqueElement,
     Pad,
-    Reduce,
     Reducer,
+    ReducerCall,
     Variable,
 )
 from ...tdl.traverse import Node, substitute, transform, variable_names, walk
@@ -27,7 +27,7 @@ from ..indices.polynomial import Polynomial, Ranges, expression
 from .algebra import ZERO, Product, choose, conjunction, product
 from .derivative import no_adjoint
 from .equations import Inversion
-from .extents import Extents
+from .extents import KnownExtents
 from .inversion import in_range, invert
 from .sites import Site, origin
 
@@ -64,10 +64,10 @@ class GradientTerm:
     @property
     def expression(self) -> Expression:
         body = self.body.expression
-        return Reduce(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
+        return ReducerCall(Reducer.SUM, self.free, body) if self.free and body != ZERO else body
 
 
-def contribution(extents: Extents, site: Site) -> GradientTerm:
+def gradient_term(extents: KnownExtents, site: Site) -> GradientTerm:
     """Invert the site's access and put the solution into its factor."""
     element = site.element
     positions = tuple(position(axis) for axis in range(len(element.indices)))

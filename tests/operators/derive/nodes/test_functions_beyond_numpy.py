@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tofu import tdl
-from tofu.operators.derive.nodes.special import CHUNK_ELEMENTS, VECTORISED, erf, sign
+from tofu.operators.derive.nodes.functions_beyond_numpy import CHUNK_ELEMENTS, VECTORISED, erf, sign
 from tofu.operators.stages.stage import derived
 from tofu.tdl.functions import FUNCTIONS
 

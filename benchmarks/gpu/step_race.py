@@ -13,8 +13,8 @@ from benchmarks.peers import AGREEMENT, prepare
 from tofu.errors import TofuError
 
 from . import peer, training
+from .bench_device import Stand
 from .report import Results, line
-from .stand import Stand
 
 WRESNET: dict[str, Any] = {"family": "residual", "output": "softmax", "options": {}}
 RNN: dict[str, Any] = {"family": "recurrent", "output": "softmax"}

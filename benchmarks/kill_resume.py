@@ -1,6 +1,6 @@
 """Training that is killed at random moments: no checkpoint may be torn, none that was reported lost.
 
-    python -m benchmarks.kills [--kills 500] [--seed 0] [--save benchmarks/results/kills.json]
+    python -m benchmarks.kill_resume [--kills 500] [--seed 0] [--save benchmarks/results/kills.json]
 
 A forked process trains with a checkpoint after every epoch and reports each epoch over a pipe once it is
 saved. It is killed (SIGKILL) at a random moment; the next process continues from what it left. After every

@@ -1,4 +1,4 @@
-"""Finish a reduction that was computed first: apply the factors and conditions that its terms share."""
+"""Apply the factors and conditions that the terms of a reduction share, once the reduction is computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..steps.views import narrow
 from .open_program import OpenProgram
 
 
-def finish(
+def apply_shared(
     program: OpenProgram,
     node: Reduction,
     target: Array,

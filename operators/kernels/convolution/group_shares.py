@@ -16,7 +16,7 @@ from .roles import cut, output_ranges, require_roles, tensor_ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GroupShare:
     """One group of a convolution. One of the three arrays is computed from the other two."""
 
     data: Array
@@ -49,7 +49,7 @@ class Geometry:
     num_group: int = 1
     """The number of groups into which filters and channels fall."""
 
-    def output_parts(self, call: KernelCall) -> tuple[Part, ...]:
+    def output_parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """Return all of `output[n, f, *o] = Sum(c, *t: data[n, c, *row] * weight[f, c, *t])`."""
         require_roles(call, "weight")
         out, region = call.outputs[0], call.regions["data"]
@@ -61,10 +61,10 @@ class Geometry:
             weight = cut(call.inputs["weight"], call.regions["weight"], [part, channels, *taps])
             meeting = (channels[0] + offset, channels[1] + offset)
             data = cut(call.inputs["data"], region, [batch, meeting, *region[2:]])
-            parts.append(Part(data, weight, out[:, _shifted(part, -filters[0])], windows))
+            parts.append(GroupShare(data, weight, out[:, _shifted(part, -filters[0])], windows))
         return tuple(parts)
 
-    def data_parts(self, call: KernelCall) -> tuple[Part, ...]:
+    def data_parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """`output[n, c, *row] = Sum(f, *t: grad_0[n, f, *o] * weight[f, c, *t])`, `o` and `t` meeting there.
 
         Channels of the box that no filter of the box meets belong to no part; their gradient is zero.
@@ -85,10 +85,10 @@ class Geometry:
             within = (first - offset, last - offset)
             weight = cut(call.inputs["weight"], call.regions["weight"], [part, within, *taps])
             gradient = cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
-            parts.append(Part(out[:, _shifted((first, last), -channels[0])], weight, gradient, windows))
+            parts.append(GroupShare(out[:, _shifted((first, last), -channels[0])], weight, gradient, windows))
         return tuple(parts)
 
-    def weight_parts(self, call: KernelCall) -> tuple[Part, ...]:
+    def weight_parts(self, call: KernelCall) -> tuple[GroupShare, ...]:
         """Return all of `output[f, c, *t] = Sum(n, *o: grad_0[n, f, *o] * data[n, c, *row])`."""
         require_roles(call, "grad_0")
         out, region = call.outputs[0], call.regions["data"]
@@ -100,7 +100,7 @@ class Geometry:
             gradient = cut(call.inputs["grad_0"], call.regions["grad_0"], [batch, part, *places])
             meeting = (channels[0] + offset, channels[1] + offset)
             data = cut(call.inputs["data"], region, [batch, meeting, *region[2:]])
-            parts.append(Part(data, out[(_shifted(part, -filters[0]),)], gradient, windows))
+            parts.append(GroupShare(data, out[(_shifted(part, -filters[0]),)], gradient, windows))
         return tuple(parts)
 
     def _windows(self, places: list[Interval], taps: list[Interval], first_rows: list[int]) -> Windows:

@@ -11,7 +11,7 @@ from typing import Any
 from tofu.operators.cuda.vendor.libraries import library
 from tofu.runtime.cuda.cards import shared
 from tofu.runtime.cuda.cupy_machine import CupyMachine
-from tofu.runtime.cuda.machine import Machine
+from tofu.runtime.cuda.machine import CudaMachine
 
 from .dry_machine import DryMachine
 
@@ -35,7 +35,7 @@ class Stand:
     def late(self) -> bool:
         return time.monotonic() - self.begun > self.seconds
 
-    def machine(self, workers: int, tf32: bool = False) -> Machine:
+    def machine(self, workers: int, tf32: bool = False) -> CudaMachine:
         """Workers that are next to each other share a card."""
         if self.dry:
             return DryMachine(workers)
@@ -56,7 +56,7 @@ class Stand:
         return int(free), int(total)
 
 
-def seconds_of(machine: Machine, issue: Callable[[], Any], repeats: int) -> float:
+def seconds_of(machine: CudaMachine, issue: Callable[[], Any], repeats: int) -> float:
     """Time one `issue`, among several in one graph, so that launching them takes no extra time."""
 
     def all_of_them() -> None:

@@ -1,0 +1,49 @@
+"""Regions covered by pieces of what workers hold, against sets of elements."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tofu.partitioner.costs.cover import contains, cover, elements
+
+INTERVALS = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted).map(tuple)
+BOXES = st.tuples(INTERVALS, INTERVALS)
+
+
+def element_set(region):
+    return set(itertools.product(*(range(lower, upper) for lower, upper in region)))
+
+
+@given(BOXES, st.lists(st.none() | BOXES, min_size=1, max_size=5), st.data())
+def test_pieces_are_disjoint_and_together_the_target(target, held, data):
+    reader = data.draw(st.integers(0, len(held) - 1))
+    wanted = element_set(target)
+    there = [element_set(region) if region else set() for region in held]
+    parts = cover(target, held, reader)
+    if not wanted <= set().union(*there):
+        assert parts is None
+        return
+    pieces = [element_set(region) for _, region in parts]
+    assert set().union(*pieces) == wanted
+    assert sum(map(len, pieces)) == len(wanted)
+    assert all(piece <= there[source] for (source, _), piece in zip(parts, pieces, strict=True))
+    assert {
+        e for (source, _), piece in zip(parts, pieces, strict=True) if source == reader for e in piece
+    } == (wanted & there[reader])
+
+
+@given(BOXES, BOXES)
+def test_elements_and_containment(outer, inner):
+    assert elements(outer) == len(element_set(outer))
+    if element_set(inner):
+        assert contains(outer, inner) == (element_set(inner) <= element_set(outer))
+
+
+@pytest.mark.parametrize(("reader", "source"), [(0, 2), (1, 3), (2, 2), (3, 3)])
+def test_readers_take_copies_from_themselves_or_from_different_workers(reader, source):
+    whole, half = ((0, 4),), ((0, 2),)
+    assert cover(half, [None, None, whole, whole], reader) == ((source, half),)

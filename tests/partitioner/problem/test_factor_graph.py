@@ -1,0 +1,61 @@
+"""The sum of the tables at an assignment is what the assigned plan moves, and forbidden choices cost more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tofu.partitioner.costs.plan_bytes import count_bytes
+from tofu.partitioner.layouts.step_split import SplitLayout
+from tofu.partitioner.problem.candidates import Tables
+from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.factor_graph import (
+    factor_graph,
+    joint_choices,
+    next_choices,
+    nothing_split,
+    steps_of,
+)
+from tofu.partitioner.problem.sequences import all_sequences
+from tofu.partitioner.problem.solution import assigned
+
+
+def at(cost_tables, assignment):
+    return sum(int(each.table[tuple(assignment[v] for v in each.scope)]) for each in cost_tables)
+
+
+def moved(problem, solution):
+    """The bytes of a solution, counted from the graph."""
+    layouts = {
+        tensor.name: SplitLayout(
+            tensor.shape, solution.dimensions[problem.tensor_class[tensor.index]], solution.factors
+        )
+        for tensor in problem.graph.tensors
+    }
+    strategies = {
+        operation.name: solution.strategies[problem.operation_class[operation.index]]
+        for operation in problem.graph.operations
+    }
+    return count_bytes(problem.graph, layouts, strategies, solution.factors)[-1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_steps_at_once(graph, seed):
+    problem = build_problem(graph)
+    factors = steps_of(problem, 4)
+    operators, tensors = joint_choices(problem, factors, all_sequences)
+    domains, cost_tables = factor_graph(problem, operators, tensors)
+    assert domains == [len(choices.sequences) for choices in (*operators, *tensors)]
+    random = np.random.default_rng(seed)
+    assignment = [int(random.integers(domain)) for domain in domains]
+    cost = at(cost_tables, assignment)
+    assert cost == moved(problem, assigned(factors, operators, tensors, assignment, cost=problem.cost(cost)))
+
+
+def test_the_first_step_of_one_is_the_whole(graph):
+    problem = build_problem(graph)
+    factors = steps_of(problem, 3)
+    step = next_choices(problem, Tables(factors), nothing_split(problem, factors))
+    whole = joint_choices(problem, factors, all_sequences)
+    for mine, others in zip((*step[0], *step[1]), (*whole[0], *whole[1]), strict=True):
+        assert set(mine.sequences) <= set(others.sequences)

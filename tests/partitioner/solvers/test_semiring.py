@@ -1,0 +1,59 @@
+"""Operations on tables, against sums over all assignments; equal results are one table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tofu.partitioner.solvers import semiring
+from tofu.partitioner.solvers.semiring import MIN_PLUS, Semiring, TableArithmetic
+
+SUM_PRODUCT = Semiring(
+    np.multiply, lambda table, axis: np.asarray(table.sum(axis=axis)), lambda v: int(v.argmax())
+)
+SHAPE = (3, 2, 4)
+SCOPES = ((0,), (2,), (0, 1), (1, 2), (0, 1, 2))
+
+
+@pytest.mark.parametrize("pieces_of", [1, 4, 1 << 16])
+@given(st.lists(st.sampled_from(SCOPES), min_size=1, max_size=4), st.integers(0, 2), st.integers(0, 99))
+def test_a_variable_is_eliminated_from_the_product(pieces_of, scopes, axis, seed):
+    scopes = [*scopes, (0, 1, 2)]
+    random = np.random.default_rng(seed)
+    parts = [(random.integers(-9, 9, [SHAPE[v] for v in scope]), scope) for scope in scopes]
+    spread = [table.reshape([SHAPE[v] if v in scope else 1 for v in range(3)]) for table, scope in parts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(semiring, "PIECE_ENTRIES", pieces_of)
+        left, constant = TableArithmetic(MIN_PLUS).eliminate(parts, axis)
+        product, none = TableArithmetic(SUM_PRODUCT).eliminate(parts, axis)
+    np.testing.assert_array_equal(left + constant, sum(spread).min(axis=axis))
+    assert left.min() == 0
+    np.testing.assert_array_equal(product, np.prod(np.broadcast_arrays(*spread), axis=0).sum(axis=axis))
+    assert none is None
+
+
+def test_floats_keep_their_minimum():
+    table = np.array([[0.5, 1.5], [2.5, 0.25]])
+    left, constant = TableArithmetic(MIN_PLUS).eliminate([(table, (0, 1))], 0)
+    np.testing.assert_array_equal(left + constant, [0.5, 0.25])
+
+
+def test_axes_are_picked_and_put_in_order():
+    table = np.arange(24).reshape(2, 3, 4)
+    found = TableArithmetic(MIN_PLUS).select(table, (None, 2, None), (1, 0))
+    np.testing.assert_array_equal(found, table[:, 2, :].T)
+
+
+def test_equal_results_are_one_table_and_are_computed_once():
+    arithmetic = TableArithmetic(MIN_PLUS)
+    a, b, c = np.array([1, 2]), np.array([3, 4]), np.array([2, 1])
+    first = arithmetic.multiply(a, b)
+    np.testing.assert_array_equal(first, [4, 6])
+    assert arithmetic.multiply(a, b) is first
+    assert arithmetic.multiply(c, np.array([2, 5])) is first
+
+
+def test_min_plus_chooses_the_first_of_the_least():
+    assert MIN_PLUS.choose(np.array([3, 1, 1])) == 1

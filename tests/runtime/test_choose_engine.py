@@ -1,0 +1,46 @@
+"""The engine that devices ask for, and what no engine takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tofu.errors import ExecutionError
+from tofu.programs.memory import plan_memory
+from tofu.runtime.choose_engine import engine_on
+from tofu.runtime.context import Context, cpu, gpu
+from tofu.runtime.engine import Watch
+from tofu.runtime.numpy_engine import NumpyEngine
+
+
+def test_the_processor_runs_programs_of_any_number_of_workers(toys: Any) -> None:
+    _, partitioned, _ = toys.random_toy(1, workers=2, operations=3)
+    for devices in ((), (cpu(0),), (cpu(0), cpu(1))):
+        engine = engine_on(devices, threads=1)(
+            partitioned, plan_memory(partitioned), Watch(watchdog_seconds=60)
+        )
+        assert isinstance(engine, NumpyEngine)
+        engine.close()
+
+
+def test_the_processor_does_not_take_16_bits(toys: Any) -> None:
+    _, partitioned, _ = toys.random_toy(1, workers=2, operations=3)
+    first, *others = partitioned.graph.tensors
+    narrow = replace(partitioned.graph, tensors=(replace(first, dtype="float16"), *others))
+    with pytest.raises(ExecutionError, match=f"stores '{first.name}' in float16"):
+        engine_on([cpu()])(
+            replace(partitioned, graph=narrow), plan_memory(partitioned), Watch(watchdog_seconds=60)
+        )
+
+
+@pytest.mark.parametrize("devices", [(cpu(0), gpu(0)), (gpu(1), cpu(0), gpu(0)), (Context("tpu"),)])
+def test_other_devices_are_refused(devices: tuple[Context, ...]) -> None:
+    with pytest.raises(ExecutionError, match="give a context of one kind"):
+        engine_on(devices)
+
+
+def test_threads_below_one_are_refused() -> None:
+    with pytest.raises(ExecutionError, match="threads is 0; workers need at least one thread"):
+        engine_on([cpu()], threads=0)

@@ -1,0 +1,43 @@
+"""Ctrl-C within one process: deferred once, then at once, and as before outside."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from tofu.runtime.interrupts import Interrupts
+
+
+def test_the_first_is_deferred_and_the_second_is_not() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts(deferred=True) as interrupts:
+        interrupts.check()
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.requested
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_undeferred_it_stops_at_once() -> None:
+    with Interrupts(deferred=False) as interrupts:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert not interrupts.requested
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def run() -> None:
+        with Interrupts(deferred=True):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [before]

@@ -1,0 +1,58 @@
+"""Values that are learned go to executors and come back, whole, whatever the number of workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.dataflow import sym
+from tofu.errors import DataError
+from tofu.runtime.executor import Executor
+from tofu.runtime.initializer import Uniform, initial_value
+from tofu.runtime.parameters import Parameters, optimizer_state
+
+RULE = Uniform(0.5)
+
+
+def network() -> sym.Symbol:
+    with sym.NameScope():
+        return sym.SoftmaxOutput(
+            sym.FullyConnected(sym.Variable("data"), num_hidden=5, name="fc"), name="softmax"
+        )
+
+
+def executor(workers: int) -> Executor:
+    shapes = {"data": (8, 3), "softmax_label": (8,)}
+    graph = tofu.training_graph(network(), shapes, "adam")
+    return Executor(tofu.lower(graph, tofu.partition(graph, workers)))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_given_values_are_stored_and_others_are_made_by_the_rule(workers: int) -> None:
+    bias = np.arange(5, dtype=np.float32)
+    held = Parameters(network(), RULE, 7, {"fc_bias": bias})
+    bias[:] = 9
+    with executor(workers) as run:
+        held.store(run)
+        np.testing.assert_array_equal(run.read("fc_bias"), np.arange(5))
+        np.testing.assert_array_equal(run.read("fc_weight"), initial_value("fc_weight", (5, 3), RULE, 7))
+        state = optimizer_state(run)
+    assert len(state) == 4
+    assert {array.shape for array in state.values()} == {(5, 3), (5,)}
+
+
+def test_learned_values_come_back_for_any_number_of_workers() -> None:
+    held = Parameters(network(), RULE, 7, {})
+    with executor(2) as run:
+        held.store(run)
+        run.write("fc_weight", np.arange(15).reshape(5, 3))
+        held.load(run)
+    with executor(3) as run:
+        held.store(run)
+        np.testing.assert_array_equal(run.read("fc_weight"), np.arange(15).reshape(5, 3))
+
+
+def test_names_that_are_no_variables_are_refused() -> None:
+    with pytest.raises(DataError, match=r"'fc_wieght', which is not a variable of the symbol.*fc_weight"):
+        Parameters(network(), RULE, 0, {"fc_wieght": np.zeros((5, 3))})
