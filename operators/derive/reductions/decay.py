@@ -37,8 +37,7 @@ class Between:
 class Decay:
     """The factor `scale * (slope * distance + level) * base ** distance` of a term.
 
-    The distance of a term is 0 for the last one that is summed, and grows by 1 for every term before. If
-    `between` is given, every step has its own base, which depends on `between.variable`.
+    The distance of a term is 0 for the last one that is summed, and grows by 1 for every term before.
     """
 
     base: Node | None
@@ -51,7 +50,10 @@ class Decay:
     """The factor of the distance."""
 
     level: int
+    """The constant that is added to the multiple of the distance."""
+
     between: Between | None
+    """The product of the bases of all steps; None if every step has the same base."""
 
 
 def decay(factors: tuple[Node, ...], order: Order) -> Decay | None:
