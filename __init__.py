@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, machines, models, mx, operators, programs, search, testing
+    from . import errors, machines, models, mx, operators, plans, programs, search, testing
     from .api import Context, Module, cpu, gpu, partition
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
@@ -71,6 +71,7 @@ _MODULES = {
     "models": "models",
     "mx": "mx",
     "operators": "operators",
+    "plans": "plans",
     "programs": "programs",
     "rnn": "dataflow.rnn",
     "search": "search",
@@ -117,6 +118,7 @@ __all__ = [
     "operators",
     "parse",
     "partition",
+    "plans",
     "programs",
     "rnn",
     "search",

@@ -129,7 +129,7 @@ def as_soon_as_possible(partitioned: PartitionedGraph) -> Lifetimes:
         for buffer in buffers:
             births[worker][buffer], deaths[worker][buffer] = 0, end
     for tensor in partitioned.graph.outputs:
-        for worker, buffer in enumerate(partitioned.shards[tensor]):
+        for worker, buffer in partitioned.homes[tensor]:
             if buffer >= 0:
                 deaths[worker][buffer] = end
     return Lifetimes(tuple(births), tuple(deaths))

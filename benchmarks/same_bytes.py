@@ -67,7 +67,7 @@ def _hashes(graph: Any, plan: Any) -> Case:
     kept = memory.offsets, memory.arena_bytes, [live.tolist() for live in memory.live_bytes]
     return {
         "plan": _hash(written),
-        "program": _hash(_values((program.programs, program.shards, program.planned_bytes))),
+        "program": _hash(_values((program.programs, program.homes, program.planned_bytes))),
         "memory": _hash(_values((kept, memory.largest, memory.peak_kinds))),
         "waits": _hash(_values(schedule(program, memory).waits)),
         "seconds": repr(plan.transfer_time),

@@ -5,7 +5,7 @@ from .costs.traffic import traffic
 from .explaining.difference import difference
 from .explaining.explain import explain
 from .explaining.weights import layers
-from .layouts.step_split import SplitLayout
+from .layouts.step_split import Layout
 from .lowering.lowering import lower
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
@@ -17,11 +17,11 @@ __all__ = [
     "METHODS",
     "Contribution",
     "Forbid",
+    "Layout",
     "Method",
     "Pin",
     "Plan",
     "SearchSettings",
-    "SplitLayout",
     "contributors",
     "difference",
     "explain",

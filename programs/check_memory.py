@@ -1,16 +1,18 @@
 """Check memory: no value is overwritten while it is needed, and nothing can race.
 
 The checker takes the offset of each buffer and the waits of each instruction. It knows nothing of how they
-were found. An instruction comes after those before it in its worker's list, after those that it waits for,
-and after everything that these come after. Any two other instructions may run at the same time. The checker
-visits instructions in an order that respects this one. For every byte of every arena it keeps the buffer
-that the byte belongs to, who wrote it, and who has read it since. It verifies that
+were found. A worker has two lanes, one of computations and one of transfers. An instruction comes after those
+before it in its lane, after those that it waits for, and after everything that these come after. Any two
+other instructions may run at the same time. The checker visits instructions in the order of the clock. For
+every byte of every arena it keeps the buffer that the byte belongs to, who wrote it, and who has read it
+since. It verifies that
 
 * buffers lie inside their arenas, and buffers that live across iterations are disjoint, at start and end;
 * every read finds all bytes of its buffer still there, and the write of each is before the read;
-* every write is after all reads of the previous value;
+* every write is after all reads and writes of the previous value;
 * an operation overwrites its own input only if it reads each element at the place that it writes;
-* waits point backwards in the order of the graph's operations, so no two instructions wait for each other.
+* every lane is in the order of the clock, and waits point to earlier ticks, so no two instructions wait for
+  each other.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ from .program import Compute, Instruction, MultiFetch, PartitionedGraph, Program
 
 Offsets = Sequence[Sequence[int]]
 Waits = Sequence[Sequence[Sequence[tuple[int, int]]]]
-Clock = npt.NDArray[np.int64]
-"""For each worker, the last of its instructions that is known to have finished."""
+Known = npt.NDArray[np.int64]
+"""For each lane, the last of its instructions that is known to have finished."""
+
+LANES = 2
+"""The lanes of a worker: computations, then transfers."""
 
 ADVICE = (
     "plan memory and waits again with plan_memory and schedule; if they came from there, report it as a "
@@ -62,9 +67,7 @@ def _check(program: PartitionedGraph, offsets: Offsets, arena_bytes: Sequence[in
             raise ProgramError(f"the program has {program.workers} workers, but there are {count} {what}")
     walk = _Walk(program, offsets, arena_bytes, waits)
     for _, worker, index in sorted(
-        (place, worker, index)
-        for worker, places in enumerate(walk.places)
-        for index, place in enumerate(places)
+        (tick, worker, index) for worker, ticks in enumerate(walk.ticks) for index, tick in enumerate(ticks)
     ):
         walk.run(worker, index)
     walk.finish()
@@ -80,8 +83,8 @@ class _Arena:
             for start, stop in np.searchsorted(edges, np.array(spans, np.int64).reshape(-1, 2))
         ]
         self.holder = np.full(len(edges), _NEVER, np.int64)
-        self.written = np.full(len(edges), _NEVER, np.int64)
-        self.read = np.full((workers, len(edges)), _NEVER, np.int64)
+        self.written = np.full((LANES, len(edges)), _NEVER, np.int64)
+        self.read = np.full((LANES * workers, len(edges)), _NEVER, np.int64)
 
 
 class _Walk:
@@ -91,10 +94,12 @@ class _Walk:
         self._program = program
         self._graph = program.graph
         self._waits = waits
-        self.places = [_places(one) for one in program.programs]
+        self.ticks = [_ticks(one) for one in program.programs]
+        self._latest = [_NEVER] * (LANES * program.workers)
         self._arenas = [self._arena(w, offsets[w], arena_bytes[w]) for w in range(program.workers)]
         self._known = [
-            np.full((len(one.instructions), program.workers), _NEVER, np.int64) for one in program.programs
+            np.full((len(one.instructions), LANES * program.workers), _NEVER, np.int64)
+            for one in program.programs
         ]
         for worker, listed in enumerate(waits):
             if len(listed) != len(program.programs[worker].instructions):
@@ -105,56 +110,59 @@ class _Walk:
         produced = {tensor for operation in self._graph.operations for tensor in operation.outputs}
         for tensor in self._graph.tensors:
             if tensor.index not in produced:
-                for worker, shard in enumerate(program.shards[tensor.index]):
-                    self._place(worker, shard)
+                for worker, buffer in program.homes[tensor.index]:
+                    self._place(worker, buffer)
 
     def run(self, worker: int, index: int) -> None:
         """Check one instruction; all instructions before it have been checked."""
         instruction = self._program.programs[worker].instructions[index]
         name = self._graph.operations[instruction.operation].name
         here = f"operation {name!r}, instruction {index} of worker {worker}"
-        known = self._known[worker][index]
-        if index:
-            known[:] = self._known[worker][index - 1]
-            known[worker] = index - 1
+        known, lane = self._known[worker][index], _lane(worker, instruction)
+        before = self._latest[lane]
+        if before >= 0:
+            known[:] = self._known[worker][before]
+            known[lane] = before
+        self._latest[lane] = index
         for other, last in self._waits[worker][index]:
-            if not (0 <= other < len(self.places) and 0 <= last < len(self.places[other])):
+            if not (0 <= other < len(self.ticks) and 0 <= last < len(self.ticks[other])):
                 there = (
-                    "missing" if not 0 <= other < len(self.places) else f"0 to {len(self.places[other]) - 1}"
+                    "missing" if not 0 <= other < len(self.ticks) else f"0 to {len(self.ticks[other]) - 1}"
                 )
                 raise ProgramError(
                     f"{here}: waits for instruction {last} of worker {other}, which does not exist; the "
                     f"instructions of that worker are {there}"
                 )
-            if self.places[other][last] >= self.places[worker][index]:
+            if self.ticks[other][last] >= self.ticks[worker][index]:
                 raise ProgramError(
                     f"{here}: waits for instruction {last} of worker {other}, which is not earlier on the "
                     f"clock: the workers could deadlock"
                 )
             np.maximum(known, self._known[other][last], out=known)
-            known[other] = max(int(known[other]), last)
+            awaited = _lane(other, self._program.programs[other].instructions[last])
+            known[awaited] = max(int(known[awaited]), last)
         reads = list(_reads(worker, instruction))
         for owner, buffer in reads:
-            self._check_read(owner, buffer, worker, known, here)
+            self._check_read(owner, buffer, lane, known, here)
         self._check_overlaps(worker, instruction, reads, here)
         for buffer in _writes(instruction):
-            self._check_write(worker, buffer, known, here)
+            self._check_write(worker, buffer, lane, known, here)
         for owner, buffer in reads:
-            self._arenas[owner].read[worker, self._arenas[owner].spans[buffer]] = index
+            self._arenas[owner].read[lane, self._arenas[owner].spans[buffer]] = index
         for buffer in _writes(instruction):
             arena = self._arenas[worker]
             arena.holder[arena.spans[buffer]] = buffer
-            arena.written[arena.spans[buffer]] = index
+            arena.written[lane % LANES, arena.spans[buffer]] = index
 
     def finish(self) -> None:
         """Check that tensors that live across iterations, and those that a user reads, are still there."""
         kept = {tensor.index for tensor in self._graph.tensors if tensor.role.persistent}
         for tensor in sorted(kept | set(self._graph.outputs)):
-            for worker, shard in enumerate(self._program.shards[tensor]):
-                if shard >= 0 and not self._holds(worker, shard):
+            for worker, buffer in self._program.homes[tensor]:
+                if not self._holds(worker, buffer):
                     raise ProgramError(
-                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} overwrites its shard, "
-                        f"buffer {shard}, before the iteration ends"
+                        f"tensor {self._graph.tensors[tensor].name!r}: worker {worker} overwrites its part, "
+                        f"buffer {buffer}, before the iteration ends"
                     )
 
     def _arena(self, worker: int, offsets: Sequence[int], size: int) -> _Arena:
@@ -170,20 +178,18 @@ class _Walk:
         spans = [(o, o + b.nbytes) for o, b in zip(offsets, buffers, strict=True)]
         return _Arena(spans, self._program.workers)
 
-    def _place(self, worker: int, shard: int) -> None:
-        """Put a shard into memory before the iteration starts."""
-        if shard < 0:
-            return
+    def _place(self, worker: int, buffer: int) -> None:
+        """Put a part of a tensor into memory before the iteration starts."""
         arena = self._arenas[worker]
-        there = set(arena.holder[arena.spans[shard]].tolist()) - {_NEVER, shard}
+        there = set(arena.holder[arena.spans[buffer]].tolist()) - {_NEVER, buffer}
         if there:
             raise ProgramError(
-                f"worker {worker}: the shards of {self._tensor(worker, shard)!r} and "
+                f"worker {worker}: its parts of {self._tensor(worker, buffer)!r} and "
                 f"{self._tensor(worker, min(there))!r} share memory from the start"
             )
-        arena.holder[arena.spans[shard]] = shard
+        arena.holder[arena.spans[buffer]] = buffer
 
-    def _check_read(self, owner: int, buffer: int, worker: int, known: Clock, here: str) -> None:
+    def _check_read(self, owner: int, buffer: int, lane: int, known: Known, here: str) -> None:
         arena = self._arenas[owner]
         span = arena.spans[buffer]
         if not self._holds(owner, buffer):
@@ -191,21 +197,36 @@ class _Walk:
                 f"{here}: reads {self._tensor(owner, buffer)!r} from buffer {buffer} of worker {owner}, "
                 f"but {self._intruder(owner, buffer)}"
             )
-        if owner != worker and (arena.written[span] > known[owner]).any():
+        if self._unknown_writer(owner, span, lane, known):
             raise ProgramError(
                 f"{here}: may read {self._tensor(owner, buffer)!r} from worker {owner} before it is written; "
                 f"a wait is missing"
             )
 
-    def _check_write(self, worker: int, buffer: int, known: Clock, here: str) -> None:
+    def _check_write(self, worker: int, buffer: int, lane: int, known: Known, here: str) -> None:
         arena = self._arenas[worker]
-        last = arena.read[:, arena.spans[buffer]].max(axis=1, initial=_NEVER)
-        last[worker] = _NEVER
+        span = arena.spans[buffer]
+        last = arena.read[:, span].max(axis=1, initial=_NEVER)
+        last[lane] = _NEVER
         if (last > known).any():
+            reader = int((last > known).argmax()) // LANES
             raise ProgramError(
-                f"{here}: may write buffer {buffer} while worker {int((last > known).argmax())} still reads "
+                f"{here}: may write buffer {buffer} while worker {reader} still reads that memory; a wait is "
+                f"missing"
+            )
+        if self._unknown_writer(worker, span, lane, known):
+            raise ProgramError(
+                f"{here}: may write buffer {buffer} while another instruction of the worker still writes "
                 f"that memory; a wait is missing"
             )
+
+    def _unknown_writer(self, owner: int, span: slice, lane: int, known: Known) -> bool:
+        """Tell whether an owner's lane, other than `lane`, may still write the memory."""
+        written = self._arenas[owner].written[:, span]
+        return any(
+            own != lane and bool((written[own % LANES] > known[own]).any())
+            for own in (LANES * owner, LANES * owner + 1)
+        )
 
     def _check_overlaps(
         self, worker: int, instruction: Instruction, reads: Sequence[tuple[int, int]], here: str
@@ -266,22 +287,20 @@ class _Walk:
         return self._graph.tensors[self._program.programs[worker].buffers[buffer].tensor].name
 
 
-def _places(program: Program) -> list[int]:
-    """Number each instruction's place in the graph's order: fetch, compute and collect of each operation."""
-    places: list[int] = []
-    computed = -1
-    for instruction in program.instructions:
-        if isinstance(instruction, Compute):
-            computed = instruction.operation
-            places.append(3 * instruction.operation + 1)
-        else:
-            places.append(3 * instruction.operation + (2 if computed == instruction.operation else 0))
-        if len(places) > 1 and places[-1] < places[-2]:
+def _ticks(program: Program) -> list[int]:
+    """Return every instruction's tick. Raises ProgramError if a list is not in the order of the clock."""
+    ticks = [instruction.tick for instruction in program.instructions]
+    for number in range(1, len(ticks)):
+        if ticks[number] < ticks[number - 1]:
             raise ProgramError(
-                f"worker {program.worker}: instruction {len(places) - 1} is not in the order of the graph's "
-                "operations: fetch, compute, collect"
+                f"worker {program.worker}: instruction {number} has tick {ticks[number]}, after one with "
+                f"tick {ticks[number - 1]}"
             )
-    return places
+    return ticks
+
+
+def _lane(worker: int, instruction: Instruction) -> int:
+    return LANES * worker + (not isinstance(instruction, Compute))
 
 
 def _reads(worker: int, instruction: Instruction) -> Iterator[tuple[int, int]]:

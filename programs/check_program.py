@@ -1,14 +1,16 @@
 """Check lowered programs: follow the contents of every buffer, instruction by instruction.
 
-For each operation, all workers fetch, then compute, then collect. A `PartitionedGraph` promises no other
-order. A buffer holds a value: a tensor, or one term of a reduction of it. An instruction that reads a buffer
-must find there the value that the graph asks for, and the whole region.
+Instructions are followed in the order of the clock; `check_memory` proves that no run departs from it. A
+buffer holds a value: a tensor, or one term of a reduction of it. An instruction that reads a buffer must find
+there the value that the graph asks for, and the whole region. The boxes of an operation's computations must
+tile its iteration space, apart from replicas on other workers, and at the end every tensor must be at home.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -16,14 +18,11 @@ from ..analyzer.indices.region import Region, to_region
 from ..dataflow.graph import Graph, Operation, Tensor
 from ..errors import ProgramError
 from .plain_regions import check_tiling, inside, shown, size
-from .program import Buffer, Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from .program import Buffer, Compute, Held, MultiFetch, PartitionedGraph, Piece, Reduce
 
 ADVICE = (
     "lower the plan again with tofu.lower; if these programs came from there, report it as a defect of Tofu"
 )
-
-Numbered = Sequence[tuple[int, Instruction]]
-"""Instructions with their numbers in their worker's list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,23 @@ class _Value:
 
     term: Region = ()
     """The part of the reduction that the term covers; empty if the value is the whole tensor."""
+
+
+@dataclass(slots=True)
+class _Computes:
+    """All computations of one operation, in the order of the clock."""
+
+    terms: set[Region]
+    """The parts of the reduction that they compute."""
+
+    inputs: dict[str, list[Region]]
+    """For each parameter, the regions that they read."""
+
+    outputs: list[list[Region]]
+    """For each output, the regions that they make."""
+
+    followed: int = 0
+    """The number of computations that have been followed."""
 
 
 def check_program(graph: Graph, workers: int, cost_bytes: int, program: PartitionedGraph) -> None:
@@ -54,13 +70,12 @@ def _check(graph: Graph, workers: int, cost_bytes: int, program: PartitionedGrap
             f"the plan is for {workers} workers, but there are {len(program.programs)} programs for "
             f"{program.workers} workers"
         )
-    if len(program.shards) != len(graph.tensors):
+    if len(program.homes) != len(graph.tensors):
         raise ProgramError(
-            f"the program lists shards of {len(program.shards)} tensors; the graph has {len(graph.tensors)}"
+            f"the program lists homes of {len(program.homes)} tensors; the graph has {len(graph.tensors)}"
         )
     walk = _Walk(graph, program)
-    for operation in graph.operations:
-        walk.run(operation)
+    walk.run()
     walk.finish()
     if not walk.fetched_bytes == program.planned_bytes == cost_bytes:
         raise ProgramError(
@@ -75,58 +90,63 @@ class _Walk:
         self._graph = graph
         self._program = program
         self._itemsize = [tensor.itemsize for tensor in graph.tensors]
-        self._next = [0] * program.workers
-        self._holds: dict[tuple[int, int], _Value] = {}
-        self._shards = {(w, b) for shards in program.shards for w, b in enumerate(shards)}
+        self._holds: dict[Held, _Value] = {}
         produced = {tensor for operation in graph.operations for tensor in operation.outputs}
         for worker in range(program.workers):
             for number, buffer in enumerate(program.programs[worker].buffers):
                 self._check_buffer(worker, number, buffer)
         for tensor in graph.tensors:
-            shards = program.shards[tensor.index]
-            place = f"shards of tensor {tensor.name!r}"
-            owned = [self._buffer(w, shard).region for w, shard in enumerate(shards) if shard >= 0]
-            check_tiling(tuple((0, extent) for extent in tensor.shape), owned, place)
+            homes = program.homes[tensor.index]
+            regions = [self._buffer(*home).region for home in homes]
+            check_tiling(
+                tuple((0, extent) for extent in tensor.shape), regions, f"the home of tensor {tensor.name!r}"
+            )
             if tensor.alias is not None:
                 self._check_alias(tensor, graph.tensors[tensor.alias])
             if tensor.index not in produced:
-                self._holds |= {(w, b): _Value(tensor.index) for w, b in enumerate(shards) if b >= 0}
-
-    def run(self, operation: Operation) -> None:
-        taken = [self._take(worker, operation.index) for worker in range(self._program.workers)]
-        computes: list[tuple[int, Compute]] = []
-        for worker, numbered in enumerate(taken):
-            found = [(index, each) for index, each in numbered if isinstance(each, Compute)]
-            if len(found) != 1:
+                self._holds |= {home: _Value(tensor.index) for home in homes}
+        self._order = sorted(
+            (each.tick, worker, index)
+            for worker, one in enumerate(program.programs)
+            for index, each in enumerate(one.instructions)
+        )
+        self._places: list[list[tuple[int, Compute]]] = [[] for _ in graph.operations]
+        for _, worker, index in self._order:
+            instruction = program.programs[worker].instructions[index]
+            if not 0 <= instruction.operation < len(graph.operations):
                 raise ProgramError(
-                    f"operation {operation.name!r}, worker {worker}: computed {len(found)} times, expected "
-                    "once"
+                    f"worker {worker}: instruction {index} belongs to operation {instruction.operation}; the "
+                    f"graph has {len(graph.operations)}"
                 )
-            for index, instruction in numbered:
-                if index < found[0][0]:
-                    self._fetch(operation, worker, instruction, _place(operation, worker, index))
-            computes += found
-        terms = self._compute(operation, computes)
-        for worker, numbered in enumerate(taken):
-            after = [(index, each) for index, each in numbered if index > computes[worker][0]]
-            self._collect(operation, worker, after, terms)
+            if isinstance(instruction, Compute):
+                self._places[instruction.operation].append((worker, instruction))
+        self._computes = [self._tiled(operation) for operation in graph.operations]
+
+    def run(self) -> None:
+        for _, worker, index in self._order:
+            instruction = self._program.programs[worker].instructions[index]
+            operation = self._graph.operations[instruction.operation]
+            place = f"operation {operation.name!r}, instruction {index} of worker {worker}"
+            match instruction:
+                case Compute():
+                    self._compute(operation, worker, instruction, place)
+                case MultiFetch(target=number, pieces=pieces):
+                    target = self._target(operation, worker, number, place)
+                    self._fill((worker, number), self._assemble(worker, target, pieces, place), place)
+                case Reduce():
+                    self._reduce(operation, worker, instruction, place)
+                case _:
+                    assert_never(instruction)
 
     def finish(self) -> None:
-        for worker, program in enumerate(self._program.programs):
-            if self._next[worker] != len(program.instructions):
-                place = self._next[worker]
-                raise ProgramError(
-                    f"worker {worker}: instruction {place} is of operation number "
-                    f"{program.instructions[place].operation}, outside the order of the graph's operations"
-                )
         updated = {tensor.alias for tensor in self._graph.tensors}
         for tensor in self._graph.tensors:
-            for worker, shard in enumerate(self._program.shards[tensor.index]):
-                held = self._holds.get((worker, shard))
-                if shard >= 0 and tensor.index not in updated and held != _Value(tensor.index):
+            for home in self._program.homes[tensor.index]:
+                held = self._holds.get(home)
+                if tensor.index not in updated and held != _Value(tensor.index):
                     raise ProgramError(
-                        f"tensor {tensor.name!r} is not in its shard on worker {worker} at the end: buffer "
-                        f"{shard} holds {self._shown(held)}"
+                        f"tensor {tensor.name!r} is not at home on worker {home[0]} at the end: buffer "
+                        f"{home[1]} holds {self._shown(held)}"
                     )
 
     def _shown(self, value: _Value | None) -> str:
@@ -135,14 +155,6 @@ class _Walk:
             return "nothing"
         name = repr(self._graph.tensors[value.tensor].name)
         return f"the term {shown(value.term)} of {name}" if value.term else name
-
-    def _take(self, worker: int, operation: int) -> Numbered:
-        instructions = self._program.programs[worker].instructions
-        start = stop = self._next[worker]
-        while stop < len(instructions) and instructions[stop].operation == operation:
-            stop += 1
-        self._next[worker] = stop
-        return list(enumerate(instructions[start:stop], start))
 
     def _buffer(self, worker: int, number: int) -> Buffer:
         programs = self._program.programs
@@ -154,14 +166,13 @@ class _Walk:
         return buffers[number]
 
     def _check_alias(self, tensor: Tensor, overwritten: Tensor) -> None:
-        """Check that a tensor has the shards of the one that it overwrites."""
-        pairs = zip(self._program.shards[tensor.index], self._program.shards[overwritten.index], strict=True)
-        for worker, (own, other) in enumerate(pairs):
-            if own != other:
-                raise ProgramError(
-                    f"the shards of tensor {tensor.name!r} differ from those of {overwritten.name!r}, which "
-                    f"it overwrites: on worker {worker} they are the buffers {own} and {other}"
-                )
+        """Check that a tensor has the home of the one that it overwrites."""
+        own, other = self._program.homes[tensor.index], self._program.homes[overwritten.index]
+        if own != other:
+            raise ProgramError(
+                f"the home of tensor {tensor.name!r} differs from that of {overwritten.name!r}, which it "
+                f"overwrites: their (worker, buffer) pairs are {own} and {other}"
+            )
 
     def _check_buffer(self, worker: int, number: int, buffer: Buffer) -> None:
         tensor = self._graph.tensors[buffer.tensor]
@@ -180,28 +191,24 @@ class _Walk:
                 f"tensor {tensor.name!r} needs {needed}"
             )
 
-    def _fetch(self, operation: Operation, worker: int, instruction: Instruction, place: str) -> None:
-        if not isinstance(instruction, MultiFetch):
-            raise ProgramError(
-                f"{place}: a {type(instruction).__name__} comes before the computation, where only a "
-                "MultiFetch may be"
-            )
-        target = self._buffer(worker, instruction.target)
-        name = self._graph.tensors[target.tensor].name
-        if target.tensor not in operation.inputs:
-            inputs = ", ".join(repr(self._graph.tensors[tensor].name) for tensor in operation.inputs)
-            raise ProgramError(f"{place}: fetches {name!r}, but the inputs are {inputs or 'none'}")
-        if (worker, instruction.target) in self._shards:
-            raise ProgramError(
-                f"{place}: fetches into buffer {instruction.target}, which is the shard of {name!r}"
-            )
-        self._assemble(worker, target, instruction.pieces, _Value(target.tensor), place)
-        self._holds[worker, instruction.target] = _Value(target.tensor)
+    def _target(self, operation: Operation, worker: int, number: int, place: str) -> Buffer:
+        """Return the buffer that a transfer fills; it holds a tensor of the operation."""
+        target = self._buffer(worker, number)
+        roots = {self._root(tensor) for tensor in (*operation.inputs, *operation.outputs)}
+        if self._root(target.tensor) not in roots:
+            name = self._graph.tensors[target.tensor].name
+            raise ProgramError(f"{place}: moves {name!r}, which the operation neither reads nor makes")
+        return target
 
-    def _assemble(
-        self, worker: int, target: Buffer, pieces: Iterable[Piece], value: _Value | None, place: str
-    ) -> _Value | None:
+    def _root(self, tensor: int) -> int:
+        """Return the tensor whose memory a tensor is in."""
+        while (alias := self._graph.tensors[tensor].alias) is not None:
+            tensor = alias
+        return tensor
+
+    def _assemble(self, worker: int, target: Buffer, pieces: Iterable[Piece], place: str) -> _Value:
         """Check that pieces tile a target and hold one value; count what crosses; return the value."""
+        value: _Value | None = None
         regions = []
         for piece in pieces:
             source = self._buffer(piece.worker, piece.buffer)
@@ -220,112 +227,102 @@ class _Walk:
             twice = next(region for region in regions if regions.count(region) > 1)
             raise ProgramError(f"{place}: fetches {shown(twice)} twice into one buffer")
         check_tiling(target.region, regions, f"{place}, a fetched region")
-        return value
+        if value is not None and self._root(value.tensor) != self._root(target.tensor):
+            name = self._graph.tensors[target.tensor].name
+            raise ProgramError(f"{place}: moves {self._shown(value)} into a buffer for {name!r}")
+        return value or _Value(target.tensor)
 
-    def _compute(self, operation: Operation, numbered: Sequence[tuple[int, Compute]]) -> set[Region]:
-        """Check every worker's reads and writes; return the terms of the reduction that they compute."""
-        bound, computes = operation.bound, [compute for _, compute in numbered]
+    def _fill(self, target: Held, value: _Value, place: str) -> None:
+        """Record what a transfer puts into a buffer."""
+        if self._holds.get(target) == value:
+            raise ProgramError(f"{place}: fills buffer {target[1]} with {self._shown(value)} a second time")
+        self._holds[target] = value
+
+    def _tiled(self, operation: Operation) -> _Computes:
+        """Check that an operation's computations tile its iteration space, and analyse what they touch."""
+        bound, place = operation.bound, f"operation {operation.name!r}"
         whole = tuple((0, extent) for extent in bound.extents.values())
-        check_tiling(
-            whole, [compute.box for compute in computes], f"operation {operation.name!r}, its iterations"
+        computes = self._places[operation.index]
+        regions = [compute.box for _, compute in computes]
+        if not computes:
+            raise ProgramError(f"{place}: no worker computes it")
+        wrong = next((box for box in regions if len(box) != len(whole)), None)
+        if wrong is not None:
+            raise ProgramError(f"{place}: the box {shown(wrong)} is not one of {len(whole)} variables")
+        check_tiling(whole, regions, f"{place}, its iterations")
+        if len({(worker, compute.box) for worker, compute in computes}) != len(computes):
+            raise ProgramError(f"{place}: a worker computes the same part twice")
+        boxes = np.array(regions, np.int64).reshape(len(computes), len(whole), 2)
+        inputs = bound.input_regions(boxes)
+        return _Computes(
+            {_term(operation, compute) for _, compute in computes},
+            {name: [to_region(region) for region in inputs[name]] for name in bound.reads},
+            [[to_region(region) for region in made] for made in bound.output_regions(boxes)],
         )
-        boxes = np.array([compute.box for compute in computes], np.int64).reshape(
-            len(computes), len(whole), 2
-        )
-        inputs, outputs = bound.input_regions(boxes), bound.output_regions(boxes)
-        reductions = [
-            axis for axis, variable in enumerate(bound.variables) if bound.kind(variable) == "reduce"
-        ]
-        written: dict[tuple[int, int], _Value] = {}
-        terms = {tuple(compute.box[axis] for axis in reductions) for compute in computes}
-        for worker, (index, compute) in enumerate(numbered):
-            here = _place(operation, worker, index)
-            regions = {name: to_region(found[worker]) for name, found in inputs.items()}
-            self._check_reads(operation, worker, compute, regions, here)
-            if len(compute.outputs) != len(operation.outputs):
+
+    def _compute(self, operation: Operation, worker: int, compute: Compute, place: str) -> None:
+        """Check one computation's reads and writes."""
+        computes = self._computes[operation.index]
+        number = computes.followed
+        computes.followed += 1
+        regions = {name: found[number] for name, found in computes.inputs.items()}
+        self._check_reads(operation, worker, compute, regions, place)
+        if len(compute.outputs) != len(operation.outputs):
+            raise ProgramError(f"{place}: writes {len(compute.outputs)} of {len(operation.outputs)} outputs")
+        term = _term(operation, compute) if len(computes.terms) > 1 else ()
+        for made, tensor, output in zip(computes.outputs, operation.outputs, compute.outputs, strict=True):
+            buffer, name = self._buffer(worker, output), self._graph.tensors[tensor].name
+            if buffer.region != made[number] or self._root(buffer.tensor) != self._root(tensor):
+                other = self._graph.tensors[buffer.tensor].name
                 raise ProgramError(
-                    f"{here}: writes {len(compute.outputs)} of {len(operation.outputs)} outputs"
+                    f"{place}: writes {shown(made[number])} of {name!r} into buffer {output}, which is for "
+                    f"{shown(buffer.region)} of {other!r}"
                 )
-            term = tuple(compute.box[axis] for axis in reductions) if len(terms) > 1 else ()
-            for produced, tensor, number in zip(outputs, operation.outputs, compute.outputs, strict=True):
-                made, held = to_region(produced[worker]), self._buffer(worker, number).region
-                if held != made:
-                    name = self._graph.tensors[tensor].name
-                    raise ProgramError(
-                        f"{here}: writes {shown(made)} of {name!r} into buffer {number}, which is for "
-                        f"{shown(held)}"
-                    )
-                written[worker, number] = _Value(tensor, term)
-        self._holds |= written
-        return terms
+            self._holds[worker, output] = _Value(tensor, term)
 
     def _check_reads(
-        self, operation: Operation, worker: int, compute: Compute, regions: Mapping[str, Region], here: str
+        self, operation: Operation, worker: int, compute: Compute, regions: Mapping[str, Region], place: str
     ) -> None:
         """Check that every region that is read is stated, and that its buffer holds it."""
-        bound = operation.bound
-        names = bound.description.tensor_names
+        names = operation.bound.description.tensor_names
         for position, (name, tensor) in enumerate(zip(names, operation.inputs, strict=True)):
-            if name not in bound.reads:
+            if name not in regions:
                 continue
             region, buffer = regions[name], compute.inputs[position]
             stated = compute.input_regions[position]
             if buffer is None or stated != region:
                 found = "nothing" if buffer is None or stated is None else shown(stated)
-                raise ProgramError(f"{here}: reads {found} of {name!r}, but its box needs {shown(region)}")
+                raise ProgramError(f"{place}: reads {found} of {name!r}, but its box needs {shown(region)}")
             held, there = self._holds.get((worker, buffer)), self._buffer(worker, buffer).region
             if held != _Value(tensor) or not inside(region, there):
                 raise ProgramError(
-                    f"{here}: reads {shown(region)} of {self._shown(_Value(tensor))} from buffer {buffer}, "
+                    f"{place}: reads {shown(region)} of {self._shown(_Value(tensor))} from buffer {buffer}, "
                     f"which holds {shown(there)} of {self._shown(held)}"
                 )
 
-    def _collect(self, operation: Operation, worker: int, numbered: Numbered, terms: set[Region]) -> None:
-        shards = {self._program.shards[t][worker]: t for t in operation.outputs}
-        collected: dict[int, int] = {}
-        for index, instruction in numbered:
-            place = _place(operation, worker, index)
-            assert not isinstance(instruction, Compute), "there is one, and it comes before"
-            if instruction.target not in shards:
-                raise ProgramError(
-                    f"{place}: collects into buffer {instruction.target}, but the shards of its outputs are "
-                    f"the buffers {sorted(buffer for buffer in shards if buffer >= 0)}"
-                )
-            tensor, target = shards[instruction.target], self._buffer(worker, instruction.target)
-            if instruction.target in collected:
-                name = self._graph.tensors[tensor].name
-                raise ProgramError(f"{place}: collects the shard of {name!r} a second time")
-            if isinstance(instruction, MultiFetch):
-                if len(terms) != 1:
-                    raise ProgramError(f"{place}: fetches {len(terms)} partial results without reducing them")
-                self._assemble(worker, target, instruction.pieces, _Value(tensor), place)
-            else:
-                self._reduce(operation, worker, instruction, tensor, terms, place)
-            collected[instruction.target] = tensor
-        for shard, tensor in shards.items():
-            if shard in collected:
-                self._holds[worker, shard] = _Value(tensor)
-            elif shard >= 0 and self._holds.get((worker, shard)) != _Value(tensor):
-                raise ProgramError(
-                    f"operation {operation.name!r}, worker {worker}: no instruction puts "
-                    f"{self._graph.tensors[tensor].name!r} into its shard, buffer {shard}"
-                )
-
-    def _reduce(
-        self, operation: Operation, worker: int, reduce: Reduce, tensor: int, terms: set[Region], place: str
-    ) -> None:
-        bound, target = operation.bound, self._buffer(worker, reduce.target)
+    def _reduce(self, operation: Operation, worker: int, reduce: Reduce, place: str) -> None:
+        bound, target = operation.bound, self._target(operation, worker, reduce.target, place)
         allowed = {bound.reducer(v) for v in bound.variables if bound.kind(v) == "reduce"}
         if reduce.reducer not in allowed:
             stated = " or ".join(sorted(map(str, allowed))) or "nothing"
             raise ProgramError(f"{place}: reduces by {reduce.reducer}, but the description by {stated}")
-        values = [self._assemble(worker, target, part, None, place) for part in reduce.parts]
-        found = {value.term for value in values if value is not None and value.tensor == tensor}
-        if found != terms or len(reduce.parts) != len(terms):
+        values = [self._assemble(worker, target, part, place) for part in reduce.parts]
+        terms, tensors = self._computes[operation.index].terms, {value.tensor for value in values}
+        if len(tensors) != 1 or not tensors <= set(operation.outputs):
+            names = ", ".join(repr(self._graph.tensors[tensor].name) for tensor in sorted(tensors))
+            raise ProgramError(f"{place}: reduces {names or 'nothing'}, not one output of the operation")
+        if {value.term for value in values} != terms or len(reduce.parts) != len(terms):
             raise ProgramError(
                 f"{place}: reduces {len(reduce.parts)} parts, but there are {len(terms)} terms"
             )
+        self._fill((worker, reduce.target), _Value(tensors.pop()), place)
 
 
-def _place(operation: Operation, worker: int, index: int) -> str:
-    return f"operation {operation.name!r}, instruction {index} of worker {worker}"
+def _term(operation: Operation, compute: Compute) -> Region:
+    """Return the part of an operation's reductions that a computation covers."""
+    bound = operation.bound
+    return tuple(
+        interval
+        for interval, variable in zip(compute.box, bound.variables, strict=True)
+        if bound.kind(variable) == "reduce"
+    )

@@ -1,19 +1,13 @@
-"""When instructions run and which buffers they touch: shared by the memory planner and the schedule.
-
-Time is a logical clock, three ticks for every operation of the graph: all workers' fetches for it, its
-computations, the collection of its outputs. These are the control dependencies of Tofu, section 6.
-"""
+"""When instructions run and which buffers they touch: shared by the memory planner and the schedule."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from itertools import pairwise
 from typing import assert_never
 
 from ..errors import ProgramError
 from .program import (
-    BufferKind,
     Compute,
     Instruction,
     MultiFetch,
@@ -24,42 +18,31 @@ from .program import (
 )
 
 
-class Position(IntEnum):
-    FETCH = 0
-    COMPUTE = 1
-    COLLECT = 2
-
-
-TICKS_PER_OPERATION = len(Position)
-
-
-def tick(program: Program, instruction: Instruction) -> int:
-    """Return the clock's value when `instruction` runs."""
-    match instruction:
-        case Compute():
-            position = Position.COMPUTE
-        case MultiFetch():
-            fetches = program.buffers[instruction.target].kind is BufferKind.FETCHED
-            position = Position.FETCH if fetches else Position.COLLECT
-        case Reduce():
-            position = Position.COLLECT
-        case _:
-            assert_never(instruction)
-    return instruction.operation * TICKS_PER_OPERATION + position
-
-
-def ticks(program: Program) -> list[int]:
-    """Return every instruction's tick. Raises ProgramError if a worker's list leaves the graph's order."""
-    values = [tick(program, instruction) for instruction in program.instructions]
-    for number, (before, after) in enumerate(pairwise(values)):
-        if after < before:
+def check_order(program: Program) -> None:
+    """Raise ProgramError if a worker's list is not in the order of the clock."""
+    for number, (before, after) in enumerate(pairwise(program.instructions)):
+        if after.tick < before.tick:
             raise ProgramError(
-                f"worker {program.worker}: instruction {number + 1} belongs to operation "
-                f"{after // TICKS_PER_OPERATION}, but follows one of operation "
-                f"{before // TICKS_PER_OPERATION}; instructions must "
-                "follow the order fetch, compute, collect of the graph's operations"
+                f"worker {program.worker}: instruction {number + 1} has tick {after.tick}, but follows one "
+                f"with tick {before.tick}; instructions must be in the order of the clock"
             )
-    return values
+
+
+def first_ticks(partitioned: PartitionedGraph) -> list[int]:
+    """Return the first tick of every operation; that of the next one if no instruction belongs to it."""
+    ticks = partitioned.ticks
+    firsts = [ticks] * len(partitioned.graph.operations)
+    for program in partitioned.programs:
+        for instruction in program.instructions:
+            firsts[instruction.operation] = min(firsts[instruction.operation], instruction.tick)
+    return firsts
+
+
+def operation_at(partitioned: PartitionedGraph, tick: int) -> str:
+    """Return the name of an operation that has an instruction at a tick."""
+    instructions = (each for program in partitioned.programs for each in program.instructions)
+    number = next(each.operation for each in instructions if each.tick == tick)
+    return partitioned.graph.operations[number].name
 
 
 def reads(worker: int, instruction: Instruction) -> list[tuple[int, int]]:
@@ -98,11 +81,10 @@ def writes(instruction: Instruction) -> tuple[int, ...]:
 
 
 def lasting_buffers(partitioned: PartitionedGraph) -> list[set[int]]:
-    """Collect, for each worker, the shards of tensors that live across iterations."""
+    """Collect, for each worker, the buffers of tensors that live across iterations."""
     lasting: list[set[int]] = [set() for _ in range(partitioned.workers)]
-    for tensor, shards in zip(partitioned.graph.tensors, partitioned.shards, strict=True):
+    for tensor, homes in zip(partitioned.graph.tensors, partitioned.homes, strict=True):
         if tensor.role.persistent:
-            for worker, buffer in enumerate(shards):
-                if buffer >= 0:
-                    lasting[worker].add(buffer)
+            for worker, buffer in homes:
+                lasting[worker].add(buffer)
     return lasting

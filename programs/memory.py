@@ -27,7 +27,7 @@ from ..dataflow.graph import Graph
 from ..errors import ProgramError
 from ..operators.stages.bound_operator import BoundOperator
 from ..support.notebook_display import NotebookDisplay
-from .clock import TICKS_PER_OPERATION, lasting_buffers, reads, tick, ticks, writes
+from .clock import check_order, first_ticks, lasting_buffers, operation_at, reads, writes
 from .offsets import ALIGNMENT_BYTES, live_sizes, place
 from .program import Buffer, BufferKind, Compute, PartitionedGraph
 
@@ -79,6 +79,9 @@ class MemoryPlan(NotebookDisplay):
     peak_kinds: tuple[Mapping[BufferKind, int], ...]
     """For each worker, the live bytes at that tick by kind of buffer."""
 
+    begins: tuple[int, ...]
+    """The tick at which each operation begins."""
+
     def __repr__(self) -> str:
         largest = max(self.arena_bytes, default=0)
         return f"<memory plan of {len(self.arena_bytes)} workers: {largest:,} bytes in the largest arena>"
@@ -127,6 +130,7 @@ def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
             {kind: sum(b.nbytes for b in buffers if b.kind is kind) for kind in BufferKind}
             for buffers in live
         ),
+        begins=tuple(first_ticks(partitioned)),
     )
 
 
@@ -139,7 +143,7 @@ def _held_at(now: int, births: Ticks, deaths: Ticks, hosts: Sequence[int]) -> li
 
 def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
     """Find the first write and the last use of every buffer, including uses by other workers."""
-    last = len(partitioned.graph.operations) * TICKS_PER_OPERATION
+    last = partitioned.ticks
     unborn = last + 1
     births = [[unborn] * len(program.buffers) for program in partitioned.programs]
     deaths = [[-1] * len(program.buffers) for program in partitioned.programs]
@@ -147,8 +151,10 @@ def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
         for buffer in buffers:
             births[worker][buffer], deaths[worker][buffer] = 0, last
     for worker, program in enumerate(partitioned.programs):
+        check_order(program)
         own_births, own_deaths = births[worker], deaths[worker]
-        for now, instruction in zip(ticks(program), program.instructions, strict=True):
+        for instruction in program.instructions:
+            now = instruction.tick
             for buffer in writes(instruction):
                 if own_births[buffer] > now:
                     own_births[buffer] = now
@@ -158,9 +164,8 @@ def buffer_lifetimes(partitioned: PartitionedGraph) -> Lifetimes:
                 if deaths[owner][buffer] < now:
                     deaths[owner][buffer] = now
     for tensor in partitioned.graph.outputs:
-        for worker, buffer in enumerate(partitioned.shards[tensor]):
-            if buffer >= 0:
-                deaths[worker][buffer] = last
+        for worker, buffer in partitioned.homes[tensor]:
+            deaths[worker][buffer] = last
     _check_written_first(partitioned, births, deaths)
     return Lifetimes(
         tuple(np.array(values, np.int64) for values in births),
@@ -178,7 +183,7 @@ def _check_written_first(
                 raise ProgramError(
                     f"tensor '{tensor.name}': worker {program.worker} never writes its {buffer.kind} buffer "
                     f"{buffer.index} (region {buffer.region}), but operation "
-                    f"{death // TICKS_PER_OPERATION} reads it"
+                    f"'{operation_at(partitioned, death)}' reads it"
                 )
 
 
@@ -195,7 +200,7 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
         for instruction in program.instructions:
             if not isinstance(instruction, Compute) or not places[instruction.operation]:
                 continue
-            now, inputs = tick(program, instruction), instruction.inputs
+            now, inputs = instruction.tick, instruction.inputs
             here = places[instruction.operation]
             elsewhere = [buffer for place, buffer in enumerate(inputs) if place not in here]
             dying = [

@@ -1,16 +1,19 @@
 """Programs, which lowering makes and engines run: one instruction list per worker.
 
-All regions are in the coordinates of the whole tensor. Every worker's list follows the graph's operation
-order; inside one operation each worker first fetches, then computes, then collects the parts of the
-outputs that it owns. These three positions and the operation order are the control dependencies of
-Tofu, section 6: an instruction waits only for instructions at an earlier (operation, position).
+All regions are in the coordinates of the whole tensor. Every instruction has a tick of a logical clock, and
+every worker's list is in the order of the clock. An instruction depends only on instructions at earlier
+ticks; these are the control dependencies of Tofu, section 6. A worker that takes no part in an operation has
+no instruction for it.
+
+A worker runs two lanes next to each other: its computations in one, its transfers in the other. Each lane is
+in the order of the clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from math import prod
 from typing import assert_never
 
@@ -26,6 +29,8 @@ class BufferKind(StrEnum):
     """the part of a tensor that the worker owns"""
     FETCHED = "fetched"
     """an input region assembled for one operation"""
+    COPY = "copy"
+    """a part of a tensor on its way to the workers that hold it"""
     PARTIAL = "partial"
     """an output region that one operation produced and its owners collect"""
 
@@ -48,6 +53,10 @@ class Buffer:
 
     nbytes: int
     """The size of the buffer."""
+
+
+Held = tuple[int, int]
+"""A worker and one of its buffers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,9 @@ class MultiFetch:
     pieces: tuple[Piece, ...]
     """Where to read each part of the region."""
 
+    tick: int
+    """When it runs, by the clock of the programs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compute:
@@ -97,6 +109,9 @@ class Compute:
     outputs: tuple[int, ...]
     """Buffers whose regions are exactly the output regions of the box."""
 
+    tick: int
+    """When it runs, by the clock of the programs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
@@ -114,8 +129,23 @@ class Reduce:
     parts: tuple[tuple[Piece, ...], ...]
     """For each term of the reduction, disjoint pieces that cover the target."""
 
+    tick: int
+    """When it runs, by the clock of the programs."""
+
 
 Instruction = MultiFetch | Compute | Reduce
+
+
+class Lane(IntEnum):
+    """The lists that a worker runs next to each other."""
+
+    COMPUTE = 0
+    TRANSFER = 1
+
+
+def lane_of(instruction: Instruction) -> Lane:
+    """Return the lane of its worker in which an instruction runs."""
+    return Lane.COMPUTE if isinstance(instruction, Compute) else Lane.TRANSFER
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +159,7 @@ class Program:
     """The worker's buffers, by number."""
 
     instructions: tuple[Instruction, ...]
-    """The instructions, in the order in which they run."""
+    """The instructions of both lanes, in the order of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +175,19 @@ class PartitionedGraph:
     programs: tuple[Program, ...]
     """Each worker's program."""
 
-    shards: tuple[tuple[int, ...], ...]
-    """`shards[tensor][worker]` is the buffer that holds the worker's part of the tensor.
-
-    It is -1 if the worker owns nothing. Aliases share their tensor's shard.
+    homes: tuple[tuple[Held, ...], ...]
+    """`homes[tensor]` are the buffers that hold the tensor between operations. Aliases share their
+    tensor's.
     """
 
     planned_bytes: int
     """The bytes that cross between workers in one iteration."""
+
+    @property
+    def ticks(self) -> int:
+        """Return the number of ticks of the clock in one iteration."""
+        last = [program.instructions[-1].tick for program in self.programs if program.instructions]
+        return max(last, default=-1) + 1
 
     def __repr__(self) -> str:
         return f"<{self.graph!r} on {self.workers} workers: {self.planned_bytes:,} bytes planned>"

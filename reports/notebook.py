@@ -10,7 +10,7 @@ from math import prod
 from ..analyzer.bind.bound import Bound
 from ..analyzer.bind.staged_bound import StagedBound
 from ..analyzer.strategies.strategy import Strategy
-from ..partitioner.layouts.step_split import SplitLayout
+from ..partitioner.layouts.step_split import Layout
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
 from .choices import format_choice
@@ -54,7 +54,7 @@ def _plan(plan: Plan) -> str:
         ["moved in one iteration", "", format_bytes(plan.cost_bytes)],
         ["proven least", "", format_bytes(plan.lower_bound_bytes)],
     ]
-    alike: dict[SplitLayout, list[str]] = defaultdict(list)
+    alike: dict[Layout, list[str]] = defaultdict(list)
     for name, layout in plan.layouts.items():
         alike[layout].append(name)
     largest = sorted(alike.items(), key=lambda item: -prod(item[0].shape))
@@ -70,7 +70,7 @@ def _plan(plan: Plan) -> str:
     )
 
 
-def _layout_row(names: Sequence[str], layout: SplitLayout) -> list[str]:
+def _layout_row(names: Sequence[str], layout: Layout) -> list[str]:
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     cells = [names[0] + others, cut_shape(layout.shape, layout.parts), format_choice(layout.dimensions)]
     return [*cells, _Drawn(inline(layout_drawing(layout)))]

@@ -126,7 +126,7 @@ def _steps(plan: Plan) -> Table:
 def _contributors(graph: Graph, plan: Plan) -> Table:
     largest = table("operation", "split along", "moves", "bytes", "share", title="Largest contributors")
     for entry in contributors(graph, plan)[:LARGEST]:
-        split = ", ".join(variable or "-" for variable in plan.strategies[entry.operation])
+        split = ", ".join(variable or "-" for variable in plan.split_along(entry.operation))
         moves, share = f"{entry.kind} {entry.tensor}", f"{entry.bytes / plan.cost_bytes:.1%}"
         largest.add_row(entry.operation, split, moves, format_bytes(entry.bytes), share)
     return largest

@@ -177,10 +177,9 @@ class Executor(Closeable):
         return tensor
 
     def _parts(self, tensor: Tensor) -> Iterator[tuple[int, int, Region]]:
-        """Yield each owner, its shard's buffer, and the region of the whole tensor that the shard holds."""
-        for worker, buffer in enumerate(self.partitioned.shards[tensor.index]):
-            if buffer >= 0:
-                yield worker, buffer, self.partitioned.programs[worker].buffers[buffer].region
+        """Yield each holder, its buffer, and the region of the whole tensor that it holds."""
+        for worker, buffer in self.partitioned.homes[tensor.index]:
+            yield worker, buffer, self.partitioned.programs[worker].buffers[buffer].region
 
 
 def _slices(region: Region) -> tuple[slice, ...]:

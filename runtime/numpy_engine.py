@@ -1,9 +1,10 @@
 """The NumPy engine: one arena per worker, instructions prepared once, threads that run them.
 
-A worker is an instruction list and an arena. One thread may serve several workers. It runs their instructions
-in the order of the clock, in which no instruction waits for a later one, so results, waits and bytes do not
-depend on the number of threads. NumPy releases the interpreter lock only inside large array operations, so
-more threads than processors would only hinder each other.
+A worker is an instruction list and an arena. One thread may serve several lanes of several workers. It runs
+their instructions in the order of the clock, in which no instruction waits for a later one, so results, waits
+and bytes do not depend on the number of threads. NumPy releases the interpreter lock only inside large array
+operations, so more threads than processors would only hinder each other. With more threads than workers, the
+others run transfers next to computations.
 
 Assumes: the offsets of `programs.memory` and the waits of `programs.schedule` fit the programs; neither is
 checked again. Guarantees: every wait is kept, terms are combined in the order of the instruction, and a run
@@ -21,7 +22,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from ..errors import ExecutionError
 from ..operators.kernels.kernel import Array
 from ..programs.memory import MemoryPlan
-from ..programs.program import PartitionedGraph
+from ..programs.program import Lane, PartitionedGraph
 from ..programs.schedule import Schedule
 from .collectives import Step
 from .engine import Watch
@@ -35,7 +36,7 @@ class NumpyEngine:
     """Runs a partitioned graph, one iteration per call of `run`.
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
-    zeros. `threads` is at most the number of workers; by default also at most the number of processors.
+    zeros. `threads` is at most the number of lanes; by default at most that of workers and of processors.
     Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
     """
 
@@ -51,7 +52,8 @@ class NumpyEngine:
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._partitioned = partitioned
         self._watchdog_seconds = watch.watchdog_seconds
-        self.threads = min(partitioned.workers, processors if threads is None else threads)
+        default = min(partitioned.workers, processors)
+        self.threads = min(len(Lane) * partitioned.workers, default if threads is None else threads)
         self.iterations = 0
         self.buffers = allocate(partitioned, memory)
         self._prepared = [prepare(partitioned, self.buffers, worker) for worker in range(partitioned.workers)]
@@ -161,9 +163,15 @@ class NumpyEngine:
 def _assign(workers: int, threads: int, schedule: Schedule) -> list[list[tuple[int, int]]]:
     """Assign (worker, instruction index) pairs to every thread, in the order of the clock.
 
-    Neighbouring workers share a thread: they are the ones that the last steps of the partition split.
+    Neighbouring workers share a thread: they are the ones that the last steps of the partition split. With
+    at most as many threads as workers, a thread serves both lanes of its workers. Otherwise every worker's
+    computations have a thread, and the others share the transfers.
     """
-    served: list[list[int]] = [[] for _ in range(threads)]
+    own = min(threads, workers)
+    served: list[list[tuple[int, Lane]]] = [[] for _ in range(threads)]
     for worker in range(workers):
-        served[worker * threads // workers].append(worker)
-    return [schedule.in_order(own) for own in served]
+        computes = worker * own // workers
+        transfers = computes if threads == own else own + worker * (threads - own) // workers
+        served[computes].append((worker, Lane.COMPUTE))
+        served[transfers].append((worker, Lane.TRANSFER))
+    return [schedule.in_order(lanes) for lanes in served]

@@ -1,8 +1,8 @@
 """Prepare a worker: allocate its memory, and bind its instructions to that memory as functions.
 
-A worker's kernels share one workspace, because they run one after the other. Its size is measured first:
-every kernel is prepared on separate scratch, and those that took any are prepared again in the shared
-workspace.
+The instructions of a lane share one workspace, because they run one after the other. Its size is measured
+first: every instruction is prepared on separate scratch, and those that took any are prepared again in the
+shared workspace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from ..operators.kernels.kernel import Array
 from ..operators.kernels.workspace import Workspace
 from ..programs.memory import MemoryPlan
 from ..programs.offsets import ALIGNMENT_BYTES
-from ..programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ..programs.program import (
+    Compute,
+    Instruction,
+    Lane,
+    MultiFetch,
+    PartitionedGraph,
+    Piece,
+    Reduce,
+    lane_of,
+)
 from ..support.gc_pause import gc_paused
 from .buffer_views import BufferViews
 from .collectives import FetchedBytes, Step, Transfer, fixed_order_reduce, multi_fetch
@@ -37,13 +46,13 @@ class PreparedSteps:
     traffic: FetchedBytes
     """Counts the bytes that the steps fetch."""
 
-    workspace: Workspace
-    """The workspace that the kernels share."""
+    workspaces: tuple[Workspace, ...]
+    """The workspace that the instructions of each lane share."""
 
     @property
     def workspace_bytes(self) -> int:
-        """Count the scratch that the worker's kernels share, and the values that they keep between runs."""
-        return self.workspace.block.nbytes + self.workspace.kept_bytes
+        """Count the scratch that the worker's lanes share, and the values that kernels keep between runs."""
+        return sum(each.block.nbytes + each.kept_bytes for each in self.workspaces)
 
 
 def prepare(partitioned: PartitionedGraph, buffers: Buffers, worker: int) -> PreparedSteps:
@@ -106,21 +115,24 @@ class _Preparation:
 
     def run(self) -> PreparedSteps:
         instructions = self._partitioned.programs[self._worker].instructions
+        lanes = list(map(lane_of, instructions))
         steps: list[Step | None] = []
-        needs: list[int] = []
-        kept: list[Array] = []
-        for index in range(len(instructions)):
+        needs = [0] * len(Lane)
+        kept: list[list[Array]] = [[] for _ in Lane]
+        for index, lane in enumerate(lanes):
             own = Workspace()
             step = self._step(index, own)
-            needs.append(own.used_bytes)
+            needs[lane] = max(needs[lane], own.used_bytes)
             steps.append(None if own.used_bytes else step)
-            kept += [] if own.used_bytes else own.kept
-        shared = Workspace(max(needs, default=0))
-        shared.keep(kept)
+            kept[lane] += [] if own.used_bytes else own.kept
+        shared = tuple(map(Workspace, needs))
+        for workspace, values in zip(shared, kept, strict=True):
+            workspace.keep(values)
         done: list[Step] = []
         for index, known in enumerate(steps):
-            shared.restart()
-            done.append(self._step(index, shared) if known is None else known)
+            workspace = shared[lanes[index]]
+            workspace.restart()
+            done.append(self._step(index, workspace) if known is None else known)
         return PreparedSteps(tuple(done), self._traffic, shared)
 
     def _step(self, index: int, workspace: Workspace) -> Step:

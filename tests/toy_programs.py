@@ -17,6 +17,7 @@ from tofu.programs.program import (
     Buffer,
     BufferKind,
     Compute,
+    Held,
     Instruction,
     MultiFetch,
     PartitionedGraph,
@@ -157,20 +158,20 @@ class _Lowering:
         self.graph = graph
         self.buffers: list[list[Buffer]] = [[] for _ in range(toy.workers)]
         self.instructions: list[list[Instruction]] = [[] for _ in range(toy.workers)]
-        self.shards: list[tuple[int, ...]] = []
+        self.homes: list[tuple[Held, ...]] = []
+        self.tick = 0
         self.planned_bytes = 0
 
     def run(self) -> PartitionedGraph:
         for tensor in self.graph.tensors:
             if tensor.alias is not None:
-                self.shards.append(self.shards[tensor.alias])
+                self.homes.append(self.homes[tensor.alias])
                 continue
-            self.shards.append(
+            self.homes.append(
                 tuple(
-                    self.buffer(w, tensor.index, interval, BufferKind.SHARD)
-                    if interval[0] < interval[1]
-                    else -1
+                    (w, self.buffer(w, tensor.index, interval, BufferKind.SHARD))
                     for w, interval in enumerate(self.toy.cuts[tensor.index])
+                    if interval[0] < interval[1]
                 )
             )
         for operation in self.graph.operations:
@@ -178,9 +179,7 @@ class _Lowering:
         programs = tuple(
             Program(w, tuple(self.buffers[w]), tuple(self.instructions[w])) for w in range(self.toy.workers)
         )
-        return PartitionedGraph(
-            self.graph, self.toy.workers, programs, tuple(self.shards), self.planned_bytes
-        )
+        return PartitionedGraph(self.graph, self.toy.workers, programs, tuple(self.homes), self.planned_bytes)
 
     def buffer(self, worker: int, tensor: int, interval: Interval, kind: BufferKind) -> int:
         index = len(self.buffers[worker])
@@ -206,42 +205,48 @@ class _Lowering:
             made = (0, length) if reduces else box
             direct = not reduces and work == self.toy.cuts[output]
             if direct:
-                target = self.shards[output][worker]
+                target = dict(self.homes[output])[worker]
             else:
                 target = self.buffer(worker, output, made, BufferKind.PARTIAL)
                 partials.append((worker, target, made))
             full_box = (made, box) if reduces else (box,)
             computes.append(
-                (worker, Compute(operation.index, full_box, tuple(inputs), tuple(regions), (target,)))
+                (
+                    worker,
+                    Compute(
+                        operation.index, full_box, tuple(inputs), tuple(regions), (target,), self.tick + 1
+                    ),
+                )
             )
         for worker, compute in computes:
             self.instructions[worker].append(compute)
         if partials:
             self.collect(operation, partials)
+        self.tick += 3
 
     def fetch(self, operation: int, worker: int, tensor: int, region: Interval) -> int:
-        own = self.shards[tensor][worker]
-        if own >= 0 and inside(region, self.buffers[worker][own].region[0]):
+        own = dict(self.homes[tensor]).get(worker)
+        if own is not None and inside(region, self.buffers[worker][own].region[0]):
             return own
         target = self.buffer(worker, tensor, region, BufferKind.FETCHED)
-        pieces = self.pieces(worker, [(w, b) for w, b in enumerate(self.shards[tensor]) if b >= 0], region)
-        self.instructions[worker].append(MultiFetch(operation, target, pieces))
+        pieces = self.pieces(worker, self.homes[tensor], region)
+        self.instructions[worker].append(MultiFetch(operation, target, pieces, self.tick))
         return target
 
     def collect(self, operation: Operation, partials: list[tuple[int, int, Interval]]) -> None:
         output = operation.outputs[0]
-        for worker, target in enumerate(self.shards[output]):
-            if target < 0:
-                continue
+        for worker, target in self.homes[output]:
             region = self.buffers[worker][target].region[0]
             if operation.bound is TOTAL:  # type: ignore[comparison-overlap]
                 parts = tuple(self.pieces(worker, [(w, b)], region) for w, b, _ in partials)
-                self.instructions[worker].append(Reduce(operation.index, target, Reducer.SUM, parts))
+                self.instructions[worker].append(
+                    Reduce(operation.index, target, Reducer.SUM, parts, self.tick + 2)
+                )
             else:
                 pieces = self.pieces(worker, [(w, b) for w, b, _ in partials], region)
-                self.instructions[worker].append(MultiFetch(operation.index, target, pieces))
+                self.instructions[worker].append(MultiFetch(operation.index, target, pieces, self.tick + 2))
 
-    def pieces(self, reader: int, sources: list[tuple[int, int]], region: Interval) -> tuple[Piece, ...]:
+    def pieces(self, reader: int, sources: Sequence[Held], region: Interval) -> tuple[Piece, ...]:
         found = []
         for worker, buffer in sources:
             held = self.buffers[worker][buffer].region[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tofu.operators.cuda.launch.commands import Command, Convolution, KernelLaunch
+from tofu.programs.program import Lane
 from tofu.runtime.cuda.machine import Bytes, Event, Graph
 
 ALIGNMENT_BYTES = 256
@@ -50,13 +51,13 @@ class DryMachine:
     def load(self, worker: int, commands: Iterable[Command]) -> None:
         self.sources.update(command.source for command in commands if isinstance(command, KernelLaunch))
 
-    def issue(self, worker: int, command: Command) -> None:
+    def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
         self.issued[type(command).__name__] += 1
 
-    def record(self, worker: int) -> Event:
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
         return None
 
-    def wait(self, worker: int, event: Event) -> None:
+    def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
         pass
 
     def captured(self, issue: Callable[[], None]) -> Graph:

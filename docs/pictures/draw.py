@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tofu
 from tofu.cli import main as command
-from tofu.partitioner import SplitLayout
+from tofu.plans import Layout
 from tofu.programs import PartitionedGraph, buffer_lifetimes, plan_memory, schedule
 
 FOLDER = Path(__file__).parent
@@ -80,7 +80,7 @@ def steps() -> str:
     """A matrix after no, one, two and three steps along dimensions 0, 1, 0."""
     marks = []
     for panel in range(4):
-        layout = SplitLayout((8, 8), (0, 1, 0)[:panel], (2, 2, 2)[:panel])
+        layout = Layout((8, 8), (0, 1, 0)[:panel], (2, 2, 2)[:panel])
         left = 20 + panel * 160
         names = ("whole", "step 1: rows", "step 2: columns", "step 3: rows")
         marks.append(words(left + 60, 20, names[panel], True))
@@ -136,7 +136,7 @@ def memory() -> str:
     graph = model.training_graph()
     partitioned = tofu.lower(graph, tofu.partition(graph, workers=8))
     plan, lifetimes = plan_memory(partitioned), buffer_lifetimes(partitioned)
-    ticks = 3 * len(graph.operations)  # fetch, compute, collect
+    ticks = partitioned.ticks
     across, up = 560 / (ticks + 1), 260 / plan.arena_bytes[0]
     marks = [
         words(
@@ -158,7 +158,7 @@ def memory() -> str:
 
 
 def program() -> str:
-    """The instruction lists of two workers in the order of the clock, and what waits for what."""
+    """The instructions of two workers in the order of the clock, and which lane waits for which."""
     partitioned = small()
     waits = schedule(partitioned, plan_memory(partitioned))
     colours = {"MultiFetch": COLOURS[1], "Compute": COLOURS[0], "Reduce": COLOURS[2]}
@@ -192,8 +192,8 @@ def program() -> str:
     for worker, waiting in enumerate(waits.waits):
         for index, others in enumerate(waiting):
             for other, place in others:
-                ends = (300, 380) if other == 0 else (380, 300)
-                marks.append(line(ends[0], rows[other][place], ends[1], rows[worker][index]))
+                edges = (300, 380)
+                marks.append(line(edges[other], rows[other][place], edges[worker], rows[worker][index]))
     return svg(680, 50 + 22 * len(moments), marks)
 
 

@@ -28,12 +28,14 @@ import numpy as np
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Region, to_region
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
-from ...programs.plain_regions import check_tiling, common, size, split_region
+from ...programs.plain_regions import check_tiling, common, size
+from ..layouts.forms import At, Form
 from ..plans.plan import Plan
+from .plain_forms import PlainParts, plain_parts
 
-Boxes = tuple[Region, ...]
+ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
 
 ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
 
@@ -87,44 +89,30 @@ def _check_subject(graph: Graph, plan: Plan) -> None:
 
 
 class _PlanCheck:
-    """Checks one plan; equal operations with equal choices are checked once per number of steps."""
+    """Checks one plan; equal operations with equal forms are checked once per number of steps."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self._graph = graph
         self._plan = plan
-        self._owned: dict[tuple[object, ...], Boxes] = {}
-        self._operators: dict[tuple[object, ...], _Split] = {}
+        self._held: dict[tuple[object, ...], PlainParts] = {}
+        self._operators: dict[tuple[object, ...], _Tasks] = {}
         self._counts: dict[tuple[object, ...], int] = {}
+        self._versions: dict[tuple[int, int], PlainParts] = {}
 
     def run(self) -> None:
         plan, graph = self._plan, self._graph
         for tensor in graph.tensors:
-            layout = plan.layouts[tensor.name]
-            place = f"tensor {tensor.name!r}"
-            if layout.factors != plan.factors:
-                raise PlanError(
-                    f"{place} is split by {layout.factors}, but the plan's factors are {plan.factors}"
-                )
-            if len(layout.dimensions) != len(plan.factors):
-                raise PlanError(
-                    f"{place} has {len(layout.dimensions)} choices, but the plan has {len(plan.factors)} "
-                    "steps"
-                )
-            for dimension in layout.dimensions:
-                if dimension is not None and not 0 <= dimension < len(tensor.shape):
-                    raise PlanError(f"{place} of shape {tensor.shape} has no dimension {dimension} to split")
-            check_tiling(
-                tuple((0, n) for n in tensor.shape), self._layout(tensor.index, len(plan.factors)), place
-            )
-            if tensor.alias is not None:
-                overwritten = graph.tensors[tensor.alias].name
-                other = plan.layouts[overwritten].dimensions
-                if layout.dimensions != other:
-                    raise PlanError(
-                        f"{place} overwrites {overwritten!r}, but their steps split the dimensions "
-                        f"{layout.dimensions} and {other}; both must be the same"
-                    )
-        totals = [self._total(steps) for steps in range(len(plan.factors) + 1)]
+            self._check_tensor(tensor)
+        copied = sum(self._copied(tensor) for tensor in graph.tensors if tensor.name in plan.copies)
+        steps = len(plan.factors)
+        stepped = _stepped([*(layout.form for layout in plan.layouts.values()), *plan.strategies.values()])
+        stepped = stepped and all(layout.via is None for layout in plan.layouts.values())
+        stepped = stepped and not plan.copies
+        totals = (
+            [self._total(number) for number in range(steps + 1)]
+            if stepped
+            else [0, copied + self._total(steps)]
+        )
         counted = tuple(after - before for before, after in pairwise(totals))
         if counted != plan.step_cost_bytes or totals[-1] != plan.cost_bytes:
             raise PlanError(
@@ -138,15 +126,38 @@ class _PlanCheck:
                 f"and its cost of {plan.cost_bytes}"
             )
 
+    def _check_tensor(self, tensor: Tensor) -> None:
+        """Check that the holdings of a tensor tile it, and that it is where what it overwrites is."""
+        plan, place = self._plan, f"tensor {tensor.name!r}"
+        layout = plan.layouts[tensor.name]
+        if layout.factors != plan.factors:
+            raise PlanError(
+                f"{place} is split by {layout.factors}, but the plan's factors are {plan.factors}"
+            )
+        held = self._layout(tensor.index, len(plan.factors))
+        whole = tuple((0, n) for n in tensor.shape)
+        check_tiling(whole, [region for _, region in held], place)
+        if layout.via is not None:
+            between = self._parts(tensor.index, layout.via, plan.factors, f"{place}, on the way")
+            check_tiling(whole, [region for _, region in between], f"{place}, on the way")
+        if tensor.alias is not None:
+            overwritten = self._graph.tensors[tensor.alias].name
+            other = plan.layouts[overwritten].form
+            if layout.form != other:
+                raise PlanError(
+                    f"{place} overwrites {overwritten!r}, but their forms are {layout.form} and {other}; "
+                    "both must be the same"
+                )
+
     def _check_unproven(self) -> None:
         """Check that steps are named once and in order, and that bounds are at most the bytes moved."""
         plan = self._plan
         numbers = [unproven.step for unproven in plan.unproven]
-        named = [step for step in range(len(plan.factors)) if step in numbers]
+        named = [step for step in range(len(plan.step_cost_bytes)) if step in numbers]
         if numbers != [*named, *([None] if None in numbers else [])]:
             raise PlanError(
                 f"the plan names steps {numbers} as not proven; expected rising numbers below "
-                f"{len(plan.factors)}, and None for all steps at the end"
+                f"{len(plan.step_cost_bytes)}, and None for all steps at the end"
             )
         for unproven in plan.unproven:
             step, bound = unproven.step, unproven.lower_bound_bytes
@@ -157,111 +168,155 @@ class _PlanCheck:
                     f"the plan states a lower bound of {bound} bytes for {what}, above the {moved} moved"
                 )
 
-    def _layout(self, tensor: int, steps: int) -> Boxes:
+    def _copied(self, tensor: Tensor) -> int:
+        """Check a tensor's copies; return the bytes that move to make them."""
+        versions = [self._layout(tensor.index, len(self._plan.factors))]
+        moved = 0
+        for number, copy in enumerate(self._plan.copies[tensor.name], 1):
+            place = f"copy {number} of tensor {tensor.name!r}"
+            if not 0 <= copy.source < number:
+                raise PlanError(f"{place} is made from version {copy.source}, which does not exist before it")
+            parts = self._parts(tensor.index, copy.form, self._plan.factors, place)
+            for count, (worker, region) in enumerate(parts):
+                for other, also in parts[:count]:
+                    if worker == other and size(common(region, also)):
+                        raise PlanError(f"{place}: worker {worker} would hold some elements twice")
+            moved += _lacking(parts, versions[copy.source]) * tensor.itemsize
+            versions.append(parts)
+            readers = [o.index for o in self._graph.operations if o.name in copy.readers]
+            if not readers or len(readers) != len(copy.readers):
+                raise PlanError(f"{place} is read by {', '.join(copy.readers) or 'nothing'}")
+            for reader in readers:
+                if (reader, tensor.index) in self._versions:
+                    name = self._graph.operations[reader].name
+                    raise PlanError(f"{place} is read by {name!r}, which reads another version as well")
+                self._versions[reader, tensor.index] = parts
+        return moved
+
+    def _layout(self, tensor: int, steps: int) -> PlainParts:
+        shape, name = self._graph.tensors[tensor].shape, self._graph.tensors[tensor].name
+        form, factors = _first_steps(self._plan.layouts[name].form, self._plan.factors, steps)
+        return self._parts(tensor, form, factors, f"tensor {name!r} of shape {shape}")
+
+    def _parts(self, tensor: int, form: Form, factors: Sequence[int], place: str) -> PlainParts:
         shape = self._graph.tensors[tensor].shape
-        dimensions = self._plan.layouts[self._graph.tensors[tensor].name].dimensions[:steps]
-        key = (shape, dimensions)
-        if key not in self._owned:
+        key = (shape, form, tuple(factors))
+        if key not in self._held:
             whole = tuple((0, extent) for extent in shape)
-            self._owned[key] = split_region(whole, dimensions, self._plan.factors[:steps])
-        return self._owned[key]
+            self._held[key] = plain_parts(form, whole, range(len(shape)), factors, prod(factors), place)
+        return self._held[key]
 
     def _total(self, steps: int) -> int:
         return sum(self._operation_bytes(operation, steps) for operation in self._graph.operations)
 
     def _operation_bytes(self, operation: Operation, steps: int) -> int:
-        choices = self._plan.strategies[operation.name]
-        key = (operation.bound, choices[:steps])
+        form, factors = _first_steps(self._plan.strategies[operation.name], self._plan.factors, steps)
+        key = (operation.bound, form, steps)
         if key not in self._operators:
-            place = f"operation {operation.name!r}"
-            if len(choices) != len(self._plan.factors):
-                raise PlanError(
-                    f"{place} has {len(choices)} choices, but the plan has {len(self._plan.factors)} steps"
-                )
-            self._operators[key] = _Split(operation.bound, choices[:steps], self._plan.factors[:steps], place)
-        split = self._operators[key]
+            self._operators[key] = _Tasks(operation.bound, form, factors, f"operation {operation.name!r}")
+        tasks = self._operators[key]
         total = 0
         names: dict[int, tuple[str, ...]] = {}
         for name, tensor in zip(operation.bound.description.tensor_names, operation.inputs, strict=True):
             if name in operation.bound.reads:
                 names[tensor] = (*names.get(tensor, ()), name)
         for tensor, read in names.items():
-            total += self._count(key, split, tensor, read, steps)
+            version = self._versions.get((operation.index, tensor))
+            if version is None:
+                total += self._count(key, tasks, tensor, read, steps)
+            else:
+                total += _moved(tasks, version, read) * self._graph.tensors[tensor].itemsize
         for output, tensor in enumerate(operation.outputs):
-            total += self._count(key, split, tensor, output, steps)
+            total += self._count(key, tasks, tensor, output, steps)
         return total
 
     def _count(
-        self,
-        operator: tuple[object, ...],
-        split: _Split,
-        tensor: int,
-        source: tuple[str, ...] | int,
-        steps: int,
+        self, operator: tuple[object, ...], tasks: _Tasks, tensor: int, use: tuple[str, ...] | int, steps: int
     ) -> int:
         """Count the bytes that move between an operation and one tensor."""
-        owned = self._layout(tensor, steps)
-        key = (operator, source, id(owned))
+        held = self._layout(tensor, steps)
+        via = self._plan.layouts[self._graph.tensors[tensor].name].via
+        key = (operator, use, id(held), via)
         if key not in self._counts:
-            self._counts[key] = (
-                sum(
-                    split.terms * size(own) - size(common(own, produced))
-                    for own, produced in zip(owned, split.outputs[source], strict=True)
-                )
-                if isinstance(source, int)
-                else sum(
-                    size(region) - size(common(region, own))
-                    for worker, own in enumerate(owned)
-                    for region in {split.inputs[name][worker] for name in source}
-                )
-            )
+            if via is None or tasks.terms == 1 or not isinstance(use, int):
+                self._counts[key] = _moved(tasks, held, use)
+            else:
+                between = self._parts(tensor, via, self._plan.factors, "on the way")
+                self._counts[key] = _moved(tasks, between, use) + _lacking(held, between)
         return self._counts[key] * self._graph.tensors[tensor].itemsize
 
 
-class _Split:
-    """One operator on the workers of the first steps: the checked regions that each reads and produces."""
+class _Tasks:
+    """One operator's tasks on the workers of the first steps: the checked regions of each."""
 
-    def __init__(
-        self, bound: Bound, choices: Sequence[str | None], factors: Sequence[int], place: str
-    ) -> None:
+    def __init__(self, bound: Bound, form: Form, factors: Sequence[int], place: str) -> None:
         variables = list(bound.variables)
-        for choice in choices:
-            if choice is not None and (choice not in variables or bound.kind(choice) is None):
-                offered = [variable for variable in variables if bound.kind(variable) is not None]
-                raise PlanError(
-                    f"{place}: {bound.description.name} has no strategy along {choice!r}; its strategies are "
-                    f"along {', '.join(offered) or 'no variable'}"
-                )
         whole = tuple((0, bound.extents[variable]) for variable in variables)
-        axes = [None if choice is None else variables.index(choice) for choice in choices]
-        boxes = split_region(whole, axes, factors)
+        parts = plain_parts(form, whole, variables, factors, prod(factors), place)
+        boxes = [box for _, box in parts]
         check_tiling(whole, boxes, f"{place}, its iterations")
-        reduced = [choice for choice in choices if choice is not None and bound.kind(choice) == "reduce"]
-        reducers = {str(bound.reducer(choice)): choice for choice in reduced}
+        cut = [v for axis, v in enumerate(variables) if any(box[axis] != whole[axis] for box in boxes)]
+        for variable in cut:
+            if bound.kind(variable) is None:
+                offered = [v for v in variables if bound.kind(v) is not None]
+                raise PlanError(
+                    f"{place}: {bound.description.name} has no strategy along {variable!r}; its strategies "
+                    f"are along {', '.join(offered) or 'no variable'}"
+                )
+        reduced = [variable for variable in cut if bound.kind(variable) == "reduce"]
+        reducers = {str(bound.reducer(variable)): variable for variable in reduced}
         if len(reducers) > 1:
-            listed = " and ".join(f"{reducer} over {choice}" for reducer, choice in reducers.items())
+            listed = " and ".join(f"{reducer} over {variable}" for reducer, variable in reducers.items())
             raise PlanError(f"{place}: its partial results would be combined by {listed}; choose one")
-        self.terms = prod(
-            factor for choice, factor in zip(choices, factors, strict=True) if choice in reduced
-        )
+        axes = [variables.index(variable) for variable in reduced]
         array = np.array(boxes, np.int64).reshape(len(boxes), len(variables), 2)
         regions = bound.input_regions(array)
+        self.workers = [worker for worker, _ in parts]
         self.inputs = {name: _regions(regions[name]) for name in bound.reads}
         self.outputs = [_regions(produced) for produced in bound.output_regions(array)]
+        self.terms = len({tuple(box[axis] for axis in axes) for box in boxes})
         for output, shape in zip(self.outputs, bound.output_shapes, strict=True):
-            for term in self._by_term(boxes, variables, reduced, output):
+            by_term: dict[Region, list[Region]] = {}
+            for box, region in zip(boxes, output, strict=True):
+                by_term.setdefault(tuple(box[axis] for axis in axes), []).append(region)
+            for term in by_term.values():
                 check_tiling(tuple((0, extent) for extent in shape), term, f"{place}, what it produces")
 
-    def _by_term(
-        self, boxes: Boxes, variables: list[str], reduced: Iterable[str], output: Boxes
-    ) -> Iterable[Boxes]:
-        """Return the regions of an output that are computed from the same part of the reduction."""
-        axes = sorted({variables.index(variable) for variable in reduced})
-        terms: dict[Region, list[Region]] = {}
-        for box, region in zip(boxes, output, strict=True):
-            terms.setdefault(tuple(box[axis] for axis in axes), []).append(region)
-        return map(tuple, terms.values())
+
+def _moved(tasks: _Tasks, held: PlainParts, use: tuple[str, ...] | int) -> int:
+    """Count the elements that move between tasks and holdings: what is needed, less what is there."""
+    if isinstance(use, int):
+        made = list(zip(tasks.workers, tasks.outputs[use], strict=True))
+        needed = tasks.terms * sum(size(region) for _, region in held)
+    else:
+        made = list({(w, tasks.inputs[name][task]) for name in use for task, w in enumerate(tasks.workers)})
+        needed = sum(size(region) for _, region in made)
+    return needed - _there(made, held)
 
 
-def _regions(boxes: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Boxes:
+def _lacking(needed: PlainParts, held: PlainParts) -> int:
+    """Count the elements of regions that their workers do not hold."""
+    return sum(size(region) for _, region in needed) - _there(needed, held)
+
+
+def _there(needed: Iterable[tuple[int, Region]], held: PlainParts) -> int:
+    """Count the elements of regions that their workers hold."""
+    at: dict[int, list[Region]] = {}
+    for worker, region in held:
+        at.setdefault(worker, []).append(region)
+    return sum(size(common(region, own)) for worker, region in needed for own in at.get(worker, []))
+
+
+def _first_steps(form: Form, factors: Sequence[int], steps: int) -> tuple[Form, Sequence[int]]:
+    """Return a form and the factors of the first steps; forms that are not steps have only all of them."""
+    if isinstance(form, tuple) and len(form) == len(factors):
+        return form[:steps], factors[:steps]
+    return form, factors
+
+
+def _stepped(forms: Iterable[Form]) -> bool:
+    return all(isinstance(f, tuple) and not any(isinstance(entry, At) for entry in f) for f in forms)
+
+
+def _regions(boxes: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[Region, ...]:
     return tuple(to_region(box) for box in boxes)

@@ -17,8 +17,11 @@ from collections.abc import Iterable, Sequence
 
 from ...analyzer.indices.region import Region
 
+Holder = tuple[int, Region]
+"""A worker and a region that it holds."""
+
 Part = tuple[int, Region]
-"""A worker and the region to read from it."""
+"""The number of a holder, and the region to read from it."""
 
 Parts = tuple[Part, ...]
 
@@ -36,23 +39,23 @@ def contains(outer: Region, inner: Region) -> bool:
     return all(o[0] <= i[0] and i[1] <= o[1] for o, i in zip(outer, inner, strict=True))
 
 
-def cover(target: Region, held: Sequence[Region | None], reader: int) -> Parts | None:
-    """Disjoint parts of `held` that cover `target`; None if no worker holds some of it.
+def cover(target: Region, holders: Sequence[Holder | None], reader: int, workers: int) -> Parts | None:
+    """Disjoint parts of what `holders` hold that cover `target`; None if no one holds some of it.
 
-    `held[w]` is the region that worker `w` holds; None if it must not be asked.
+    A holder of None must not be asked. `reader` is the worker that reads.
     """
     if not elements(target):
         return ()
     parts: list[Part] = []
     remaining = [target]
-    for source, region in _sources(target, held, reader):
+    for number, region in _sources(target, holders, reader, workers):
         rest: list[Region] = []
         for box in remaining:
             common = _intersection(box, region)
             if common is None:
                 rest.append(box)
             else:
-                parts.append((source, common))
+                parts.append((number, common))
                 rest.extend(_difference(box, common))
         remaining = rest
         if not remaining:
@@ -60,16 +63,20 @@ def cover(target: Region, held: Sequence[Region | None], reader: int) -> Parts |
     return None
 
 
-def _sources(target: Region, held: Sequence[Region | None], reader: int) -> Iterable[tuple[int, Region]]:
-    holders: dict[Region, list[int]] = {}
-    for worker, region in enumerate(held):
-        if region is not None and _intersection(target, region) is not None:
-            holders.setdefault(region, []).append(worker)
-    chosen = (
-        (reader if reader in workers else workers[reader % len(workers)], region)
-        for region, workers in holders.items()
-    )
-    return sorted(chosen, key=lambda source: (source[0] - reader) % len(held))
+def _sources(
+    target: Region, holders: Sequence[Holder | None], reader: int, workers: int
+) -> Iterable[tuple[int, Region]]:
+    """List one holder of every region that meets the target, from the reader's own number upwards."""
+    by_region: dict[Region, list[tuple[int, int]]] = {}
+    for number, holder in enumerate(holders):
+        if holder is not None and _intersection(target, holder[1]) is not None:
+            by_region.setdefault(holder[1], []).append((holder[0], number))
+    chosen = []
+    for region, found in by_region.items():
+        own = [each for each in found if each[0] == reader]
+        worker, number = own[0] if own else found[reader % len(found)]
+        chosen.append(((worker - reader) % workers, number, region))
+    return [(number, region) for _, number, region in sorted(chosen, key=lambda each: each[:2])]
 
 
 def _intersection(a: Region, b: Region) -> Region | None:

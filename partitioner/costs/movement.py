@@ -4,7 +4,7 @@
     collections(produced, owned)[w]    for each term, disjoint pieces of produced regions that cover owned[w]
 
 Layers repeat, so lowering asks for the same movements many times. They are computed once per operator with
-its strategies, per source, and per layout. Implemented in: `Movements`, `cover.cover` (pieces).
+its form, per use, and per layout. Implemented in: `Movements`, `cover.cover` (pieces).
 
 Assumes: the owned regions cover the tensor, and the boxes of every term the outputs (`Plan.verify`).
 Guarantees: the elements of all pieces from other workers are those that `box_counts` counts.
@@ -13,22 +13,26 @@ Guarantees: the elements of all pieces from other workers are those that `box_co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
 from ...tdl.ast import AnyReducer
-from ..layouts.choices import operator_choices
-from ..layouts.step_split import SplitLayout, Strategies
-from .cover import Parts, contains, cover, elements
+from ..layouts.forms import Form
+from ..layouts.step_split import Layout, OperationParts, split_operation
+from .cover import Holder, Parts, contains, cover, elements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerRegions:
-    """A region of one tensor per worker. Compared by identity."""
+    """Regions of one tensor on workers. Compared by identity."""
+
+    workers: tuple[int, ...]
+    """The worker of each region; a worker may have several regions or none."""
 
     regions: tuple[Region, ...]
-    """Each worker's region."""
+    """The regions."""
 
     elements: tuple[int, ...]
     """The number of elements of each region."""
@@ -36,128 +40,171 @@ class WorkerRegions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatorRegions:
-    """One operator split by one sequence of strategies."""
+    """One operator split into tasks."""
 
     bound: Bound
     """The operator, bound to shapes."""
 
+    workers: tuple[int, ...]
+    """Each task's worker."""
+
     boxes: tuple[Region, ...]
-    """Each worker's box of the iteration space."""
+    """Each task's box of the iteration space."""
 
     inputs: dict[str, WorkerRegions]
-    """For each parameter, the regions that the workers read."""
+    """For each parameter, the regions that the tasks read."""
 
     outputs: tuple[WorkerRegions, ...]
-    """For each output, the regions that the workers produce."""
+    """For each output, the regions that the tasks produce."""
 
     terms: int
     """The number of partial results; 1 if the outputs are only concatenated."""
 
     term: tuple[int, ...]
-    """The number of the partial result that each worker computes."""
+    """The number of the partial result that each task computes."""
 
     reducer: AnyReducer | None
     """Combines the partial results; None if the outputs are only concatenated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
+class Assembly(NamedTuple):
     """A region that one worker reads, as disjoint parts."""
 
     parts: Parts
-    """The workers to read from, with the region of each part."""
+    """The holders to read from, by number, with the region of each part."""
 
     fetched_elements: int
     """The number of elements that come from workers other than the reader."""
 
 
-Fetches = tuple[Assembly | None, ...]
+Fetches = tuple[int | Assembly, ...]
+"""For each task, the number of its worker's holding that has all of its region, or what to assemble."""
+
 Collections = tuple[tuple[Assembly, ...], ...]
 
 
 class Movements:
-    """Regions and movements for plans with one sequence of factors. Equal regions are one object."""
+    """Regions and movements for plans over `workers` workers. Equal regions are one object."""
 
-    def __init__(self, factors: tuple[int, ...]) -> None:
+    def __init__(self, workers: int, factors: tuple[int, ...]) -> None:
+        self._workers = workers
         self._factors = factors
-        self._known: dict[tuple[Region, ...], WorkerRegions] = {}
-        self._operators: dict[tuple[Bound, Strategies], OperatorRegions] = {}
-        self._layouts: dict[SplitLayout, WorkerRegions] = {}
+        self._known: dict[tuple[tuple[int, ...], tuple[Region, ...]], WorkerRegions] = {}
+        self._operators: dict[tuple[Bound, Form], OperatorRegions] = {}
+        self._layouts: dict[Layout, WorkerRegions] = {}
         self._fetches: dict[tuple[WorkerRegions, WorkerRegions], Fetches] = {}
+        self._spread: dict[tuple[WorkerRegions, WorkerRegions], tuple[Assembly, ...]] = {}
         self._collections: dict[tuple[WorkerRegions, tuple[int, ...], WorkerRegions], Collections] = {}
 
-    def operator(self, bound: Bound, strategies: Strategies) -> OperatorRegions:
-        found = self._operators.get((bound, strategies))
+    def operator(self, bound: Bound, form: Form) -> OperatorRegions:
+        found = self._operators.get((bound, form))
         if found is None:
-            choices = operator_choices(bound, [strategies], self._factors)
+            parts = split_operation(bound, form, self._factors)
+            workers = tuple(parts.workers.tolist())
+            reads = bound.input_regions(parts.boxes)
             found = OperatorRegions(
                 bound,
-                tuple(to_region(box) for box in choices.boxes[0]),
-                {name: self._regions(boxes[0]) for name, boxes in choices.inputs.items()},
-                tuple(self._regions(boxes[0]) for boxes in choices.outputs),
-                int(choices.terms[0]),
-                tuple(choices.term[0].tolist()),
-                _reducer(bound, strategies),
+                workers,
+                tuple(map(to_region, parts.boxes)),
+                {name: self._regions(workers, reads[name]) for name in bound.reads},
+                tuple([self._regions(workers, boxes) for boxes in bound.output_regions(parts.boxes)]),
+                parts.terms,
+                tuple(parts.term.tolist()),
+                _reducer(bound, parts),
             )
-            self._operators[bound, strategies] = found
+            self._operators[bound, form] = found
         return found
 
-    def layout(self, layout: SplitLayout) -> WorkerRegions:
-        """Return the region that each worker owns."""
+    def layout(self, layout: Layout) -> WorkerRegions:
+        """Return the regions in which a tensor is held; what is empty is not held."""
         found = self._layouts.get(layout)
         if found is None:
-            found = self._layouts[layout] = self._regions(layout.regions)
+            held = [
+                (worker, region)
+                for worker, region in zip(layout.workers, map(to_region, layout.regions), strict=True)
+                if elements(region)
+            ]
+            found = self._interned(
+                tuple([worker for worker, _ in held]), tuple([region for _, region in held])
+            )
+            self._layouts[layout] = found
         return found
 
     def fetches(self, needed: WorkerRegions, owned: WorkerRegions) -> Fetches:
-        """Return each worker's assembly of the region it needs; None if its own shard holds all of it."""
+        """Return, for each task, its worker's holding that has all of its region, or what to assemble."""
         found = self._fetches.get((needed, owned))
         if found is None:
-            found = self._fetches[needed, owned] = tuple(
-                None if count and contains(mine, region) else _assembly(region, owned.regions, w)
-                for w, (region, mine, count) in enumerate(
-                    zip(needed.regions, owned.regions, owned.elements, strict=True)
-                )
-            )
+            holders = list(zip(owned.workers, owned.regions, strict=True))
+            of_worker: dict[int, list[int]] = {}
+            for number, worker in enumerate(owned.workers):
+                of_worker.setdefault(worker, []).append(number)
+            found = self._fetches[needed, owned] = tuple([
+                self._fetch(worker, region, of_worker.get(worker, []), holders)
+                for worker, region in zip(needed.workers, needed.regions, strict=True)
+            ])  # fmt: skip
         return found
 
     def collections(self, operator: OperatorRegions, output: int, owned: WorkerRegions) -> Collections:
-        """Return, for each worker and term, the assembly of the region of an output that it owns."""
+        """Return, for each holding and term, the assembly of its region of an output."""
         produced = operator.outputs[output]
         key = (produced, operator.term, owned)
         found = self._collections.get(key)
         if found is None:
+            made = list(zip(produced.workers, produced.regions, strict=True))
             by_term = [
-                [
-                    region if term == mine else None
-                    for region, mine in zip(produced.regions, operator.term, strict=True)
-                ]
+                [each if term == own else None for each, own in zip(made, operator.term, strict=True)]
                 for term in range(operator.terms)
             ]
             found = self._collections[key] = tuple(
-                tuple(_assembly(region, held, w) for held in by_term) if count else ()
-                for w, (region, count) in enumerate(zip(owned.regions, owned.elements, strict=True))
+                tuple(self._assembly(worker, region, held) for held in by_term)
+                for worker, region in zip(owned.workers, owned.regions, strict=True)
             )
         return found
 
-    def _regions(self, boxes: Boxes) -> WorkerRegions:
-        regions = tuple(to_region(box) for box in boxes)
-        found = self._known.get(regions)
+    def spread(self, owned: WorkerRegions, held: WorkerRegions) -> tuple[Assembly, ...]:
+        """Return, for each holding in `owned`, its assembly from what others hold."""
+        key = (owned, held)
+        found = self._spread.get(key)
         if found is None:
-            found = self._known[regions] = WorkerRegions(regions, tuple(map(elements, regions)))
+            holders = list(zip(held.workers, held.regions, strict=True))
+            found = self._spread[key] = tuple(
+                self._assembly(worker, region, holders)
+                for worker, region in zip(owned.workers, owned.regions, strict=True)
+            )
+        return found
+
+    def _fetch(self, worker: int, region: Region, own: list[int], holders: list[Holder]) -> int | Assembly:
+        for number in own:
+            if contains(holders[number][1], region):
+                return number
+        return self._assembly(worker, region, holders)
+
+    def _assembly(self, reader: int, target: Region, holders: list[Holder] | list[Holder | None]) -> Assembly:
+        parts = cover(target, holders, reader, self._workers)
+        if parts is None:
+            raise PlanError(
+                f"worker {reader} needs {target}, but no worker holds all of it: the layout has gaps"
+            )
+        fetched = 0
+        for number, region in parts:
+            holder = holders[number]
+            if holder is not None and holder[0] != reader:
+                fetched += elements(region)
+        return Assembly(parts, fetched)
+
+    def _regions(self, workers: tuple[int, ...], boxes: Boxes) -> WorkerRegions:
+        return self._interned(workers, tuple(map(to_region, boxes)))
+
+    def _interned(self, workers: tuple[int, ...], regions: tuple[Region, ...]) -> WorkerRegions:
+        found = self._known.get((workers, regions))
+        if found is None:
+            found = WorkerRegions(workers, regions, tuple(map(elements, regions)))
+            self._known[workers, regions] = found
         return found
 
 
-def _assembly(target: Region, held: tuple[Region, ...] | list[Region | None], reader: int) -> Assembly:
-    parts = cover(target, held, reader)
-    if parts is None:
-        raise PlanError(f"worker {reader} needs {target}, but no worker holds all of it: the layout has gaps")
-    return Assembly(parts, sum(elements(region) for source, region in parts if source != reader))
-
-
-def _reducer(bound: Bound, strategies: Strategies) -> AnyReducer | None:
-    chosen = (bound.reducer(v) for v in strategies if v is not None and bound.kind(v) == "reduce")
-    reducers = {reducer for reducer in chosen if reducer is not None}
+def _reducer(bound: Bound, parts: OperationParts) -> AnyReducer | None:
+    reducers = {reducer for v in parts.reduced if (reducer := bound.reducer(v)) is not None}
     if len(reducers) > 1:
         both = " and ".join(sorted(map(str, reducers)))
         raise PlanError(

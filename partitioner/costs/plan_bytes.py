@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -22,9 +23,21 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...dataflow.graph import Graph
 from ..layouts.choices import Counts, split_further
-from ..layouts.step_split import Dimensions, SplitLayout, Strategies
+from ..layouts.copies import Version
+from ..layouts.forms import Form
+from ..layouts.step_split import (
+    Choice,
+    Dimensions,
+    Layout,
+    is_stepped,
+    plain_steps,
+    split_operation,
+)
 from ..layouts.uses import Use, touched
 from .box_counts import fetched_by_worker, overlap
+
+Versions = Mapping[tuple[int, int], Version]
+"""The copies that operations read, by the numbers of operation and tensor."""
 
 Totals = tuple[int, ...]
 """Elements that move after the first step, after the first two, and so on up to all."""
@@ -40,8 +53,8 @@ class Contribution:
     tensor: str
     """The tensor's name."""
 
-    kind: Literal["fetch", "concat", "reduce"]
-    """`fetch` for an input, `concat` or `reduce` for an output."""
+    kind: Literal["copy", "fetch", "concat", "reduce"]
+    """`fetch` for an input, `concat` or `reduce` for an output, `copy` for a copy that is made before it."""
 
     bytes: int
     """The bytes that cross between workers in one iteration."""
@@ -49,25 +62,35 @@ class Contribution:
 
 def count(
     graph: Graph,
-    layouts: Mapping[str, SplitLayout],
-    strategies: Mapping[str, Strategies],
+    layouts: Mapping[str, Layout],
+    strategies: Mapping[str, Form],
     factors: tuple[int, ...],
+    versions: Versions = MappingProxyType({}),
 ) -> list[Contribution]:
-    """Count the bytes that every operation moves for every tensor it touches, in graph order, with zeros."""
-    elements = _Elements(factors)
+    """Count the bytes that every operation moves for every tensor it touches, in graph order, with zeros.
+
+    `versions` are the copies that operations read instead of a tensor's home.
+    """
+    parts = _PartCounts(factors)
     contributions: list[Contribution] = []
     for operation in graph.operations:
-        operator = elements.operator(operation.bound, strategies[operation.name])
+        tasks = parts.tasks(operation.bound, strategies[operation.name])
         for index, source in touched(operation):
             tensor = graph.tensors[index]
             layout = layouts[tensor.name]
-            moved = elements.moved(operator, elements.tensor(layout.shape, layout.dimensions), source)
+            version = None if isinstance(source, int) else versions.get((operation.index, index))
+            if version is not None:
+                layout = version.layout
+                if version.made:
+                    copied = parts.copied(version.layout, version.source) * tensor.itemsize
+                    contributions.append(Contribution(operation.name, tensor.name, "copy", copied))
+            moved = parts.moved(tasks, parts.held(layout), source)
             contributions.append(
                 Contribution(
                     operation.name,
                     tensor.name,
-                    "fetch" if not isinstance(source, int) else "reduce" if operator.reducing else "concat",
-                    (moved[-1] if moved else 0) * tensor.itemsize,
+                    "fetch" if not isinstance(source, int) else "reduce" if tasks.terms > 1 else "concat",
+                    moved * tensor.itemsize,
                 )
             )
     return contributions
@@ -75,14 +98,18 @@ def count(
 
 def count_bytes(
     graph: Graph,
-    layouts: Mapping[str, SplitLayout],
-    strategies: Mapping[str, Strategies],
+    layouts: Mapping[str, Layout],
+    strategies: Mapping[str, Form],
     factors: tuple[int, ...],
+    versions: Versions = MappingProxyType({}),
 ) -> list[int]:
     """Return the sum of `count` after no step, one, and so on up to all; equal operations are evaluated once.
 
-    After some steps, each of the remaining groups of workers counts as one worker.
+    After some steps, each of the remaining groups of workers counts as one worker. A plan that is not written
+    in steps throughout counts as one step.
     """
+    if versions or not is_stepped((*layouts.values(), *strategies.values())):
+        return [0, sum(entry.bytes for entry in count(graph, layouts, strategies, factors, versions))]
     if not factors:
         return [0]
     elements = _Elements(factors)
@@ -93,7 +120,7 @@ def count_bytes(
         tensors.append((held, tensor.itemsize))
     weights: Counter[tuple[_Operator, _Tensor, Use]] = Counter()
     for operation in graph.operations:
-        operator = elements.operator(operation.bound, strategies[operation.name])
+        operator = elements.operator(operation.bound, plain_steps(strategies[operation.name]))
         for index, source in touched(operation):
             held, itemsize = tensors[index]
             weights[operator, held, source] += itemsize
@@ -102,6 +129,99 @@ def count_bytes(
         for steps, moved in enumerate(elements.moved(operator, held, source)):
             totals[steps] += weight * moved
     return [0, *totals]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tasks:
+    """The tasks of one operator."""
+
+    workers: Counts
+    """Each task's worker."""
+
+    inputs: Mapping[str, Boxes]
+    """For each parameter, the regions that are read."""
+
+    outputs: tuple[Boxes, ...]
+    """For each output, the regions that are produced."""
+
+    terms: int
+    """The number of partial results that are reduced."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Holdings:
+    """The holdings of one tensor."""
+
+    workers: Counts
+    """Each holding's worker."""
+
+    regions: Boxes
+    """Each holding's region."""
+
+    stop: _Holdings | None = None
+    """Where partial results are reduced on their way here."""
+
+
+class _PartCounts:
+    """Elements that move between tasks and holdings, whatever the forms; each count is computed once."""
+
+    def __init__(self, factors: tuple[int, ...]) -> None:
+        self._factors = factors
+        self._tasks: dict[tuple[Bound, Form], _Tasks] = {}
+        self._holdings: dict[Layout, _Holdings] = {}
+        self._moved: dict[tuple[_Tasks, _Holdings, Use], int] = {}
+
+    def tasks(self, bound: Bound, form: Form) -> _Tasks:
+        found = self._tasks.get((bound, form))
+        if found is None:
+            parts = split_operation(bound, form, self._factors)
+            found = self._tasks[bound, form] = _Tasks(
+                parts.workers,
+                bound.input_regions(parts.boxes),
+                bound.output_regions(parts.boxes),
+                parts.terms,
+            )
+        return found
+
+    def held(self, layout: Layout) -> _Holdings:
+        found = self._holdings.get(layout)
+        if found is None:
+            stop = None if layout.stop is None else self.held(layout.stop)
+            found = self._holdings[layout] = _Holdings(layout.workers, layout.regions, stop)
+        return found
+
+    def copied(self, layout: Layout, source: Layout) -> int:
+        """Count the elements that move to make a copy from another version."""
+        copy, held = self.held(layout), self.held(source)
+        return int(volume(copy.regions).sum()) - _own(copy.workers, copy.regions, held)
+
+    def moved(self, tasks: _Tasks, held: _Holdings, use: Use) -> int:
+        key = (tasks, held, use)
+        found = self._moved.get(key)
+        if found is None:
+            found = self._moved[key] = _moved_parts(tasks, held, use)
+        return found
+
+
+def _moved_parts(tasks: _Tasks, held: _Holdings, use: Use) -> int:
+    if isinstance(use, int):
+        stop = held.stop if tasks.terms > 1 else None
+        if stop is not None:
+            fetched = int(volume(held.regions).sum()) - _own(held.workers, held.regions, stop)
+            return _moved_parts(tasks, stop, use) + fetched
+        needed = tasks.terms * int(volume(held.regions).sum())
+        return needed - _own(tasks.workers, tasks.outputs[use], held)
+    reads = [tasks.inputs[name] for name in use]
+    workers, regions = np.tile(tasks.workers, len(reads)), np.concatenate(reads)
+    rows = np.concatenate((workers[:, None], regions.reshape(len(regions), -1)), axis=1)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return int(volume(regions[first]).sum()) - _own(workers[first], regions[first], held)
+
+
+def _own(workers: Counts, regions: Boxes, held: _Holdings) -> int:
+    """Count the elements of regions that the regions' workers hold."""
+    same = workers[:, None] == held.workers[None]
+    return int(overlap(regions[:, None], held.regions[None])[same].sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,10 +236,6 @@ class _Operator:
 
     terms: Counts
     """For each group, the number of partial results that are reduced."""
-
-    @property
-    def reducing(self) -> bool:
-        return bool((self.terms > 1).any())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,18 +252,18 @@ class _Elements:
         self._factors = factors
         self._groups = tuple(accumulate(factors, mul))
         self._starts = np.cumsum((0, *self._groups[:-1])) if factors else np.zeros(0, np.int64)
-        self._operators: dict[tuple[Bound, Strategies], _Operator] = {}
+        self._operators: dict[tuple[Bound, Choice], _Operator] = {}
         self._tensors: dict[tuple[Shape, Dimensions], _Tensor] = {}
         self._moved: dict[tuple[_Operator, _Tensor, Use], Totals] = {}
 
-    def operator(self, bound: Bound, sequence: Strategies) -> _Operator:
+    def operator(self, bound: Bound, sequence: Choice) -> _Operator:
         found = self._operators.get((bound, sequence))
         if found is None:
             names = bound.variables
-            axes = tuple(None if variable is None else names.index(variable) for variable in sequence)
+            axes = tuple(None if variable is None else names.index(str(variable)) for variable in sequence)
             boxes = self._split(bound.full_box, axes)
             reducing = [
-                factor if variable is not None and bound.kind(variable) == "reduce" else 1
+                factor if variable is not None and bound.kind(str(variable)) == "reduce" else 1
                 for variable, factor in zip(sequence, self._factors, strict=True)
             ]
             found = self._operators[bound, sequence] = _Operator(

@@ -99,14 +99,12 @@ def _moved(partitioned: PartitionedGraph) -> Iterator[tuple[int, int, int, int]]
 
 
 def _transfers(program: Program) -> Iterator[tuple[int, int, tuple[Piece, ...]]]:
-    """Return every transfer's number (two per operation: before and after it computes), target and pieces."""
-    computed = -1
+    """Return every transfer's tick, target and pieces; what has one tick is one transfer of all workers."""
     for instruction in program.instructions:
-        number = 2 * instruction.operation + (computed == instruction.operation)
         match instruction:
             case Compute():
-                computed = instruction.operation
+                pass
             case MultiFetch(target=target, pieces=pieces):
-                yield number, target, pieces
+                yield instruction.tick, target, pieces
             case Reduce(target=target, parts=parts):
-                yield number, target, tuple(piece for part in parts for piece in part)
+                yield instruction.tick, target, tuple(piece for part in parts for piece in part)

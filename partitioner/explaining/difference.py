@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ...dataflow.graph import Graph
 from ...errors import PlanError
-from ..costs.plan_bytes import count
 from ..layouts.step_split import Choice
 from ..plans.plan import Plan
 
@@ -67,7 +66,7 @@ def difference(graph: Graph, first: Plan, second: Plan) -> Difference:
     second.check_graph(graph)
     by_operation, by_tensor = zip(*(_moved(graph, plan) for plan in (first, second)), strict=True)
     operators = [
-        Change(o.name, (first.strategies[o.name], second.strategies[o.name]), _pair(by_operation, o.name))
+        Change(o.name, (first.split_along(o.name), second.split_along(o.name)), _pair(by_operation, o.name))
         for o in graph.operations
     ]
     tensors = [
@@ -100,7 +99,7 @@ def _moved(graph: Graph, plan: Plan) -> tuple[Counter[str], Counter[str]]:
     """Count the bytes by operation and by tensor."""
     by_operation: Counter[str] = Counter()
     by_tensor: Counter[str] = Counter()
-    for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+    for entry in plan.contributions(graph):
         by_operation[entry.operation] += entry.bytes
         by_tensor[entry.tensor] += entry.bytes
     return by_operation, by_tensor

@@ -19,7 +19,7 @@ from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...support.wording import alternatives
-from ..costs.plan_bytes import Contribution, count
+from ..costs.plan_bytes import Contribution
 from ..layouts.choices import (
     Counts,
     OperatorChoices,
@@ -134,7 +134,7 @@ class Explainer:
             "operator": defaultdict(list),
             "tensor": defaultdict(list),
         }
-        for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+        for entry in plan.contributions(graph):
             self._moved["operator"][entry.operation].append(entry)
             self._moved["tensor"][entry.tensor].append(entry)
 
@@ -203,7 +203,7 @@ class Explainer:
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
         """Return choices of an operator, the chosen one first, and whether they are all that exist."""
         bound, factors = self._problem.operators[number], self._plan.factors
-        chosen = self._plan.strategies[self._graph.operations[self._members["operator"][number][0]].name]
+        chosen = self._plan.split_along(self._graph.operations[self._members["operator"][number][0]].name)
         key = (bound, chosen)
         if key not in self._operator_choices:
             sequences, complete = candidates(splittable(bound), factors, chosen, ALTERNATIVE_LIMIT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ...dataflow.graph import Graph, Operation, Phase, Role
-from ..costs.plan_bytes import Contribution, count
+from ..costs.plan_bytes import Contribution
 from ..plans.plan import Plan
 
 
@@ -72,7 +72,7 @@ def layers(graph: Graph, plan: Plan) -> tuple[Layer, ...]:
     """
     plan.check_graph(graph)
     moved: dict[str, list[Contribution]] = defaultdict(list)
-    for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+    for entry in plan.contributions(graph):
         moved[entry.operation].append(entry)
     owners = _owners(graph)
     families: dict[int, set[int]] = defaultdict(set)
@@ -146,7 +146,7 @@ def _layer(
     others = [graph.tensors[index] for index in first.inputs if index not in family]
     data = max(others, key=lambda other: prod(other.shape), default=tensor)
     parts: dict[str, int] = {}
-    for variable, factor in zip(plan.strategies[first.name], plan.factors, strict=True):
+    for variable, factor in zip(plan.split_along(first.name), plan.factors, strict=True):
         if variable is not None:
             parts[variable] = parts.get(variable, 1) * factor
     own = {graph.tensors[index].name for index in family}

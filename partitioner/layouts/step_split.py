@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Boxes, Shape, split, whole
+from ...analyzer.indices.region import Boxes, Shape, whole
 from ...errors import PlanError
+from .forms import At, Follow, Form, Label, Workers, expand
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
@@ -30,26 +33,59 @@ def prime_factors(workers: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitLayout:
-    """The layout of a tensor that is split, or replicated, step by step."""
+class Layout:
+    """Who holds which parts of a tensor between operations."""
 
     shape: Shape
     """The tensor's shape."""
 
-    dimensions: Dimensions
-    """The dimension that each step splits; None if the step replicates the tensor."""
+    form: Form
+    """How the tensor is split; for `Steps`, the dimension that each step splits."""
 
     factors: tuple[int, ...]
     """The number of parts that each step makes."""
 
+    via: Form | None = None
+    """Where partial results are reduced on their way home; None if every holder reduces its own part.
+
+    An all-reduce is such a move: parts are reduced on one worker each, then every worker fetches all of them.
+    """
+
+    @property
+    def dimensions(self) -> Dimensions:
+        """Return the dimension that each step splits. Raises PlanError for other forms."""
+        return plain_steps(self.form)  # type: ignore[return-value]
+
     @property
     def regions(self) -> Boxes:
-        """Return the region of every worker: `[workers, dimensions, 2]` (Tofu, section 5.2)."""
-        return split(whole(self.shape), self.dimensions, self.factors)
+        """Return the region of every part, worker by worker for steps: `[parts, dimensions, 2]`."""
+        return self._parts[1]
+
+    @property
+    def workers(self) -> Workers:
+        """Return the worker that holds each part: `[parts]`."""
+        return self._parts[0]
+
+    @property
+    def stop(self) -> Layout | None:
+        """Return the holdings in which partial results are reduced on their way home, if there are any."""
+        return None if self.via is None else Layout(self.shape, self.via, self.factors)
+
+    @property
+    def _parts(self) -> tuple[Workers, Boxes]:
+        return expand(self.form, whole(self.shape), self._axis, self.factors)
+
+    def _axis(self, label: Label) -> int:
+        if not isinstance(label, int) or not 0 <= label < len(self.shape):
+            raise PlanError(
+                f"a tensor of shape {self.shape} has no dimension {label!r}; choose one of 0 to "
+                f"{len(self.shape) - 1}, or null to replicate"
+            )
+        return label
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Count the parts into which each dimension is cut."""
+        """Count the parts into which each dimension is cut by steps."""
         counts = [1] * len(self.shape)
         for dimension, factor in zip(self.dimensions, self.factors, strict=True):
             if dimension is not None:
@@ -58,43 +94,137 @@ class SplitLayout:
 
     def check(self, place: str) -> None:
         """Raise PlanError if a dimension does not exist or has fewer elements than parts."""
+        if self.stop is not None:
+            self.stop.check(f"{place}, on the way")
+        if isinstance(self.form, Follow):
+            raise PlanError(f"{place}: only `compose` can tell where a tensor is made; give its parts")
+        if not isinstance(self.form, tuple):
+            try:
+                expand(self.form, whole(self.shape), self._axis, self.factors)
+            except PlanError as error:
+                raise PlanError(f"{place}: {error}") from error
+            return
         extents = list(self.shape)
-        _check_steps(self.dimensions, self.factors, place)
-        for step, (dimension, factor) in enumerate(zip(self.dimensions, self.factors, strict=True)):
-            if dimension is None:
+        _check_steps(self.form, self.factors, place)
+        for step, (dimension, factor) in enumerate(zip(self.form, self.factors, strict=True)):
+            if isinstance(dimension, At):
+                _check_group(dimension, factor, f"{place}, step {step + 1}")
+            if dimension is None or isinstance(dimension, At):
                 continue
-            if not 0 <= dimension < len(extents):
+            try:
+                axis = self._axis(dimension)
+            except PlanError as error:
+                raise PlanError(f"{place}, step {step + 1}: {error}") from error
+            if extents[axis] < factor:
                 raise PlanError(
-                    f"{place}, step {step + 1}: a tensor of shape {self.shape} has no dimension {dimension}; "
-                    f"choose one of 0 to {len(extents) - 1}, or null to replicate"
-                )
-            if extents[dimension] < factor:
-                raise PlanError(
-                    f"{place}, step {step + 1}: dimension {dimension} has {extents[dimension]} elements left "
+                    f"{place}, step {step + 1}: dimension {dimension} has {extents[axis]} elements left "
                     f"in a group, too few for {factor} parts"
                 )
-            extents[dimension] //= factor
+            extents[axis] //= factor
 
 
-def check_strategies(bound: Bound, strategies: Strategies, factors: Sequence[int], place: str) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class OperationParts:
+    """The tasks of an operation."""
+
+    workers: Workers
+    """The worker of each task: `[tasks]`."""
+
+    boxes: Boxes
+    """The box of each task in the iteration space: `[tasks, variables, 2]`."""
+
+    term: Workers
+    """The number of the partial result that each task computes: `[tasks]`."""
+
+    terms: int
+    """The number of partial results; 1 if the outputs are only concatenated."""
+
+    reduced: tuple[str, ...]
+    """The variables whose reduction is split."""
+
+
+def split_operation(bound: Bound, form: Form, factors: Sequence[int]) -> OperationParts:
+    """Return the tasks of an operation. Partial results are numbered in the order of their first tasks.
+
+    Raises PlanError if a form names a variable that the operation does not have.
+    """
+
+    def axis(label: Label) -> int:
+        if label not in bound.variables:
+            raise PlanError(f"{bound.description.name} has no variable {label!r}")
+        return bound.variables.index(str(label))
+
+    full = bound.full_box
+    workers, boxes = expand(form, full, axis, factors)
+    cut = (boxes != full).any(axis=(0, 2))
+    reducing = [a for a, v in enumerate(bound.variables) if cut[a] and bound.kind(v) == "reduce"]
+    numbers: dict[bytes, int] = {}
+    intervals = np.ascontiguousarray(boxes[:, reducing])
+    term = np.array([numbers.setdefault(each.tobytes(), len(numbers)) for each in intervals], np.int64)
+    return OperationParts(
+        workers, boxes, term, max(len(numbers), 1), tuple(bound.variables[a] for a in reducing)
+    )
+
+
+def is_stepped(forms: Iterable[Layout | Form]) -> bool:
+    """Tell whether all forms are one label, or None, for each step."""
+    for each in forms:
+        form = each.form if isinstance(each, Layout) else each
+        if not isinstance(form, tuple) or any(isinstance(entry, At) for entry in form):
+            return False
+        if isinstance(each, Layout) and each.via is not None:
+            return False
+    return True
+
+
+def plain_steps(form: Form) -> Choice:
+    """Return the entries of a form that is one choice per step. Raises PlanError for any other form."""
+    if not is_stepped([form]):
+        raise PlanError(f"{form} is not one label, or None, for each step; use its parts instead")
+    return form  # type: ignore[return-value]
+
+
+def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: str) -> None:
     """Raise PlanError if a variable has no strategy or has fewer values than parts."""
-    extents = dict(bound.extents)
-    _check_steps(strategies, factors, place)
-    for step, (variable, factor) in enumerate(zip(strategies, factors, strict=True)):
-        if variable is None:
+    if not isinstance(form, tuple):
+        try:
+            parts = split_operation(bound, form, factors)
+        except PlanError as error:
+            raise PlanError(f"{place}: {error}") from error
+        cut = (parts.boxes != bound.full_box).any(axis=(0, 2))
+        for variable, apart in zip(bound.variables, cut.tolist(), strict=True):
+            if apart and bound.kind(variable) is None:
+                raise _no_strategy(bound, variable, place)
+        return
+    left: dict[Label, int] = {}
+    left.update(bound.extents)
+    _check_steps(form, factors, place)
+    for step, (entry, factor) in enumerate(zip(form, factors, strict=True)):
+        here = f"{place}, step {step + 1}"
+        if isinstance(entry, At):
+            _check_group(entry, factor, here)
+        if entry is None or isinstance(entry, At):
             continue
-        if variable not in extents or bound.kind(variable) is None:
-            offered = [v for v in bound.variables if bound.kind(v) is not None]
+        if entry not in left or bound.kind(str(entry)) is None:
+            raise _no_strategy(bound, entry, here)
+        if left[entry] < factor:
             raise PlanError(
-                f"{place}, step {step + 1}: {bound.description.name} cannot be split along {variable!r}; "
-                f"its strategies are along {', '.join(offered) or 'no variable'}"
+                f"{here}: {entry!r} has {left[entry]} values left in a group, too few for {factor} parts"
             )
-        if extents[variable] < factor:
-            raise PlanError(
-                f"{place}, step {step + 1}: {variable!r} has {extents[variable]} values left in a group, "
-                f"too few for {factor} parts"
-            )
-        extents[variable] //= factor
+        left[entry] //= factor
+
+
+def _no_strategy(bound: Bound, variable: Label, place: str) -> PlanError:
+    offered = [v for v in bound.variables if bound.kind(v) is not None]
+    return PlanError(
+        f"{place}: {bound.description.name} cannot be split along {variable!r}; "
+        f"its strategies are along {', '.join(offered) or 'no variable'}"
+    )
+
+
+def _check_group(entry: At, factor: int, place: str) -> None:
+    if not 0 <= entry.group < factor:
+        raise PlanError(f"{place}: there is no group {entry.group}; groups are numbered 0 to {factor - 1}")
 
 
 def _check_steps(choices: Sequence[object], factors: Sequence[int], place: str) -> None:

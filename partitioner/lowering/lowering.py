@@ -1,18 +1,21 @@
 """Lower a graph and its plan to one instruction list per worker (Tofu, section 6).
 
-For worker `w` and an operation that reads inputs at `R[w]` and produces outputs at `P[w]`, with tensors owned
-at `T[w]`:
+For a task on worker `w` that reads inputs at `R` and produces outputs at `P`, with holdings `T[w]` of the
+tensors:
 
-    fetch      R[w]              into a buffer, unless T[w] contains it
-    compute    P[w] from R[w]    into the shard if P[w] == T[w], otherwise into a buffer
-    collect    T[w]              from the P of others, or by reducing one P for each term
+copy       T'[w]         from T, for the first reader of a copy T' fetch      R             into a buffer,
+unless a holding in T[w] contains it compute    P from R      into a holding if P is one in T[w], otherwise
+into a buffer collect    T[w]          from the P of others, or by reducing one P for each term, in one hop or
+two
 
-`R`, `P` and `T` follow from the strategies and layouts of the plan (`costs.movement.Movements`). Covers of a
-region by what workers hold are disjoint (`costs.cover`), so every element is moved once.
+`R`, `P` and `T` follow from the forms and layouts of the plan (`costs.movement.Movements`). Covers of a
+region by what workers hold are disjoint (`costs.cover`), so every element is moved once. A worker without a
+part in an operation has no instruction for it.
 
-Assumes: the plan is legal for the graph (`Plan.verify`). Guarantees: the order of instructions that
-`programs.program` describes, and as many fetched bytes as the plan states. `programs.check_program` checks
-both. Implemented in: `_fetch_inputs`, `_output_buffers` (where an output is computed), `_collect`.
+Assumes: the plan is legal for the graph (`Plan.verify`). Guarantees: instructions in the order of the clock,
+every one later than what it depends on, and as many fetched bytes as the plan states.
+`programs.check_program` checks both. Implemented in: `_copy`, `_fetch_inputs`, `_output_buffers` (where an
+output is computed), `_collect`.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from ...programs.program import (
     Buffer,
     BufferKind,
     Compute,
+    Held,
     Instruction,
     MultiFetch,
     PartitionedGraph,
@@ -35,9 +39,9 @@ from ...programs.program import (
 )
 from ...support.gc_pause import gc_paused
 from ..costs.movement import Assembly, Fetches, Movements, OperatorRegions, WorkerRegions
+from ..layouts.copies import Version
+from ..layouts.order import in_order
 from ..plans.plan import Plan
-
-NO_BUFFER = -1
 
 
 @gc_paused()
@@ -49,7 +53,7 @@ def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
     """
     plan.check_graph(graph)
     lowering = _Lowering(graph, plan)
-    for operation in graph.operations:
+    for operation in in_order(graph, plan.order):
         lowering.add(operation)
     return lowering.finish()
 
@@ -58,97 +62,150 @@ class _Lowering:
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self._graph = graph
         self._plan = plan
-        self._workers = range(plan.workers)
-        self._movements = Movements(plan.factors)
-        self._buffers: list[list[Buffer]] = [[] for _ in self._workers]
-        self._instructions: list[list[Instruction]] = [[] for _ in self._workers]
+        self._movements = Movements(plan.workers, plan.factors)
+        self._buffers: list[list[Buffer]] = [[] for _ in range(plan.workers)]
+        self._instructions: list[list[Instruction]] = [[] for _ in range(plan.workers)]
         self._owned = [self._movements.layout(plan.layouts[tensor.name]) for tensor in graph.tensors]
+        stops = [plan.layouts[tensor.name].stop for tensor in graph.tensors]
+        self._stops = [None if stop is None else self._movements.layout(stop) for stop in stops]
+        self._versions = plan.versions_read(graph)
+        self._copies: dict[tuple[int, int], tuple[WorkerRegions, list[Held]]] = {}
         self._itemsize = [tensor.itemsize for tensor in graph.tensors]
         self._planned_bytes = 0
-        self._shards: list[tuple[int, ...]] = []
+        self._tick = 0
+        self._homes: list[tuple[Held, ...]] = []
         for tensor in graph.tensors:
-            self._shards.append(
-                self._make_shards(tensor.index) if tensor.alias is None else self._shards[tensor.alias]
+            self._homes.append(
+                self._make_home(tensor.index) if tensor.alias is None else self._homes[tensor.alias]
             )
 
     def finish(self) -> PartitionedGraph:
         programs = tuple(
-            Program(w, tuple(self._buffers[w]), tuple(self._instructions[w])) for w in self._workers
+            Program(worker, tuple(buffers), tuple(instructions))
+            for worker, (buffers, instructions) in enumerate(
+                zip(self._buffers, self._instructions, strict=True)
+            )
         )
         return PartitionedGraph(
-            self._graph, self._plan.workers, programs, tuple(self._shards), self._planned_bytes
+            self._graph, self._plan.workers, programs, tuple(self._homes), self._planned_bytes
         )
 
     def add(self, operation: Operation) -> None:
-        """Append one operation to every worker's list: fetch, compute, collect."""
+        """Append the instructions of one operation: fetch, compute, collect."""
         operator = self._movements.operator(operation.bound, self._plan.strategies[operation.name])
         names = operation.bound.description.tensor_names
+        for tensor in dict.fromkeys(operation.inputs):
+            version = self._versions.get((operation.index, tensor))
+            if version is not None and version.made:
+                self._copy(operation, version)
         reads = [
-            self._read(operator.inputs.get(name), tensor)
+            self._read(operation, operator.inputs.get(name), tensor)
             for name, tensor in zip(names, operation.inputs, strict=True)
         ]
-        computes = [self._fetch_inputs(operation.index, reads, w) for w in self._workers]
+        inputs = self._fetch_inputs(operation.index, operator, reads)
         produced = [
-            self._output_buffers(operation, operator, tensor, output, computes)
+            self._output_buffers(operation, operator, tensor, output, inputs)
             for output, tensor in enumerate(operation.outputs)
         ]
-        for w in self._workers:
-            self._instructions[w].append(
-                Compute(
-                    operation.index,
-                    operator.boxes[w],
-                    computes[w],
-                    tuple([None if read is None else read.needed.regions[w] for read in reads]),
-                    tuple([buffers[w] for buffers in produced]),
-                )
-            )
+        last = self._compute(operation.index, operator, reads, inputs, produced)
+        self._tick = last + 1
         for output, tensor in enumerate(operation.outputs):
             self._collect(operation, operator, tensor, output, produced[output])
+        self._tick += 1
 
-    def _read(self, needed: WorkerRegions | None, tensor: int) -> _Read | None:
+    def _read(self, operation: Operation, needed: WorkerRegions | None, tensor: int) -> _Read | None:
         if needed is None:
             return None
-        return _Read(tensor, needed, self._movements.fetches(needed, self._owned[tensor]))
+        version = self._versions.get((operation.index, tensor))
+        held, holders = self._version(tensor, 0 if version is None else version.number)
+        return _Read(tensor, needed, holders, self._movements.fetches(needed, held))
 
-    def _make_shards(self, tensor: int) -> tuple[int, ...]:
+    def _version(self, tensor: int, number: int) -> tuple[WorkerRegions, Sequence[Held]]:
+        """Return the holdings of a version of a tensor, and their buffers."""
+        return self._copies[tensor, number] if number else (self._owned[tensor], self._homes[tensor])
+
+    def _copy(self, operation: Operation, version: Version) -> None:
+        """Make a copy of a tensor. A part that its worker holds already needs no memory of its own."""
+        tensor = version.tensor
+        held, holders = self._version(tensor, version.from_number)
+        copied = self._movements.layout(version.layout)
+        found: list[Held] = []
+        for part, fetch in enumerate(self._movements.fetches(copied, held)):
+            worker = copied.workers[part]
+            if isinstance(fetch, int):
+                found.append(holders[fetch])
+                continue
+            buffer = self._buffer(tensor, copied, part, BufferKind.COPY)
+            pieces = self._pieces(fetch, tensor, holders)
+            self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self._tick))
+            found.append((worker, buffer))
+        self._copies[tensor, version.number] = copied, found
+        self._tick += 1
+
+    def _make_home(self, tensor: int) -> tuple[Held, ...]:
         owned = self._owned[tensor]
         return tuple(
-            [
-                self._buffer(w, tensor, owned, BufferKind.SHARD) if owned.elements[w] else NO_BUFFER
-                for w in self._workers
-            ]
+            [(w, self._buffer(tensor, owned, part, BufferKind.SHARD)) for part, w in enumerate(owned.workers)]
         )
 
-    def _buffer(self, worker: int, tensor: int, held: WorkerRegions, kind: BufferKind) -> int:
-        buffers = self._buffers[worker]
+    def _buffer(self, tensor: int, held: WorkerRegions, part: int, kind: BufferKind) -> int:
+        """Add a buffer for a part of a tensor to its worker; return the buffer's number."""
+        buffers = self._buffers[held.workers[part]]
         index = len(buffers)
-        nbytes = held.elements[worker] * self._itemsize[tensor]
-        buffers.append(Buffer(index, tensor, held.regions[worker], kind, nbytes))
+        nbytes = held.elements[part] * self._itemsize[tensor]
+        buffers.append(Buffer(index, tensor, held.regions[part], kind, nbytes))
         return index
 
     def _fetch_inputs(
-        self, operation: int, reads: Sequence[_Read | None], worker: int
-    ) -> tuple[int | None, ...]:
-        """Return the buffer of every input, after fetching those that are not in the worker's shards."""
-        inputs: list[int | None] = []
-        fetched: dict[tuple[int, Region], int] = {}
-        for read in reads:
-            if read is None:
-                inputs.append(None)
-                continue
-            tensor, assembly = read.tensor, read.fetches[worker]
-            if assembly is None:
-                inputs.append(self._shards[tensor][worker])
-                continue
-            region = read.needed.regions[worker]
-            buffer = fetched.get((tensor, region))
-            if buffer is None:
-                buffer = self._buffer(worker, tensor, read.needed, BufferKind.FETCHED)
-                fetched[tensor, region] = buffer
-                pieces = self._pieces(assembly, tensor, self._shards[tensor])
-                self._instructions[worker].append(MultiFetch(operation, buffer, pieces))
-            inputs.append(buffer)
-        return tuple(inputs)
+        self, operation: int, operator: OperatorRegions, reads: Sequence[_Read | None]
+    ) -> list[tuple[int | None, ...]]:
+        """Return every task's input buffers, after fetching those that its worker does not hold."""
+        found: list[tuple[int | None, ...]] = []
+        fetched: dict[tuple[int, int, Region], int] = {}
+        for task, worker in enumerate(operator.workers):
+            inputs: list[int | None] = []
+            for read in reads:
+                if read is None:
+                    inputs.append(None)
+                    continue
+                tensor, assembly = read.tensor, read.fetches[task]
+                if isinstance(assembly, int):
+                    inputs.append(read.holders[assembly][1])
+                    continue
+                region = read.needed.regions[task]
+                buffer = fetched.get((worker, tensor, region))
+                if buffer is None:
+                    buffer = self._buffer(tensor, read.needed, task, BufferKind.FETCHED)
+                    fetched[worker, tensor, region] = buffer
+                    pieces = self._pieces(assembly, tensor, read.holders)
+                    self._instructions[worker].append(MultiFetch(operation, buffer, pieces, self._tick))
+                inputs.append(buffer)
+            found.append(tuple(inputs))
+        return found
+
+    def _compute(
+        self,
+        operation: int,
+        operator: OperatorRegions,
+        reads: Sequence[_Read | None],
+        inputs: Sequence[tuple[int | None, ...]],
+        produced: Sequence[Sequence[Held]],
+    ) -> int:
+        """Append every task; those of one worker follow each other. Return the last tick."""
+        ticks: dict[int, int] = {}
+        for task, worker in enumerate(operator.workers):
+            tick = ticks[worker] = ticks.get(worker, self._tick) + 1
+            self._instructions[worker].append(
+                Compute(
+                    operation,
+                    operator.boxes[task],
+                    inputs[task],
+                    tuple([None if read is None else read.needed.regions[task] for read in reads]),
+                    tuple([held[task][1] for held in produced]),
+                    tick,
+                )
+            )
+        return max(ticks.values())
 
     def _output_buffers(
         self,
@@ -156,49 +213,87 @@ class _Lowering:
         operator: OperatorRegions,
         tensor: int,
         output: int,
-        computes: list[tuple[int | None, ...]],
-    ) -> list[int]:
-        """Choose where each worker computes an output: its shard, or a buffer that the owners collect from.
+        inputs: Sequence[tuple[int | None, ...]],
+    ) -> list[Held]:
+        """Choose where each task computes an output: in a holding, or in a buffer that holders collect from.
 
-        A shard that the operation also reads may be overwritten only if each element is read only at the
-        index that is written.
+        A holding that the task also reads may be overwritten only if each element is read only at the index
+        that is written. One that another task of the worker reads may not be overwritten.
         """
-        owned, made = self._owned[tensor], operator.outputs[output]
+        made = operator.outputs[output]
+        owned, homes = self._owned[tensor], self._homes[tensor]
         names = operation.bound.description.tensor_names
         elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
-        buffers = []
-        for w, shard in enumerate(self._shards[tensor]):
-            direct = (
-                operator.reducer is None
-                and shard != NO_BUFFER
-                and made.regions[w] == owned.regions[w]
-                and all(computes[w][position] != shard for position in elsewhere)
-            )
-            buffers.append(shard if direct else self._buffer(w, tensor, made, BufferKind.PARTIAL))
-        return buffers
+        free = dict(zip(zip(owned.workers, owned.regions, strict=True), homes, strict=True))
+        if operator.reducer is not None:
+            free = {}
+        found = []
+        for task, worker in enumerate(made.workers):
+            held = free.get((worker, made.regions[task]))
+            others = (inputs[other] for other, w in enumerate(made.workers) if w == worker and other != task)
+            if (
+                held is not None
+                and all(inputs[task][position] != held[1] for position in elsewhere)
+                and not any(held[1] in read for read in others)
+            ):
+                del free[worker, made.regions[task]]
+                found.append(held)
+            else:
+                found.append((worker, self._buffer(tensor, made, task, BufferKind.PARTIAL)))
+        return found
 
     def _collect(
-        self, operation: Operation, operator: OperatorRegions, tensor: int, output: int, produced: list[int]
+        self,
+        operation: Operation,
+        operator: OperatorRegions,
+        tensor: int,
+        output: int,
+        produced: Sequence[Held],
     ) -> None:
-        """Assemble or reduce every owner's shard from what the workers computed."""
-        shards = self._shards[tensor]
-        if tuple(produced) == shards:
+        """Assemble or reduce every holding of an output that no task computed in place."""
+        if set(self._homes[tensor]) <= set(produced):
             return
-        collections = self._movements.collections(operator, output, self._owned[tensor])
-        for w, shard in enumerate(shards):
-            if shard == NO_BUFFER or shard == produced[w]:
+        owned, homes, stop = self._owned[tensor], self._homes[tensor], self._stops[tensor]
+        if operator.reducer is not None and stop is not None:
+            between = [
+                (worker, self._buffer(tensor, stop, part, BufferKind.COPY))
+                for part, worker in enumerate(stop.workers)
+            ]
+            self._gather(operation, operator, tensor, output, stop, between, produced)
+            self._tick += 1
+            for (worker, target), assembly in zip(homes, self._movements.spread(owned, stop), strict=True):
+                pieces = self._pieces(assembly, tensor, between)
+                self._instructions[worker].append(MultiFetch(operation.index, target, pieces, self._tick))
+            return
+        self._gather(operation, operator, tensor, output, owned, homes, produced)
+
+    def _gather(
+        self,
+        operation: Operation,
+        operator: OperatorRegions,
+        tensor: int,
+        output: int,
+        owned: WorkerRegions,
+        targets: Sequence[Held],
+        produced: Sequence[Held],
+    ) -> None:
+        """Fill buffers from what the tasks produced, those that tasks filled themselves excepted."""
+        done = set(produced)
+        collections = self._movements.collections(operator, output, owned)
+        for (worker, target), assemblies in zip(targets, collections, strict=True):
+            if (worker, target) in done:
                 continue
-            parts = tuple([self._pieces(part, tensor, produced) for part in collections[w]])
-            self._instructions[w].append(
-                MultiFetch(operation.index, shard, parts[0])
+            parts = tuple([self._pieces(part, tensor, produced) for part in assemblies])
+            self._instructions[worker].append(
+                MultiFetch(operation.index, target, parts[0], self._tick)
                 if operator.reducer is None
-                else Reduce(operation.index, shard, operator.reducer, parts)
+                else Reduce(operation.index, target, operator.reducer, parts, self._tick)
             )
 
-    def _pieces(self, assembly: Assembly, tensor: int, buffers: Sequence[int]) -> tuple[Piece, ...]:
-        """Return the parts as pieces of the buffers that hold the tensor, and count the bytes fetched."""
+    def _pieces(self, assembly: Assembly, tensor: int, holders: Sequence[Held]) -> tuple[Piece, ...]:
+        """Return the parts as pieces of the holders' buffers, and count the bytes fetched."""
         self._planned_bytes += assembly.fetched_elements * self._itemsize[tensor]
-        return tuple([Piece(source, buffers[source], region) for source, region in assembly.parts])
+        return tuple([Piece(*holders[number], region) for number, region in assembly.parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +304,10 @@ class _Read:
     """The tensor's number in the graph."""
 
     needed: WorkerRegions
-    """The regions that the workers need."""
+    """The regions that the tasks need."""
+
+    holders: Sequence[Held]
+    """The buffers that hold the version that is read."""
 
     fetches: Fetches
-    """The parts of them that the workers fetch."""
+    """Where each task finds its region, or the parts that its worker fetches."""

@@ -14,7 +14,7 @@ from ...dataflow.validate import validate
 from ...errors import PlanError
 from ...machines.machine import WORKER_LIMIT
 from ...support.gc_pause import gc_paused
-from ..layouts.step_split import SplitLayout, check_strategies
+from ..layouts.step_split import Layout, check_strategies
 from ..plans.plan import Plan, TransferSeconds, require_graph
 from ..problem.classes import build_problem
 from ..problem.constraints import parse_constraint, restricted
@@ -177,7 +177,7 @@ def check_solution(problem: Problem, solution: object, workers: int, method: str
                 f"but the problem has {len(expected)}"
             )
     for shape, dimensions in zip(problem.shapes, solution.dimensions, strict=True):
-        layout = SplitLayout(shape, dimensions, solution.factors)
+        layout = Layout(shape, dimensions, solution.factors)
         layout.check(f"the method {method!r}, a tensor of shape {shape}")
     for bound, strategies in zip(problem.operators, solution.strategies, strict=True):
         place = f"the method {method!r}, operator {bound.description.name}"

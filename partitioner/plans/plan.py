@@ -29,12 +29,18 @@ from ...support.strict_documents import (
     typed_object,
 )
 from ..costs.plan_bytes import Contribution, count, count_bytes
-from ..layouts.step_split import SplitLayout, Strategies, check_strategies
+from ..layouts.copies import Copy, Version, versions_read
+from ..layouts.forms import Form
+from ..layouts.order import in_order
+from ..layouts.step_split import Layout, Strategies, check_strategies, is_stepped, plain_steps
+from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
 from .unproven import ENTRIES_COUNTED, UnprovenStep
 
 FORMAT = "tofu plan"
-VERSION = 1
+VERSIONS = (1, 2)
+"""Version 1 holds plans that are written in steps throughout, version 2 any forms and an order."""
+
 EXTENT_LIMIT = 1 << 48
 
 
@@ -65,11 +71,11 @@ class Plan(NotebookDisplay):
     method: str
     """The name of the search that found it."""
 
-    layouts: Mapping[str, SplitLayout]
+    layouts: Mapping[str, Layout]
     """For each tensor name, how the tensor is split over the workers."""
 
-    strategies: Mapping[str, Strategies]
-    """For each operation name, the index variable that each step splits; None if it splits none."""
+    strategies: Mapping[str, Form]
+    """For each operation name, how it is split: for steps, the index variable that each step splits."""
 
     cost_bytes: int
     """The bytes that cross between workers in one iteration."""
@@ -85,6 +91,12 @@ class Plan(NotebookDisplay):
 
     source: PlanOrigin | None = None
     """The origin of the graph, if known."""
+
+    order: tuple[str, ...] | None = None
+    """The operations in the order in which they run; None for the graph's."""
+
+    copies: Mapping[str, tuple[Copy, ...]] = field(default_factory=dict)
+    """For each tensor name that has any, its versions besides its home."""
 
     unproven: tuple[UnprovenStep, ...] = ()
     """The steps that were too wide to be solved exactly: their choices are not proven to be the best ones."""
@@ -109,6 +121,11 @@ class Plan(NotebookDisplay):
 
     def verify(self, graph: Graph) -> None:
         """Raise PlanError unless the plan is for `graph`, every choice is legal and all bytes recount."""
+        self.check_forms(graph)
+        self._check_costs(graph)
+
+    def check_forms(self, graph: Graph) -> None:
+        """Raise PlanError unless the plan is for `graph` and every choice is legal."""
         self.check_graph(graph)
         for tensor in graph.tensors:
             layout = self.layouts[tensor.name]
@@ -121,16 +138,39 @@ class Plan(NotebookDisplay):
             layout.check(place)
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
-                other = self.layouts[overwritten]
-                if layout != other:
-                    raise PlanError(
-                        f"{place} overwrites {overwritten!r} but has another layout: their steps split the "
-                        f"dimensions {layout.dimensions} and {other.dimensions}; give both one layout"
-                    )
+                raise PlanError(
+                    f"{place} overwrites {overwritten!r} but has another layout: their forms are "
+                    f"{layout.form} and {self.layouts[overwritten].form}; give both one layout"
+                )
+        self.versions_read(graph)
         for operation in graph.operations:
             place = f"operation {operation.name!r}"
             check_strategies(operation.bound, self.strategies[operation.name], self.factors, place)
-        self._check_costs(graph)
+
+    def count(self, graph: Graph) -> list[int]:
+        """Count the bytes that move after no step, one, and so on up to all."""
+        return count_bytes(graph, self.layouts, self.strategies, self.factors, self.versions_read(graph))
+
+    def split_along(self, operation: str) -> Strategies:
+        """Return the index variable that each step splits. Raises PlanError if another form is used."""
+        try:
+            return tuple(
+                None if entry is None else str(entry) for entry in plain_steps(self.strategies[operation])
+            )
+        except PlanError as error:
+            raise PlanError(f"operation {operation!r}: {error}") from error
+
+    def versions_read(self, graph: Graph) -> dict[tuple[int, int], Version]:
+        """Return the copies that operations read, by the numbers of operation and tensor.
+
+        Raises PlanError for an order or a copy that cannot be.
+        """
+        return versions_read(graph, in_order(graph, self.order), self.layouts, self.copies)
+
+    def contributions(self, graph: Graph) -> list[Contribution]:
+        """Count the bytes that every operation moves for every tensor it touches, with zeros."""
+        versions = self.versions_read(graph)
+        return count(graph, self.layouts, self.strategies, self.factors, versions)
 
     def check_graph(self, graph: Graph) -> None:
         """Raise PlanError unless names and fingerprint are those of `graph`."""
@@ -146,7 +186,7 @@ class Plan(NotebookDisplay):
             )
 
     def _check_costs(self, graph: Graph) -> None:
-        totals = count_bytes(graph, self.layouts, self.strategies, self.factors)
+        totals = self.count(graph)
         recounted = tuple(after - before for before, after in pairwise(totals))
         if recounted != self.step_cost_bytes or totals[-1] != self.cost_bytes:
             raise PlanError(
@@ -172,7 +212,7 @@ def require_graph(value: object) -> None:
 def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
     """List the contributions to one iteration's bytes, largest first; they sum to the plan's cost."""
     plan.check_graph(graph)
-    moving = [entry for entry in count(graph, plan.layouts, plan.strategies, plan.factors) if entry.bytes]
+    moving = [entry for entry in plan.contributions(graph) if entry.bytes]
     return sorted(moving, key=lambda entry: -entry.bytes)
 
 
@@ -212,9 +252,14 @@ def read_plan(path: Path) -> Plan:
 
 def encode_plan(plan: Plan) -> str:
     """Return the text of a plan file, which is ASCII and deterministic."""
+    stepped = (
+        plan.order is None
+        and not plan.copies
+        and is_stepped((*plan.layouts.values(), *plan.strategies.values()))
+    )
     head: dict[str, object] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1 if stepped else 2,
         "fingerprint": plan.fingerprint,
         "method": plan.method,
         "workers": plan.workers,
@@ -227,10 +272,26 @@ def encode_plan(plan: Plan) -> str:
         head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
-    tensors = {n: {"shape": t.shape, "dimensions": t.dimensions} for n, t in plan.layouts.items()}
+    if plan.order is not None:
+        head["order"] = plan.order
+    if plan.copies:
+        head["copies"] = {
+            name: [
+                {"form": encode_form(copy.form), "readers": copy.readers, "source": copy.source}
+                for copy in copies
+            ]
+            for name, copies in plan.copies.items()
+        }
+    key = "dimensions" if stepped else "form"
+    tensors = {
+        name: {"shape": layout.shape, key: encode_form(layout.form)}
+        | ({} if layout.via is None else {"via": encode_form(layout.via)})
+        for name, layout in plan.layouts.items()
+    }
+    operations = {name: encode_form(form) for name, form in plan.strategies.items()}
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     lines.append(f'  "tensors": {_one_a_line(tensors)},')
-    lines.append(f'  "operations": {_one_a_line(plan.strategies)}')
+    lines.append(f'  "operations": {_one_a_line(operations)}')
     return "\n".join(("{", *lines, "}", ""))
 
 
@@ -246,11 +307,12 @@ def decode_plan(data: bytes) -> Plan:
     if head.get("format") != FORMAT:
         raise PlanError(f'"format" is {head.get("format")!r}; a plan file has {FORMAT!r}')
     version = typed(head.get("version"), int, "version")
-    if version != VERSION:
-        raise PlanError(f'"version" is {version}; this Tofu reads version {VERSION}')
+    if version not in VERSIONS:
+        raise PlanError(f'"version" is {version}; this Tofu reads versions {VERSIONS[0]} and {VERSIONS[1]}')
     keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
     expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
-    expect_keys(head, expected, "the file", optional=("source", "unproven"))
+    optional = ("source", "unproven") if version == 1 else ("source", "unproven", "order", "copies")
+    expect_keys(head, expected, "the file", optional=optional)
     factors = tuple(
         number_between(factor, f"factors[{i}]", 2, WORKER_LIMIT)
         for i, factor in enumerate(typed(head["factors"], list, "factors"))
@@ -263,7 +325,7 @@ def decode_plan(data: bytes) -> Plan:
         for i, cost in enumerate(typed(head["step_cost_bytes"], list, "step_cost_bytes"))
     )
     cost_bytes = number_between(head["cost_bytes"], "cost_bytes", 0, 1 << 62)
-    if len(steps) != len(factors) or sum(steps) != cost_bytes:
+    if len(steps) not in ({len(factors)} if version == 1 else {1, len(factors)}) or sum(steps) != cost_bytes:
         raise PlanError(
             f'"step_cost_bytes" {list(steps)} must be one number per factor, with sum {cost_bytes}'
         )
@@ -274,9 +336,12 @@ def decode_plan(data: bytes) -> Plan:
         workers=workers,
         factors=factors,
         method=typed(head["method"], str, "method"),
-        layouts={name: _layout(value, factors, f"tensors[{name!r}]") for name, value in tensors.items()},
+        layouts={
+            name: _layout(value, version, factors, f"tensors[{name!r}]") for name, value in tensors.items()
+        },
         strategies={
-            name: _strategies(value, factors, f"operations[{name!r}]") for name, value in operations.items()
+            name: _operation(value, version, factors, f"operations[{name!r}]")
+            for name, value in operations.items()
         },
         cost_bytes=cost_bytes,
         step_cost_bytes=steps,
@@ -286,6 +351,18 @@ def decode_plan(data: bytes) -> Plan:
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
         ),
+        order=tuple(
+            typed(name, str, f"order[{i}]") for i, name in enumerate(typed(head["order"], list, "order"))
+        )
+        if "order" in head
+        else None,
+        copies={
+            name: tuple(
+                _copy(copy, workers, f"copies[{name!r}][{i}]")
+                for i, copy in enumerate(typed(listed, list, f"copies[{name!r}]"))
+            )
+            for name, listed in typed_object(head.get("copies", {}), "copies").items()
+        },
     )
 
 
@@ -322,22 +399,44 @@ def _extents(value: object, place: str) -> tuple[int, ...]:
     return tuple(number_between(extent, f"{place}[{i}]", 0, EXTENT_LIMIT) for i, extent in enumerate(extents))
 
 
-def _layout(value: object, factors: tuple[int, ...], place: str) -> SplitLayout:
+def _layout(value: object, version: int, factors: tuple[int, ...], place: str) -> Layout:
     entry = typed_object(value, place)
-    expect_keys(entry, ("shape", "dimensions"), place)
+    key = "dimensions" if version == 1 else "form"
+    expect_keys(entry, ("shape", key), place, optional=() if version == 1 else ("via",))
     shape = _extents(entry["shape"], f"{place}.shape")
+    if version > 1:
+        workers = math.prod(factors)
+        via = decode_form(entry["via"], int, workers, f"{place}.via") if "via" in entry else None
+        layout = Layout(shape, decode_form(entry[key], int, workers, f"{place}.form"), factors, via)
+        layout.check(place)
+        return layout
     dimensions = tuple(
         None
         if dimension is None
         else number_between(dimension, f"{place}.dimensions[{i}]", 0, len(shape) - 1)
         for i, dimension in enumerate(typed(entry["dimensions"], list, f"{place}.dimensions"))
     )
-    layout = SplitLayout(shape, dimensions, factors)
+    layout = Layout(shape, dimensions, factors)
     layout.check(place)
     return layout
 
 
-def _strategies(value: object, factors: tuple[int, ...], place: str) -> Strategies:
+def _copy(value: object, workers: int, place: str) -> Copy:
+    entry = typed_object(value, place)
+    expect_keys(entry, ("form", "readers", "source"), place)
+    return Copy(
+        decode_form(entry["form"], int, workers, f"{place}.form"),
+        tuple(
+            typed(name, str, f"{place}.readers[{i}]")
+            for i, name in enumerate(typed(entry["readers"], list, f"{place}.readers"))
+        ),
+        number_between(entry["source"], f"{place}.source", 0, EXTENT_LIMIT),
+    )
+
+
+def _operation(value: object, version: int, factors: tuple[int, ...], place: str) -> Form:
+    if version > 1:
+        return decode_form(value, str, math.prod(factors), place)
     strategies = tuple(
         None if variable is None else typed(variable, str, f"{place}[{i}]")
         for i, variable in enumerate(typed(value, list, place))

@@ -27,7 +27,7 @@ from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ..costs.plan_bytes import count_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
-from ..layouts.step_split import Dimensions, SplitLayout, Strategies
+from ..layouts.step_split import Dimensions, Layout, Strategies
 from ..layouts.uses import Use, touched
 from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
@@ -158,11 +158,11 @@ class Chosen:
     """For each class of tensors, the dimension that each step splits; None if the step replicates."""
 
     @cached_property
-    def layouts(self) -> dict[str, SplitLayout]:
+    def layouts(self) -> dict[str, Layout]:
         """Return the layout of every tensor of the graph."""
         problem = self.problem
         return {
-            tensor.name: SplitLayout(tensor.shape, self.dimensions[number], self.factors)
+            tensor.name: Layout(tensor.shape, self.dimensions[number], self.factors)
             for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True)
         }
 

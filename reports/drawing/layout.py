@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...partitioner.layouts.step_split import SplitLayout
+from ...partitioner.layouts.step_split import Layout
 from .marks import Drawing
 from .tensor import caption, tensor_drawing
 from .tiles import plane
@@ -22,13 +22,13 @@ def drawn_steps(factors: tuple[int, ...]) -> int:
     return steps
 
 
-def drawn_layout(layout: SplitLayout) -> SplitLayout:
+def drawn_layout(layout: Layout) -> Layout:
     """Return the layout after the steps that are drawn."""
     steps = drawn_steps(layout.factors)
-    return SplitLayout(layout.shape, layout.dimensions[:steps], layout.factors[:steps])
+    return Layout(layout.shape, layout.dimensions[:steps], layout.factors[:steps])
 
 
-def layout_drawing(layout: SplitLayout) -> Drawing:
+def layout_drawing(layout: Layout) -> Drawing:
     """Return the tiles of a layout."""
     drawn = plane(layout.shape, drawn_layout(layout).regions)
     return tensor_drawing(drawn, caption(drawn))

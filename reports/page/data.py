@@ -10,12 +10,11 @@ from math import prod
 from typing import Any
 
 from ...dataflow.graph import Graph, Phase
-from ...partitioner.costs.plan_bytes import Contribution, count
+from ...partitioner.costs.plan_bytes import Contribution
 from ...partitioner.explaining.explain import Explainer, Explanation
 from ...partitioner.explaining.weights import folded, layers
-from ...partitioner.layouts.step_split import SplitLayout
+from ...partitioner.layouts.step_split import Layout
 from ...partitioner.plans.plan import Plan
-from ...programs.clock import TICKS_PER_OPERATION
 from ...programs.memory import MemoryPlan
 from ..choices import format_choice
 from ..drawing.curve import memory_drawing
@@ -102,7 +101,7 @@ class _Page:
         self.operator_groups, self.tensor_groups = Unique(), Unique()
         self._explainer = Explainer(graph, plan) if self.prices else None
         self._moved: dict[str, list[Contribution]] = defaultdict(list)
-        for entry in count(graph, plan.layouts, plan.strategies, plan.factors):
+        for entry in plan.contributions(graph):
             self._moved[entry.operation].append(entry)
 
     def operators(self) -> list[list[Any]]:
@@ -112,7 +111,7 @@ class _Page:
         for operation in self._graph.operations:
             moved = self._moved[operation.name]
             group = (
-                self.kinds.split(operation, self._plan.strategies[operation.name]),
+                self.kinds.split(operation, self._plan.split_along(operation.name)),
                 operation.phase,
                 None if self._explainer is None else self._prices(self._explainer.operator(operation.index)),
                 tuple((entry.kind, entry.bytes) for entry in moved),
@@ -140,10 +139,10 @@ class _Page:
             found.append([tensor.name, self.tensor_groups.number(group)])
         return found
 
-    def _layout(self, layout: SplitLayout) -> int:
+    def _layout(self, layout: Layout) -> int:
         return self.layouts.number((layout.shape, layout.dimensions), lambda: self._layout_entry(layout))
 
-    def _layout_entry(self, layout: SplitLayout) -> dict[str, Any]:
+    def _layout_entry(self, layout: Layout) -> dict[str, Any]:
         return {
             "shape": list(layout.shape),
             "choice": list(layout.dimensions),
@@ -168,14 +167,14 @@ class _Page:
 
 def _curve(graph: Graph, memory: MemoryPlan) -> str:
     """Return the live bytes of the fullest worker."""
-    drawing = memory_drawing(memory.live_bytes[memory.fullest], tuple(_phases(graph)))
+    drawing = memory_drawing(memory.live_bytes[memory.fullest], tuple(_phases(graph, memory)))
     return f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}">{contents(drawing)}'
 
 
-def _phases(graph: Graph) -> Iterator[tuple[str, float]]:
+def _phases(graph: Graph, memory: MemoryPlan) -> Iterator[tuple[str, float]]:
     """Yield where forward and backward begin, 0 to 1; updates come among the latter."""
-    ticks = len(graph.operations) * TICKS_PER_OPERATION + 1
+    ticks = len(memory.live_bytes[memory.fullest])
     for phase, name in ((Phase.FORWARD, "forward"), (Phase.BACKWARD, "backward and updates")):
         first = next((o.index for o in graph.operations if o.phase is phase), None)
         if first is not None:
-            yield name, first * TICKS_PER_OPERATION / ticks
+            yield name, memory.begins[first] / ticks

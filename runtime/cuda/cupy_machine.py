@@ -18,6 +18,7 @@ from ...errors import ExecutionError
 from ...operators.cuda.emit.kernel import OPTIONS
 from ...operators.cuda.launch.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
 from ...operators.cuda.vendor.libraries import library
+from ...programs.program import Lane
 from .machine import Bytes, Event, Graph
 from .vendor import VendorLibraries
 
@@ -34,7 +35,7 @@ _ABANDONED: list[Any] = []
 
 
 class CupyMachine:
-    """Worker `i` runs on card `cards[i]`, in a separate stream.
+    """Worker `i` runs on card `cards[i]`, each of its lanes in a separate stream.
 
     If `tf32`, products and convolutions of float32 may round their factors to TF32. An iteration that does
     not end is abandoned after `watchdog_seconds`. Raises ExecutionError for a card that does not exist, and
@@ -62,9 +63,12 @@ class CupyMachine:
                     f"gpu({missing[0]}) was requested, but this machine has {count} "
                     f"card{'' if count == 1 else 's'}; several workers may share one"
                 )
-            self._streams = [self._on(card, self._cuda.Stream, non_blocking=True) for card in self._cards]
+            self._streams = [
+                {lane: self._on(card, self._cuda.Stream, non_blocking=True) for lane in Lane}
+                for card in self._cards
+            ]
             self._access = self._enable_peers()
-        pointers = [stream.ptr for stream in self._streams]
+        pointers = [streams[Lane.COMPUTE].ptr for streams in self._streams]
         self._libraries = VendorLibraries(self._cards, pointers, self.allocate, tf32=tf32)
 
     @property
@@ -96,7 +100,7 @@ class CupyMachine:
         try:
             with self._errors(), self._current(worker):
                 block = self._cuda.Memory(max(nbytes, 1))
-                stream = self._streams[worker]
+                stream = self._streams[worker][Lane.COMPUTE]
                 self._runtime.memsetAsync(block.ptr, 0, max(nbytes, 1), stream.ptr)
                 stream.synchronize()
         except ExecutionError as error:
@@ -118,7 +122,7 @@ class CupyMachine:
     def _copy(self, worker: int, target: int, source: int, nbytes: int, kind: int) -> None:
         if nbytes:
             with self._errors(), self._current(worker):
-                stream = self._streams[worker]
+                stream = self._streams[worker][Lane.COMPUTE]
                 self._runtime.memcpyAsync(target, source, nbytes, kind, stream.ptr)
                 stream.synchronize()
 
@@ -133,9 +137,9 @@ class CupyMachine:
                 if key not in self._functions:
                     self._functions[key] = self._modules[launch.source].get_function(launch.function)
 
-    def issue(self, worker: int, command: Command) -> None:
+    def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
         with self._errors(), self._current(worker):
-            stream = self._streams[worker]
+            stream = self._streams[worker][lane]
             match command:
                 case KernelLaunch():
                     function = self._functions[self._cards[worker], command.function]
@@ -147,18 +151,18 @@ class CupyMachine:
                 case Convolution():
                     self._libraries.convolve(worker, command)
 
-    def record(self, worker: int) -> Event:
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
         with self._errors(), self._current(worker):
             event = self._cuda.Event(disable_timing=True)
-            event.record(self._streams[worker])
+            event.record(self._streams[worker][lane])
             return event
 
-    def wait(self, worker: int, event: Event) -> None:
+    def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
         with self._errors(), self._current(worker):
-            self._streams[worker].wait_event(event)
+            self._streams[worker][lane].wait_event(event)
 
     def captured(self, issue: Callable[[], None]) -> Graph:
-        origin = self._streams[0]
+        origin = self._streams[0][Lane.COMPUTE]
         with self._errors():
             with self._current(0):
                 origin.begin_capture(self._runtime.streamCaptureModeThreadLocal)
@@ -174,14 +178,14 @@ class CupyMachine:
 
     def launch(self, graph: Graph) -> None:
         with self._errors(), self._current(0):
-            graph.launch(self._streams[0])
+            graph.launch(self._streams[0][Lane.COMPUTE])
 
     def synchronize(self) -> None:
         with self._errors():
             begun = time.monotonic()
-            for worker, stream in enumerate(self._streams):
+            for worker, lane in self._lanes():
                 with self._current(worker):
-                    while not stream.done:
+                    while not self._streams[worker][lane].done:
                         waited = time.monotonic() - begun
                         if waited > self._watchdog_seconds:
                             self._stuck = True
@@ -205,18 +209,22 @@ class CupyMachine:
     def _fork(self) -> None:
         """Let every stream begin after the first one has."""
         begun = self.record(0)
-        for worker in range(1, self.workers):
-            self.wait(worker, begun)
+        for worker, lane in self._lanes()[1:]:
+            self.wait(worker, begun, lane)
 
     def _join(self) -> None:
         """Let the first stream end after all others have."""
-        for worker in range(1, self.workers):
-            self.wait(0, self.record(worker))
+        for worker, lane in self._lanes()[1:]:
+            self.wait(0, self.record(worker, lane))
+
+    def _lanes(self) -> list[tuple[int, Lane]]:
+        """List all lanes; the first one is where an iteration begins and ends."""
+        return [(worker, lane) for worker in range(self.workers) for lane in Lane]
 
     def _abandon_capture(self) -> None:
         """Leave a failed capture; ignore the error that it is incomplete."""
         with suppress(ExecutionError), self._errors(), self._current(0):
-            self._streams[0].end_capture()
+            self._streams[0][Lane.COMPUTE].end_capture()
 
     def _compile(self, sources: Iterable[str]) -> None:
         """Compile several at a time: NVRTC takes a while for each, and CuPy caches the results on disk."""

@@ -1,4 +1,4 @@
-"""The CUDA engine: every worker's commands in a separate stream, with events if one waits for another.
+"""The CUDA engine: every lane's commands in a separate stream, with events if one waits for another.
 
 Commands are issued in the order of the clock, in which no instruction waits for a later one. The whole
 iteration, of all workers, is captured once as one graph and launched from then on. If `eager`, it is issued
@@ -8,7 +8,7 @@ every time instead, which helps to find mistakes.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from time import perf_counter
 
 import numpy as np
@@ -20,7 +20,7 @@ from ...operators.cuda.launch.workspace import FLAG_BYTES
 from ...operators.kernels.kernel import Array
 from ...programs.clock import writes
 from ...programs.memory import MemoryPlan
-from ...programs.program import PartitionedGraph
+from ...programs.program import Lane, PartitionedGraph
 from ...programs.schedule import Schedule
 from ..engine import Watch
 from ..nan_watch import first_nan
@@ -57,7 +57,7 @@ class CudaEngine:
         self._failure: str | None = None
         self._warm: set[bool] = set()
         self._graphs: dict[bool, Graph] = {}
-        self._order = schedule.in_order(range(partitioned.workers))
+        self._order = schedule.in_order(product(range(partitioned.workers), Lane))
         self._awaited = {wait for waits in schedule.waits for each in waits for wait in each}
         machine.require(memory.arena_bytes)
         bases = [machine.allocate(worker, nbytes) for worker, nbytes in enumerate(memory.arena_bytes)]
@@ -141,18 +141,19 @@ class CudaEngine:
         """Put one iteration into the streams."""
         events: dict[tuple[int, int], Event] = {}
         for worker, index in self._order:
+            lane = self._schedule.lanes[worker][index]
             for wait in self._schedule.waits[worker][index]:
-                self._machine.wait(worker, events[wait])
+                self._machine.wait(worker, events[wait], lane)
             if updates or not self._gated[worker][index]:
-                self._issue_instruction(worker, index)
+                self._issue_instruction(worker, index, lane)
             if (worker, index) in self._awaited:
-                events[worker, index] = self._machine.record(worker)
+                events[worker, index] = self._machine.record(worker, lane)
 
-    def _issue_instruction(self, worker: int, index: int) -> None:
+    def _issue_instruction(self, worker: int, index: int, lane: Lane) -> None:
         started = perf_counter()
         try:
             for command in self._prepared[worker].commands[index]:
-                self._machine.issue(worker, command)
+                self._machine.issue(worker, command, lane)
             if self._careful:
                 self._machine.synchronize()
         except ExecutionError as error:

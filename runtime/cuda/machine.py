@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...operators.cuda.launch.commands import Command, Convolution
+from ...programs.program import Lane
 
 Bytes = npt.NDArray[np.uint8]
 Event = Any
@@ -19,9 +20,9 @@ Graph = Any
 
 
 class CudaMachine(Protocol):
-    """Memory and one stream for each of `workers`; several workers may share a card.
+    """Memory, and a stream for each lane, of each of `workers`; several workers may share a card.
 
-    Commands of one worker run in the order in which they are issued. Errors of the cards are ExecutionErrors.
+    Commands of one lane run in the order in which they are issued. Errors of the cards are ExecutionErrors.
     """
 
     @property
@@ -53,20 +54,20 @@ class CudaMachine(Protocol):
         """Prepare a worker's commands: compile kernels, open the libraries' handles, make their plans."""
         ...
 
-    def issue(self, worker: int, command: Command) -> None:
-        """Put a command at the end of a worker's stream."""
+    def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
+        """Put a command at the end of a lane's stream."""
         ...
 
-    def record(self, worker: int) -> Event:
-        """Return an event that happens once everything issued to the worker so far is done."""
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
+        """Return an event that happens once everything issued to the lane so far is done."""
         ...
 
-    def wait(self, worker: int, event: Event) -> None:
-        """Let everything that is issued to the worker from now on wait for an event."""
+    def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
+        """Let everything that is issued to the lane from now on wait for an event."""
         ...
 
     def captured(self, issue: Callable[[], None]) -> Graph:
-        """Capture as a graph, without running it, what `issue` puts into the streams of all workers."""
+        """Capture as a graph, without running it, what `issue` puts into the streams of all lanes."""
         ...
 
     def launch(self, graph: Graph) -> None:

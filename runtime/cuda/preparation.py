@@ -1,6 +1,6 @@
 """Prepare a worker's instructions as commands: the NumPy engine's lists, on addresses.
 
-All commands of a worker share scratch, because they run one after the other. Its size is known once every
+All commands of a lane share scratch, because they run one after the other. Its size is known once every
 instruction has been prepared. Instructions that took scratch are then prepared again at its final address.
 """
 
@@ -20,7 +20,16 @@ from ...operators.cuda.transfers import transfers
 from ...operators.cuda.transfers.reduction_cells import Pair
 from ...programs.clock import transferred
 from ...programs.memory import MemoryPlan
-from ...programs.program import Compute, Instruction, MultiFetch, PartitionedGraph, Piece, Reduce
+from ...programs.program import (
+    Compute,
+    Instruction,
+    Lane,
+    MultiFetch,
+    PartitionedGraph,
+    Piece,
+    Reduce,
+    lane_of,
+)
 from ..buffer_views import BufferViews
 from ..preparation import errors_named
 from .machine import CudaMachine
@@ -40,7 +49,7 @@ class PreparedCommands:
     """The bytes that they fetch from other workers."""
 
     scratch_bytes: int
-    """The scratch that they share."""
+    """The scratch of both lanes."""
 
     flagged: tuple[int, ...]
     """`flagged[i]` is the instruction of flag `i`."""
@@ -101,26 +110,28 @@ class _Preparation:
         self._machine = machine
 
     def run(self) -> PreparedCommands:
-        instructions = self._partitioned.programs[self._worker].instructions
+        lanes = list(map(lane_of, self._partitioned.programs[self._worker].instructions))
         commands: list[tuple[Command, ...]] = []
         flagged: list[int] = []
         again: list[int] = []
-        scratch = 0
-        for index in range(len(instructions)):
+        needs = [0] * len(Lane)
+        for index, lane in enumerate(lanes):
             own = DeviceWorkspace()
             commands.append(self._commands(index, own))
             if own.used_bytes or own.flag_count:
                 again.append(index)
-            scratch = max(scratch, own.used_bytes)
+            needs[lane] = max(needs[lane], own.used_bytes)
             flagged += [index] * own.flag_count
+        scratch = sum(needs)
         prepared = PreparedCommands(commands, self._fetched_bytes(), scratch, tuple(flagged))
         if again:
             address = self._machine.allocate(self._worker, prepared.workspace_bytes)
-            workspace = DeviceWorkspace(address, address + scratch)
+            flags = address + scratch
+            workspace = DeviceWorkspace(address, flags)
             for index in again:
-                workspace.restart()
+                workspace.restart(address + sum(needs[: lanes[index]]))
                 commands[index] = self._commands(index, workspace)
-            prepared = replace(prepared, flags=address + scratch)
+            prepared = replace(prepared, flags=flags)
         return prepared
 
     def _commands(self, index: int, workspace: DeviceWorkspace) -> tuple[Command, ...]:

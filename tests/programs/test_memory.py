@@ -58,7 +58,7 @@ def test_an_input_read_at_other_places_is_not_overwritten(toys: Any) -> None:
     c = toy.apply(toys.ADD, [b, b], "c")
     partitioned = toy.lower([c])
     (hosts,) = in_place_hosts(partitioned, buffer_lifetimes(partitioned))
-    shards = [partitioned.shards[tensor][0] for tensor in (a, b, c)]
+    shards = [dict(partitioned.homes[tensor])[0] for tensor in (a, b, c)]
     assert [hosts[shard] for shard in shards] == [shards[0], shards[1], shards[1]]
 
 
@@ -75,7 +75,7 @@ def test_an_input_that_a_peer_still_reads_is_not_overwritten(toys: Any) -> None:
     c = toy.apply(toys.ADD, [a, b], "c", work=[(0, 2), (2, 8)])
     partitioned = toy.lower([c])
     hosts = in_place_hosts(partitioned, buffer_lifetimes(partitioned))
-    shard_a, shard_b = partitioned.shards[a][0], partitioned.shards[b][0]
+    shard_a, shard_b = dict(partitioned.homes[a])[0], dict(partitioned.homes[b])[0]
     assert hosts[0][shard_b] != hosts[0][shard_a]
 
 
@@ -92,9 +92,9 @@ def test_reading_what_nobody_wrote_is_an_error(toys: Any) -> None:
         Program(p.worker, p.buffers, tuple(i for i in p.instructions if i.operation != 3))
         for p in partitioned.programs
     )
-    broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.shards, 0)
+    broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.homes, 0)
     with pytest.raises(
-        ProgramError, match=r"tensor 't3': worker 0 never writes its shard .* operation 4 reads"
+        ProgramError, match=r"tensor 't3': worker 0 never writes its shard .* operation 'make_t4' reads"
     ):
         plan_memory(broken)
 
@@ -103,8 +103,8 @@ def test_instructions_out_of_order_are_an_error(toys: Any) -> None:
     partitioned = chain(toys, workers=1)
     program = partitioned.programs[0]
     swapped = Program(0, program.buffers, program.instructions[::-1])
-    with pytest.raises(ProgramError, match="must follow the order fetch, compute, collect"):
-        plan_memory(PartitionedGraph(partitioned.graph, 1, (swapped,), partitioned.shards, 0))
+    with pytest.raises(ProgramError, match="instructions must be in the order of the clock"):
+        plan_memory(PartitionedGraph(partitioned.graph, 1, (swapped,), partitioned.homes, 0))
 
 
 def test_equal_workers_get_equal_plans(toys: Any) -> None:

@@ -1,5 +1,6 @@
 """The waits order every two accesses of different workers to the same memory, checked independently."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tofu.errors import ProgramError
 from tofu.partitioner import lower, partition
 from tofu.programs.clock import reads, writes
 from tofu.programs.memory import plan_memory
-from tofu.programs.program import BufferKind, MultiFetch, PartitionedGraph, Program
+from tofu.programs.program import BufferKind, Lane, MultiFetch, PartitionedGraph, Program
 from tofu.programs.schedule import Schedule, schedule
 
 
@@ -20,14 +21,20 @@ def ancestors(plan: Schedule) -> dict[tuple[int, int], set[tuple[int, int]]]:
     before: dict[tuple[int, int], set[tuple[int, int]]] = {}
     order = sorted((now, w, i) for w, values in enumerate(plan.ticks) for i, now in enumerate(values))
     for _, worker, index in order:
-        direct = list(plan.waits[worker][index]) + ([(worker, index - 1)] if index else [])
+        lanes = plan.lanes[worker]
+        earlier = [(worker, i) for i in range(index) if lanes[i] == lanes[index]]
+        direct = list(plan.waits[worker][index]) + earlier[-1:]
         before[worker, index] = set(direct).union(*(before[d] for d in direct))
     return before
 
 
 def races(partitioned: PartitionedGraph, plan: Schedule) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Unordered pairs of instructions of different workers on the same bytes, one of them writing."""
+    """Unordered pairs of instructions of different lanes on the same bytes, one of them writing."""
     offsets = plan_memory(partitioned).offsets
+
+    def lane(place: tuple[int, int]) -> tuple[int, Lane]:
+        return place[0], plan.lanes[place[0]][place[1]]
+
     accesses: list[list[tuple[int, int, tuple[int, int], bool]]] = [[] for _ in partitioned.programs]
     for worker, program in enumerate(partitioned.programs):
         for index, instruction in enumerate(program.instructions):
@@ -42,7 +49,7 @@ def races(partitioned: PartitionedGraph, plan: Schedule) -> list[tuple[tuple[int
     for arena in accesses:
         for start, end, one, one_writes in arena:
             for other_start, other_end, other, other_writes in arena:
-                if one[0] == other[0] or not (one_writes or other_writes):
+                if lane(one) == lane(other) or not (one_writes or other_writes):
                     continue
                 if max(start, other_start) < min(end, other_end) and not (
                     one in before[other] or other in before[one]
@@ -75,18 +82,19 @@ def test_every_wait_is_needed(toys: Any, seed: int) -> None:
     plan = schedule(partitioned, plan_memory(partitioned))
     for worker, waits in enumerate(plan.waits):
         for index, own in enumerate(waits):
-            assert len({other for other, _ in own}) == len(own)
+            assert len({(other, plan.lanes[other][last]) for other, last in own}) == len(own)
             for wait in own:
                 less = [list(w) for w in plan.waits]
                 less[worker][index] = tuple(w for w in own if w != wait)
-                fewer = Schedule(tuple(map(tuple, less)), plan.ticks)
+                fewer = Schedule(tuple(map(tuple, less)), plan.lanes, plan.ticks)
                 assert races(partitioned, fewer), f"worker {worker} waits for {wait} in vain"
 
 
-def test_one_worker_never_waits(toys: Any) -> None:
+def test_one_worker_waits_only_between_its_lanes(toys: Any) -> None:
     _, partitioned, _ = toys.random_toy(3, workers=1, operations=10)
     plan = schedule(partitioned, plan_memory(partitioned))
-    assert all(wait == () for wait in plan.waits[0])
+    for index, waits in enumerate(plan.waits[0]):
+        assert all(plan.lanes[0][last] != plan.lanes[0][index] for _, last in waits)
 
 
 def test_reused_memory_waits_for_the_peer_that_reads_it(toys: Any) -> None:
@@ -98,7 +106,9 @@ def test_reused_memory_waits_for_the_peer_that_reads_it(toys: Any) -> None:
     c = toy.apply(toys.ADD, [x, x], "c", cuts=[(0, 16), (16, 16)])
     partitioned = toy.lower([b, c])
     memory = plan_memory(partitioned)
-    assert memory.offsets[0][partitioned.shards[a][0]] == memory.offsets[0][partitioned.shards[c][0]]
+    assert (
+        memory.offsets[0][dict(partitioned.homes[a])[0]] == memory.offsets[0][dict(partitioned.homes[c])[0]]
+    )
     plan = schedule(partitioned, memory)
     fetches_of_a = [
         index
@@ -114,7 +124,7 @@ def test_reading_a_shard_while_it_is_written_is_an_error(toys: Any) -> None:
     x = toy.tensor("x", 8, Role.DATA)
     y = toy.apply(toys.ADD, [x, x], "y", work=[(0, 6), (6, 8)])
     partitioned = toy.lower([y])
-    shard = partitioned.shards[y][0]
+    shard = dict(partitioned.homes[y])[0]
 
     def from_shard(instruction: Any) -> Any:
         if not isinstance(instruction, MultiFetch):
@@ -122,7 +132,7 @@ def test_reading_a_shard_while_it_is_written_is_an_error(toys: Any) -> None:
         pieces = tuple(
             type(p)(p.worker, shard if p.worker == 0 else p.buffer, p.region) for p in instruction.pieces
         )
-        return MultiFetch(instruction.operation, instruction.target, pieces)
+        return replace(instruction, pieces=pieces)
 
     kinds = {b.index: b.kind for b in partitioned.programs[1].buffers}
     second = partitioned.programs[1]
@@ -131,7 +141,7 @@ def test_reading_a_shard_while_it_is_written_is_an_error(toys: Any) -> None:
         for i in second.instructions
     )
     programs = (partitioned.programs[0], Program(1, second.buffers, changed))
-    broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.shards, 0)
+    broken = PartitionedGraph(partitioned.graph, 2, programs, partitioned.homes, 0)
     with pytest.raises(ProgramError, match="operation 'make_y': worker 1 reads 'y' from worker 0"):
         schedule(broken, plan_memory(broken))
 

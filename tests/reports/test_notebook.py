@@ -73,12 +73,12 @@ def test_a_memory_plan(plan: tofu.Plan) -> None:
 
 
 def test_text_is_escaped() -> None:
-    layout = {"<b>": tofu.partitioner.layouts.step_split.SplitLayout((4,), (0,), (2,))}
+    layout = {"<b>": tofu.partitioner.layouts.step_split.Layout((4,), (0,), (2,))}
     plan = tofu.Plan("", 2, (2,), "<i>", layout, {}, 0, (0,), 0)
     shown = html(plan)
     assert "<b>" not in shown.replace("<b>&lt;i&gt;", "")
     assert "&lt;b&gt;" in shown
-    empty = MemoryPlan(((),), (0,), (np.zeros(1, np.int64),), ((),), ({},))
+    empty = MemoryPlan(((),), (0,), (np.zeros(1, np.int64),), ((),), ({},), ())
     assert "0 B" in html(empty)
 
 

@@ -72,7 +72,7 @@ def replace_kernels(toys: Any, partitioned: PartitionedGraph, change: Any) -> Pa
     g = partitioned.graph
     graph = type(g)(g.name, g.tensors, tuple(operations), g.outputs)
     return PartitionedGraph(
-        graph, partitioned.workers, partitioned.programs, partitioned.shards, partitioned.planned_bytes
+        graph, partitioned.workers, partitioned.programs, partitioned.homes, partitioned.planned_bytes
     )
 
 

@@ -58,7 +58,8 @@ def test_an_iteration_does_not_read_what_an_earlier_one_left_in_a_workspace() ->
     for poison in (0, 255):
         with Executor(partitioned, threads=1) as executor:
             for prepared in executor._engine._prepared:
-                prepared.workspace.block.fill(poison)
+                for workspace in prepared.workspaces:
+                    workspace.block.fill(poison)
             names = [t.name for t in partitioned.graph.tensors if t.role.persistent and t.alias is None]
             for name in names:
                 shape = next(t.shape for t in partitioned.graph.tensors if t.name == name)

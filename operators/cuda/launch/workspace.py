@@ -11,7 +11,7 @@ NOWHERE = 1 << 12
 
 
 class DeviceWorkspace:
-    """Scratch from `address` on, shared by a worker's commands; from `flags` on what kernels find wrong.
+    """Scratch from `address` on, shared by a lane's commands; from `flags` on what kernels find wrong.
 
     Nothing is allocated: `used_bytes` and `flag_count` tell how much the commands that were made since
     `restart`, and all that were made, take. Addresses are valid only in memory of at least that size.
@@ -23,8 +23,9 @@ class DeviceWorkspace:
         self.used_bytes = 0
         self.flag_count = 0
 
-    def restart(self) -> None:
-        """Begin another instruction, which finds its scratch undefined."""
+    def restart(self, address: int) -> None:
+        """Begin another instruction, whose scratch is from `address` on and undefined."""
+        self._address = address
         self.used_bytes = 0
 
     def take(self, nbytes: int) -> int:

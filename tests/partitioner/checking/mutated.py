@@ -62,7 +62,7 @@ class Subject:
             (worker, shard)
             for tensor in self.graph.tensors
             if tensor.role.persistent
-            for worker, shard in enumerate(self.program.shards[tensor.index])
+            for worker, shard in self.program.homes[tensor.index]
         }
         return [
             (worker, buffer, (worker, buffer.index) in lasting)

@@ -52,7 +52,7 @@ def has_other_steps(subject, draw):
 
 
 def is_of_another_version(subject, draw):
-    subject.document["version"] = draw.choice([0, 2, "1", None])
+    subject.document["version"] = draw.choice([0, 3, "1", None])
 
 
 def splits_along_a_missing_dimension(subject, draw):

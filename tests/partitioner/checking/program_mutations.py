@@ -166,7 +166,7 @@ def fetches_what_is_to_be_reduced(subject, draw):
     if not reductions:
         raise Nothing
     worker, place, reduce = draw.choice(reductions)
-    fetch = MultiFetch(reduce.operation, reduce.target, reduce.parts[0])
+    fetch = MultiFetch(reduce.operation, reduce.target, reduce.parts[0], reduce.tick)
     subject.replace_instruction(worker, place, fetch)
 
 
@@ -181,7 +181,8 @@ def reduces_before_it_computes(subject, draw):
         for index, instruction in enumerate(subject.program.programs[worker].instructions)
         if instruction.operation == reduce.operation
     )
-    subject.replace_instruction(worker, first[0], reduce, first[1])
+    early = dataclasses.replace(reduce, tick=first[1].tick)
+    subject.replace_instruction(worker, first[0], early, first[1])
 
 
 def goes_on_after_the_last_operation(subject, draw):
@@ -195,8 +196,8 @@ def has_a_program_less(subject, draw):
     subject.program = dataclasses.replace(subject.program, programs=subject.program.programs[:-1])
 
 
-def has_shards_of_a_tensor_less(subject, draw):
-    subject.program = dataclasses.replace(subject.program, shards=subject.program.shards[:-1])
+def has_homes_of_a_tensor_less(subject, draw):
+    subject.program = dataclasses.replace(subject.program, homes=subject.program.homes[:-1])
 
 
 def has_a_buffer_of_another_size(subject, draw):
@@ -210,12 +211,12 @@ def has_a_buffer_of_another_size(subject, draw):
 
 
 def writes_an_update_into_another_tensor(subject, draw):
-    """The shards of another tensor of the same shape, cut alike."""
-    tensors, shards = subject.graph.tensors, list(subject.program.shards)
+    """The home of another tensor of the same shape, cut in the same way."""
+    tensors, homes = subject.graph.tensors, list(subject.program.homes)
 
     def regions(tensor):
         buffers = [program.buffers for program in subject.program.programs]
-        return [buffers[worker][shard].region for worker, shard in enumerate(shards[tensor])]
+        return [buffers[worker][number].region for worker, number in homes[tensor]]
 
     fitting = [
         (alias, other.index)
@@ -229,8 +230,8 @@ def writes_an_update_into_another_tensor(subject, draw):
     if not fitting:
         raise Nothing
     alias, other = draw.choice(fitting)
-    shards[alias] = shards[other]
-    subject.program = dataclasses.replace(subject.program, shards=tuple(shards))
+    homes[alias] = homes[other]
+    subject.program = dataclasses.replace(subject.program, homes=tuple(homes))
 
 
 def says_it_fetches_other_bytes(subject, draw):
@@ -238,15 +239,15 @@ def says_it_fetches_other_bytes(subject, draw):
     subject.program = dataclasses.replace(subject.program, planned_bytes=planned)
 
 
-def swaps_two_shards(subject, draw):
+def swaps_two_homes(subject, draw):
     """Of tensors of which the worker owns other regions or numbers of bytes."""
-    shards = [list(owners) for owners in subject.program.shards]
+    homes = [list(held) for held in subject.program.homes]
     worker = draw.randrange(subject.plan.workers)
-    first, second = draw.sample(range(len(shards)), 2)
-    if shards[first] == shards[second]:
+    first, second = draw.sample(range(len(homes)), 2)
+    if homes[first] == homes[second]:
         raise Nothing
-    shards[first][worker], shards[second][worker] = shards[second][worker], shards[first][worker]
-    subject.program = dataclasses.replace(subject.program, shards=tuple(map(tuple, shards)))
+    homes[first][worker], homes[second][worker] = homes[second][worker], homes[first][worker]
+    subject.program = dataclasses.replace(subject.program, homes=tuple(map(tuple, homes)))
 
 
 FAMILIES = families(globals())

@@ -11,7 +11,7 @@ from tofu.errors import PlanError
 from tofu.partitioner import METHODS, partition
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.explaining.explain import Explainer, explain
-from tofu.partitioner.layouts.step_split import SplitLayout
+from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.problem.classes import build_problem
 
 
@@ -22,7 +22,7 @@ def with_choice(graph, plan, explanation, choice):
         if explanation.what == "operator":
             strategies[name] = choice
         else:
-            layouts[name] = SplitLayout(plan.layouts[name].shape, choice, plan.factors)
+            layouts[name] = Layout(plan.layouts[name].shape, choice, plan.factors)
     return layouts, strategies
 
 

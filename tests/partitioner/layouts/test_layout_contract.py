@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tofu.analyzer.indices.region import to_region
-from tofu.partitioner import SplitLayout, lower, partition
+from tofu.partitioner import Layout, lower, partition
 from tofu.partitioner.checking.check_plan import verify
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.programs.check_memory import check_memory
@@ -26,22 +26,22 @@ FACTORS = (2, 2)
 
 
 def replicated(shape):
-    return SplitLayout(shape, (None, None), FACTORS)
+    return Layout(shape, (None, None), FACTORS)
 
 
 def on_one_axis(shape):
     axis = next((axis for axis, extent in enumerate(shape) if extent >= 4), None)
-    return SplitLayout(shape, (axis, axis), FACTORS)
+    return Layout(shape, (axis, axis), FACTORS)
 
 
 def half_replicated(shape):
     axis = next((axis for axis, extent in enumerate(shape) if extent >= 2), None)
-    return SplitLayout(shape, (axis, None), FACTORS)
+    return Layout(shape, (axis, None), FACTORS)
 
 
 def on_a_mesh(shape):
     axes = [axis for axis, extent in enumerate(shape) if extent >= 2][:2]
-    return SplitLayout(shape, (*axes, None, None)[:2], FACTORS)
+    return Layout(shape, (*axes, None, None)[:2], FACTORS)
 
 
 LAYOUTS = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.analyzer.indices.region import to_region
-from tofu.partitioner.layouts.step_split import SplitLayout, prime_factors
+from tofu.partitioner.layouts.step_split import Layout, prime_factors
 
 
 def regions(layout):
@@ -16,7 +16,7 @@ def regions(layout):
 
 
 def test_the_first_step_is_the_most_significant():
-    assert regions(SplitLayout((4, 6), (0, 1), (2, 3))) == [
+    assert regions(Layout((4, 6), (0, 1), (2, 3))) == [
         ((0, 2), (0, 2)),
         ((0, 2), (2, 4)),
         ((0, 2), (4, 6)),
@@ -27,10 +27,10 @@ def test_the_first_step_is_the_most_significant():
 
 
 def test_none_replicates():
-    layout = SplitLayout((4,), (None, 0), (2, 2))
+    layout = Layout((4,), (None, 0), (2, 2))
     assert regions(layout) == [((0, 2),), ((2, 4),), ((0, 2),), ((2, 4),)]
     assert layout.parts == (2,)
-    assert regions(SplitLayout((), (None,), (2,))) == [(), ()]
+    assert regions(Layout((), (None,), (2,))) == [(), ()]
 
 
 @given(
@@ -39,7 +39,7 @@ def test_none_replicates():
 )
 def test_parts_cover_every_element_exactly_once(shape, steps):
     dimensions = tuple(dimension % len(shape) for dimension, _ in steps)
-    layout = SplitLayout(tuple(shape), dimensions, tuple(factor for _, factor in steps))
+    layout = Layout(tuple(shape), dimensions, tuple(factor for _, factor in steps))
     owners = np.zeros(shape, int)
     for region in regions(layout):
         owners[tuple(slice(*interval) for interval in region)] += 1

@@ -43,36 +43,25 @@ class Machine:
         return self.program.programs[worker].buffers[index]
 
     def load(self, values):
-        for tensor, shards in enumerate(self.program.shards):
+        for tensor, homes in enumerate(self.program.homes):
             if tensor in values:
-                for worker, shard in enumerate(shards):
+                for worker, shard in homes:
                     region = self.buffer(worker, shard).region
                     self.memory[worker][shard][...] = values[tensor][slices(region, [(0, 0)] * len(region))]
 
     def run(self):
         lists = [list(p.instructions) for p in self.program.programs]
-        for operation in range(len(self.graph.operations)):
-            for position in range(3):
-                for worker, pending in enumerate(lists):
-                    while pending and self.position(worker, pending[0]) == (operation, position):
-                        self.step(worker, pending.pop(0))
+        for tick in range(self.program.ticks):
+            for worker, pending in enumerate(lists):
+                while pending and pending[0].tick == tick:
+                    self.step(worker, pending.pop(0))
         assert not any(lists)
-
-    def position(self, worker, instruction):
-        match instruction:
-            case Compute():
-                return instruction.operation, 1
-            case Reduce():
-                return instruction.operation, 2
-            case MultiFetch():
-                fetched = self.buffer(worker, instruction.target).kind is BufferKind.FETCHED
-                return instruction.operation, 0 if fetched else 2
 
     def step(self, worker, instruction):
         match instruction:
-            case MultiFetch(_, target, pieces):
+            case MultiFetch(_, target, pieces, _):
                 self.memory[worker][target][...] = self.assembled(worker, target, pieces)
-            case Reduce(_, target, reducer, parts):
+            case Reduce(_, target, reducer, parts, _):
                 terms = [self.assembled(worker, target, pieces) for pieces in parts]
                 self.memory[worker][target][...] = functools.reduce(COMBINE[reducer], terms)
             case Compute():
@@ -124,7 +113,7 @@ class Machine:
 
     def read(self, tensor):
         value = np.full(self.graph.tensors[tensor].shape, np.nan)
-        for worker, shard in enumerate(self.program.shards[tensor]):
+        for worker, shard in self.program.homes[tensor]:
             region = self.buffer(worker, shard).region
             here = slices(region, [(0, 0)] * len(region))
             known = ~np.isnan(value[here])
@@ -233,20 +222,20 @@ def test_a_tensor_read_through_two_parameters_is_fetched_once(toy):
 
 
 def test_readers_start_with_themselves_and_go_on_to_the_next_worker():
-    held = [((w, w + 1),) for w in range(4)]
-    assert [w for w, _ in cover(((0, 4),), held, 2)] == [2, 3, 0, 1]
+    held = [(w, ((w, w + 1),)) for w in range(4)]
+    assert [w for w, _ in cover(((0, 4),), held, 2, 4)] == [2, 3, 0, 1]
 
 
 def test_readers_of_replicas_turn_to_different_workers():
-    held = [((0, 4),), ((0, 4),), ((4, 8),), ((4, 8),)]
-    assert [cover(((4, 6),), held, reader) for reader in (0, 1)] == [((2, ((4, 6),)),), ((3, ((4, 6),)),)]
-    assert cover(((4, 6),), held, 3) == ((3, ((4, 6),)),)
+    held = list(enumerate([((0, 4),), ((0, 4),), ((4, 8),), ((4, 8),)]))
+    assert [cover(((4, 6),), held, reader, 4) for reader in (0, 1)] == [((2, ((4, 6),)),), ((3, ((4, 6),)),)]
+    assert cover(((4, 6),), held, 3, 4) == ((3, ((4, 6),)),)
 
 
 def test_overlapping_holders_are_cut_into_disjoint_pieces():
-    held = [((0, 6), (0, 6)), ((4, 9), (2, 9)), ((0, 9), (0, 9)), None]
+    held = [(0, ((0, 6), (0, 6))), (1, ((4, 9), (2, 9))), (2, ((0, 9), (0, 9))), None]
     for reader in range(4):
-        pieces = cover(((1, 9), (1, 9)), held, reader)
+        pieces = cover(((1, 9), (1, 9)), held, reader, 4)
         seen = list(
             itertools.chain.from_iterable(
                 itertools.product(*(range(*i) for i in region)) for _, region in pieces
@@ -254,8 +243,8 @@ def test_overlapping_holders_are_cut_into_disjoint_pieces():
         )
         assert sorted(seen) == list(itertools.product(range(1, 9), range(1, 9)))
         for worker, region in pieces:
-            assert all(h[0] <= r[0] and r[1] <= h[1] for h, r in zip(held[worker], region, strict=True))
-    assert cover(((0, 12), (0, 2)), held, 0) is None
+            assert all(h[0] <= r[0] and r[1] <= h[1] for h, r in zip(held[worker][1], region, strict=True))
+    assert cover(((0, 12), (0, 2)), held, 0, 4) is None
 
 
 def test_lowering_refuses_a_plan_for_another_graph(graph, toy, texts):

@@ -12,7 +12,7 @@ import pytest
 from tofu import models
 from tofu.errors import GraphError, PlanError
 from tofu.partitioner import partition
-from tofu.partitioner.layouts.step_split import SplitLayout
+from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.plans.origin import PlanOrigin
 from tofu.partitioner.plans.plan import Plan, contributors, decode_plan, encode_plan
 from tofu.support.strict_documents import JSON_LIMIT_BYTES
@@ -119,7 +119,7 @@ def put(document, path, value):
     ("path", "value", "message"),
     [
         (["format"], "tofu graph", "\"format\" is 'tofu graph'"),
-        (["version"], 2, '"version" is 2; this Tofu reads version 1'),
+        (["version"], 3, '"version" is 3; this Tofu reads versions 1 and 2'),
         (["version"], True, "version is true; it must be an integer"),
         (["surplus"], 1, "the file has an unknown key 'surplus'"),
         (["workers"], 8, '"factors" [2, 2] do not multiply to "workers" 8'),
@@ -236,10 +236,10 @@ def test_illegal_choices_are_found(plan, matmul):
         with_strategy("i", "q").verify(matmul)
     with pytest.raises(PlanError, match="1 choices for 2 steps"):
         with_strategy("i").verify(matmul)
-    layout = SplitLayout((8, 6), (5, 0), (2, 2))
+    layout = Layout((8, 6), (5, 0), (2, 2))
     with pytest.raises(PlanError, match=r"tensor 'a', step 1: a tensor of shape \(8, 6\) has no dimension 5"):
         changed(plan, layouts={**plan.layouts, "a": layout}).verify(matmul)
-    layout = SplitLayout((8, 8), (0, 0), (2, 2))
+    layout = Layout((8, 8), (0, 0), (2, 2))
     with pytest.raises(PlanError, match=r"tensor 'a': the plan splits shape \(8, 8\)"):
         changed(plan, layouts={**plan.layouts, "a": layout}).verify(matmul)
 
@@ -260,7 +260,7 @@ def test_aliases_with_another_layout_are_found(toy, texts):
     graph = builder.graph()
     plan = partition(graph, 2)
     (dimension,) = plan.layouts["t0"].dimensions
-    other = SplitLayout((4, 4), (1 - dimension,), (2,))
+    other = Layout((4, 4), (1 - dimension,), (2,))
     with pytest.raises(PlanError, match="'t3' overwrites 't0' but has another layout"):
         changed(plan, layouts={**plan.layouts, "t3": other}).verify(graph)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.launch.commands import Command
+from tofu.programs.program import Lane
 from tofu.runtime.cuda.cards import card_count
 from tofu.runtime.cuda.cupy_machine import CupyMachine
 from tofu.runtime.cuda.machine import Graph
@@ -77,20 +78,20 @@ class CardMachine(CupyMachine):
             return False
         return super().reaches(worker, other)
 
-    def issue(self, worker: int, command: Command) -> None:
+    def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
         if self._random is not None and self._random.random() < DELAYED:
-            self.spin(worker, self._random.choice(DELAYS))
+            self.spin(worker, self._random.choice(DELAYS), lane)
         if self.stall_seconds:
-            self.spin(worker, self.stall_seconds)
+            self.spin(worker, self.stall_seconds, lane)
             self.stall_seconds = 0.0
-        super().issue(worker, command)
+        super().issue(worker, command, lane)
 
     def captured(self, issue: Callable[[], None]) -> Graph:
         self.captures += 1
         return super().captured(issue)
 
-    def spin(self, worker: int, seconds: float) -> None:
-        """Let a worker's stream wait for so long."""
+    def spin(self, worker: int, seconds: float, lane: Lane = Lane.COMPUTE) -> None:
+        """Let a lane's stream wait for so long."""
         with self._errors(), self._current(worker):
             cycles = np.int64(seconds * CYCLES_PER_SECOND)
-            self._spin((1,), (1,), (cycles,), stream=self._streams[worker])
+            self._spin((1,), (1,), (cycles,), stream=self._streams[worker][lane])

@@ -19,6 +19,7 @@ import numpy as np
 
 from tofu.errors import ExecutionError
 from tofu.operators.cuda.launch.commands import Command, Convolution, KernelLaunch, MatrixProduct, MemoryCopy
+from tofu.programs.program import Lane
 
 from ...operators.cuda.unit import Unit
 from ...operators.cuda.vendor_stand_ins import run_convolution, run_product
@@ -66,8 +67,11 @@ class Compiled:
 class HostMachine:
     """A `Machine` of some workers; `seed` decides which stream advances if several can.
 
+    A worker's streams are numbered `len(Lane) * worker + lane`.
+
     `limit_bytes` is what all workers may allocate together. Workers reach those of their island.
-    `issued` are all commands that ran, by worker. `ahead` are workers that advance first, `behind` last.
+    `issued` are all commands that ran, by worker. `ahead` is a stream that advances first, `behind` one that
+    advances last.
     """
 
     workers: int
@@ -84,7 +88,7 @@ class HostMachine:
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
-        self._queues: Queues = [deque() for _ in range(self.workers)]
+        self._queues: Queues = [deque() for _ in range(len(Lane) * self.workers)]
         self._memory: list[np.ndarray[Any, Any]] = []
         self._happened: set[Event] = set()
         self.issued = [[] for _ in range(self.workers)]
@@ -114,17 +118,17 @@ class HostMachine:
         launches = (command for command in commands if isinstance(command, KernelLaunch))
         self.kernels.load(dict.fromkeys(command.source for command in launches))
 
-    def issue(self, worker: int, command: Command) -> None:
+    def issue(self, worker: int, command: Command, lane: Lane = Lane.COMPUTE) -> None:
         assert not self.closed
-        self._queues[worker].append(command)
+        self._queues[len(Lane) * worker + lane].append(command)
 
-    def record(self, worker: int) -> Event:
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Event:
         event = Event()
-        self._queues[worker].append(Record(event))
+        self._queues[len(Lane) * worker + lane].append(Record(event))
         return event
 
-    def wait(self, worker: int, event: Event) -> None:
-        self._queues[worker].append(Wait(event))
+    def wait(self, worker: int, event: Event, lane: Lane = Lane.COMPUTE) -> None:
+        self._queues[len(Lane) * worker + lane].append(Wait(event))
 
     def captured(self, issue: Callable[[], None]) -> Queues:
         assert not any(self._queues), "capture begins where nothing is under way"
@@ -133,7 +137,7 @@ class HostMachine:
 
     def taken(self) -> Queues:
         """Return the commands that were issued and will never run."""
-        graph, self._queues = self._queues, [deque() for _ in range(self.workers)]
+        graph, self._queues = self._queues, [deque() for _ in self._queues]
         self.captures += 1
         return graph
 
@@ -147,10 +151,10 @@ class HostMachine:
                     case _:
                         queue.append(entry)
 
-    def synchronize(self, worker: int | None = None) -> None:
+    def synchronize(self, stream: int | None = None) -> None:
         """Go on until all streams, or this one, are at their end; others may be anywhere then."""
-        while any(self._queues) if worker is None else self._queues[worker]:
-            ready = [worker for worker, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
+        while any(self._queues) if stream is None else self._queues[stream]:
+            ready = [number for number, queue in enumerate(self._queues) if queue and self._may_go(queue[0])]
             assert ready, "streams wait for each other"
             self._step(self._chosen(ready))
 
@@ -170,14 +174,14 @@ class HostMachine:
     def _chosen(self, ready: list[int]) -> int:
         if self.ahead in ready:
             return self.ahead
-        others = [worker for worker in ready if worker != self.behind]
+        others = [stream for stream in ready if stream != self.behind]
         return self._random.choice(others or ready)
 
     def _may_go(self, entry: Entry) -> bool:
         return not isinstance(entry, Wait) or entry.event in self._happened
 
-    def _step(self, worker: int) -> None:
-        entry = self._queues[worker].popleft()
+    def _step(self, stream: int) -> None:
+        entry = self._queues[stream].popleft()
         match entry:
             case Record(event):
                 self._happened.add(event)
@@ -192,4 +196,4 @@ class HostMachine:
             case Convolution():
                 run_convolution(entry)
         if not isinstance(entry, Record | Wait):
-            self.issued[worker].append(entry)
+            self.issued[stream // len(Lane)].append(entry)

@@ -18,6 +18,7 @@ import pytest
 
 from tofu.operators.cuda.launch.commands import Command, KernelLaunch, MemoryCopy
 from tofu.operators.cuda.vendor import cublas, cudnn
+from tofu.programs.program import Lane
 from tofu.runtime.cuda import cards, cupy_machine
 
 from .host_machine import Compiled, HostMachine, Queues, Record, Wait
@@ -132,12 +133,12 @@ def _cuda(own: StandIn) -> Any:
             own.call("streamQuery", self.device, capturable=False)
             if self.number in own.endless:
                 return False
-            own.host.synchronize(self.number)
+            own.host.synchronize(len(Lane) * self.number)
             return True
 
         def synchronize(self) -> None:
             own.call("streamSynchronize", self.device, capturable=False)
-            own.host.synchronize(self.number)
+            own.host.synchronize(len(Lane) * self.number)
 
         def wait_event(self, event: Any) -> None:
             own.call("wait_event", self.device)
@@ -153,7 +154,7 @@ def _cuda(own: StandIn) -> Any:
             own.capturing = None
             graph = own.host.taken()
             own.call("end_capture", self.device)
-            joined(graph, self.number)
+            joined(graph, len(Lane) * self.number)
 
             def launch(stream: Stream) -> None:
                 own.call("graphLaunch", stream.device)

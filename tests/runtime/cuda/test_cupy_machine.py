@@ -204,7 +204,7 @@ def without_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 
 def test_an_iteration_without_end_is_given_up(cuda: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     """And its memory is not freed: that would wait for the end."""
-    cuda.endless.add(1)
+    cuda.endless.add(2)  # the first stream of worker 1
     with (
         without_time(monkeypatch) as clock,
         pytest.raises(ExecutionError, match=r"no progress for 3 s: worker 1 on gpu\(1\) has not finished"),

@@ -15,7 +15,7 @@ from tofu.operators.cuda.launch import workspace
 from tofu.operators.cuda.launch.commands import Command, KernelLaunch
 from tofu.operators.kernels.workspace import aligned
 from tofu.programs.clock import reads, writes
-from tofu.programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
+from tofu.programs.program import Compute, Lane, MultiFetch, PartitionedGraph, Reduce
 from tofu.runtime.cuda import engine as cuda_engine
 from tofu.runtime.cuda.engine import CudaEngine
 from tofu.runtime.executor import Executor
@@ -39,14 +39,14 @@ class Saboteur(HostMachine):
     early = False
     waits = 0
 
-    def wait(self, worker: int, event: Any) -> None:
+    def wait(self, worker: int, event: Any, lane: Lane = Lane.COMPUTE) -> None:
         if self.waits != self.dropped:
-            super().wait(worker, event)
+            super().wait(worker, event, lane)
         self.waits += 1
 
-    def record(self, worker: int) -> Any:
-        event = super().record(worker)
-        queue = self._queues[worker]
+    def record(self, worker: int, lane: Lane = Lane.COMPUTE) -> Any:
+        event = super().record(worker, lane)
+        queue = self._queues[len(Lane) * worker + lane]
         if self.early and len(queue) > 1 and not isinstance(queue[-2], Record | Wait):
             queue[-1], queue[-2] = queue[-2], queue[-1]
         return event
@@ -131,7 +131,10 @@ def test_nothing_planted_nothing_seen(trial: Trial) -> None:
 
 
 def test_any_wait_that_is_left_out_is_seen(trial: Trial) -> None:
-    """But for those that keep apart what has no byte in common: waits are for whole buffers."""
+    """But for those that keep apart what has no byte in common: waits are for whole buffers.
+
+    And but for those around a fetch of what lies there already, since an operation before had fetched it too.
+    """
     edges = [
         (worker, index, wait)
         for worker, index in trial.engine._order
@@ -140,10 +143,14 @@ def test_any_wait_that_is_left_out_is_seen(trial: Trial) -> None:
     unseen = 0
     for number, (worker, index, (other, last)) in enumerate(edges):
         trial.machine.dropped = number
-        trial.machine.ahead, trial.machine.behind = worker, other
+        lanes = trial.engine._schedule.lanes
+        trial.machine.ahead = len(Lane) * worker + lanes[worker][index]
+        trial.machine.behind = len(Lane) * other + lanes[other][last]
         if not trial.notices():
             unseen += 1
-            assert not meet(trial.engine, (worker, index), (other, last)), edges[number]
+            trial.machine.dropped = None
+            matter = all(trial.notices_with(*each, ()) for each in ((worker, index), (other, last)))
+            assert not (matter and meet(trial.engine, (worker, index), (other, last))), edges[number]
     assert unseen < len(edges) / 10
 
 

@@ -79,7 +79,7 @@ def same_programs(made: list[Given]) -> bool:
     one, other = made
     return (
         one.partitioned.programs == other.partitioned.programs
-        and one.partitioned.shards == other.partitioned.shards
+        and one.partitioned.homes == other.partitioned.homes
         and (one.memory.offsets, one.memory.arena_bytes) == (other.memory.offsets, other.memory.arena_bytes)
         and one.schedule == other.schedule
     )

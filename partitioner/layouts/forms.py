@@ -1,0 +1,158 @@
+"""The compact forms in which plans say who computes or holds what, and the parts that each stands for.
+
+An operation's form names index variables, a tensor's form names dimensions. Every form expands to parts: a
+box on a worker, several on one worker, or none. What a plan means is its parts alone; two forms with the same
+parts are the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analyzer.indices.region import Boxes, Region, split
+from ...errors import PlanError
+
+Label = str | int
+"""An index variable of an operation, or a dimension of a tensor."""
+
+Workers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """An entry of `Steps`: of the groups that the step makes, only one takes part."""
+
+    group: int
+    """The number of the group."""
+
+    def __str__(self) -> str:
+        return f"@{self.group}"
+
+
+Entry = Label | At | None
+
+Steps = tuple[Entry, ...]
+"""One entry for each factor of the worker count: what the step splits, None if it repeats, or `At`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Even parts along several labels, each on a worker of its own choice."""
+
+    degrees: tuple[tuple[Label | None, int], ...]
+    """Pairs of a label and its number of parts, the most significant first; None repeats."""
+
+    workers: tuple[int, ...]
+    """The worker of every part, parts in row-major order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Uneven parts along one label."""
+
+    along: Label
+    """The label."""
+
+    bounds: tuple[int, ...]
+    """The places between neighbouring parts, in ascending order."""
+
+    workers: tuple[int, ...]
+    """The worker of every part: one more than there are bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Any boxes on any workers."""
+
+    boxes: tuple[tuple[int, Region], ...]
+    """Pairs of a worker and its box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """A tensor's form: every worker holds what it computes of the tensor."""
+
+
+Form = Steps | Spread | Cut | Parts | Follow
+
+
+def expand(
+    form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
+) -> tuple[Workers, Boxes]:
+    """Return the worker and the box of every part of `whole`: `[parts]` and `[parts, d, 2]`.
+
+    `axis_of` gives a label's axis. `factors` are those of the plan: steps split by them, and their product is
+    the number of workers. Raises PlanError if the form does not fit.
+    """
+    workers, boxes = _expanded(form, whole, axis_of, factors)
+    missing = workers[(workers < 0) | (workers >= prod(factors))].tolist()
+    if missing:
+        raise PlanError(f"there is no worker {missing[0]}; workers are numbered 0 to {prod(factors) - 1}")
+    return workers, boxes
+
+
+def _expanded(
+    form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
+) -> tuple[Workers, Boxes]:
+    match form:
+        case tuple():
+            return _expand_steps(form, whole, axis_of, factors)
+        case Spread(degrees=degrees, workers=workers):
+            axes = [None if label is None else axis_of(label) for label, _ in degrees]
+            counts = [degree for _, degree in degrees]
+            if len(workers) != prod(counts):
+                raise PlanError(
+                    f"{prod(counts)} parts are spread over {len(workers)} workers; name one for each"
+                )
+            return np.array(workers, np.int64), split(whole, axes, counts)
+        case Cut(along=along, bounds=bounds, workers=workers):
+            return np.array(workers, np.int64), _cut(whole, axis_of(along), bounds, len(workers))
+        case Parts(boxes=listed):
+            shape = (len(listed), *whole.shape)
+            boxes = np.array([box for _, box in listed], np.int64)
+            if boxes.size != np.prod(shape, dtype=np.int64):
+                raise PlanError(f"every box needs {len(whole)} intervals")
+            return np.array([worker for worker, _ in listed], np.int64), boxes.reshape(shape)
+        case Follow():
+            raise PlanError("only a tensor that an operation makes can follow it")
+        case _:
+            assert_never(form)
+
+
+def _expand_steps(
+    form: Steps, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
+) -> tuple[Workers, Boxes]:
+    axes = [None if entry is None or isinstance(entry, At) else axis_of(entry) for entry in form]
+    if len(axes) != len(factors):
+        raise PlanError(f"{len(axes)} choices for {len(factors)} steps")
+    boxes = split(whole, axes, factors)
+    workers = np.arange(len(boxes), dtype=np.int64)
+    inner = len(boxes)
+    for entry, factor in zip(form, factors, strict=True):
+        inner //= factor
+        if isinstance(entry, At):
+            if not 0 <= entry.group < factor:
+                raise PlanError(f"there is no group {entry.group} of {factor}")
+            here = workers // inner % factor == entry.group
+            workers, boxes = workers[here], boxes[here]
+    return workers, boxes
+
+
+def _cut(whole: Boxes, axis: int, bounds: Sequence[int], parts: int) -> Boxes:
+    lower, upper = whole[axis].tolist()
+    edges = [lower, *bounds, upper]
+    if len(edges) != parts + 1 or any(a > b for a, b in pairwise(edges)):
+        raise PlanError(
+            f"bounds {list(bounds)} do not cut {lower} to {upper} into {parts} parts; they must ascend, one "
+            "fewer than there are workers"
+        )
+    boxes = np.repeat(whole[None], parts, axis=0)
+    boxes[:, axis, 0], boxes[:, axis, 1] = edges[:-1], edges[1:]
+    return boxes

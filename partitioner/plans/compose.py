@@ -1,0 +1,135 @@
+"""Plans that a person writes: a form for every operation and every tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from ...analyzer.indices.region import Region, to_region
+from ...dataflow.graph import Graph, Operation, Tensor
+from ...errors import PlanError
+from ...support.wording import alternatives
+from ..layouts.copies import Copy
+from ..layouts.forms import Follow, Form, Parts
+from ..layouts.step_split import Layout, prime_factors, split_operation
+from .plan import Plan, require_graph
+
+METHOD = "written"
+
+
+def compose(
+    graph: Graph,
+    workers: int,
+    operations: Mapping[str, Form],
+    tensors: Mapping[str, Form] | None = None,
+    *,
+    copies: Mapping[str, Sequence[Copy]] | None = None,
+    order: Sequence[str] | None = None,
+) -> Plan:
+    """Make a plan of the forms of all operations and tensors.
+
+    Keys are names or shell patterns; a name counts more than a pattern, and an earlier pattern more than a
+    later one. Every operation needs a form. A tensor without one follows the operation that makes it, or is
+    where the tensor that it overwrites is. Partial results that go to several holders of the same part are
+    reduced in two hops, as an all-reduce, if the tensor has a dimension with at least one element for each.
+
+    Raises PlanError for names that match nothing, for tensors without a form that nothing makes, and for
+    forms that do not fit.
+    """
+    require_graph(graph)
+    factors = prime_factors(workers)
+    written = _matched("operation", operations, [operation.name for operation in graph.operations])
+    missing = [operation.name for operation in graph.operations if operation.name not in written]
+    if missing:
+        raise PlanError(
+            f"operation {missing[0]!r} has no form ({len(missing)} in all); give one, or one for a pattern "
+            "such as '*'"
+        )
+    places = _matched("tensor", tensors or {}, [tensor.name for tensor in graph.tensors])
+    maker = {tensor: operation for operation in graph.operations for tensor in operation.outputs}
+    layouts: dict[str, Layout] = {}
+    for tensor in graph.tensors:
+        if tensor.alias is not None:
+            layouts[tensor.name] = layouts[graph.tensors[tensor.alias].name]
+            continue
+        form = places.get(tensor.name, Follow())
+        if isinstance(form, Follow):
+            form = _followed(tensor, maker.get(tensor.index), written, factors)
+        layout = Layout(tensor.shape, form, factors)
+        layout.check(f"tensor {tensor.name!r}")
+        layouts[tensor.name] = _on_the_way(layout)
+    plan = Plan(
+        fingerprint=graph.fingerprint,
+        workers=workers,
+        factors=factors,
+        method=METHOD,
+        layouts=layouts,
+        strategies={operation.name: written[operation.name] for operation in graph.operations},
+        cost_bytes=0,
+        step_cost_bytes=(0,),
+        lower_bound_bytes=0,
+        order=None if order is None else tuple(order),
+        copies={name: tuple(listed) for name, listed in (copies or {}).items()},
+    )
+    plan.check_forms(graph)
+    totals = plan.count(graph)
+    steps = tuple(after - before for before, after in pairwise(totals))
+    return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
+
+
+def _matched(what: str, forms: Mapping[str, Form], names: Sequence[str]) -> dict[str, Form]:
+    """Return the form of every name that has one. Raises PlanError for keys that match nothing."""
+    known = set(names)
+    patterns = {key: form for key, form in forms.items() if key not in known}
+    found: dict[str, Form] = {}
+    for name in names:
+        if name in forms:
+            found[name] = forms[name]
+        else:
+            fitting = next((key for key in patterns if fnmatchcase(name, key)), None)
+            if fitting is not None:
+                found[name] = patterns[fitting]
+    for key in patterns:
+        if not any(fnmatchcase(name, key) for name in names):
+            raise PlanError(f"{key!r} matches no {what}{alternatives(key, names)}")
+    return found
+
+
+def _followed(
+    tensor: Tensor, maker: Operation | None, written: Mapping[str, Form], factors: tuple[int, ...]
+) -> Form:
+    """Return the parts of a tensor where its operation makes them."""
+    if maker is None:
+        raise PlanError(f"no operation makes tensor {tensor.name!r}; give it a form")
+    bound = maker.bound
+    tasks = split_operation(bound, written[maker.name], factors)
+    if tasks.terms > 1:
+        raise PlanError(
+            f"tensor {tensor.name!r} is made as {tasks.terms} partial results by {maker.name!r}; give it a "
+            "form to say where they are reduced"
+        )
+    made = bound.output_regions(tasks.boxes)[maker.outputs.index(tensor.index)]
+    return Parts(tuple(dict.fromkeys(zip(tasks.workers.tolist(), map(to_region, made), strict=True))))
+
+
+def _on_the_way(layout: Layout) -> Layout:
+    """Let partial results of a layout with replicas be reduced once, spread over the holders."""
+    by_region: dict[Region, list[int]] = {}
+    for worker, region in zip(layout.workers.tolist(), map(to_region, layout.regions), strict=True):
+        by_region.setdefault(region, []).append(worker)
+    copies = max(map(len, by_region.values()), default=1)
+    if copies == 1 or not layout.shape:
+        return layout
+    parts: list[tuple[int, Region]] = []
+    for region, holders in by_region.items():
+        lengths = [upper - lower for lower, upper in region]
+        axis = lengths.index(max(lengths))
+        if lengths[axis] < len(holders):
+            return layout
+        (lower, upper), count = region[axis], len(holders)
+        for number, worker in enumerate(holders):
+            cut = (lower + number * (upper - lower) // count, lower + (number + 1) * (upper - lower) // count)
+            parts.append((worker, (*region[:axis], cut, *region[axis + 1 :])))
+    return replace(layout, via=Parts(tuple(parts)))

@@ -1,0 +1,132 @@
+"""Forms in plan files: a list for steps, an object for every other form.
+
+["i", null, {"at": 1}]                                  steps
+{"spread": [["i", 2], [null, 2]], "workers": [0, 1, 2, 3]}
+{"cut": "i", "bounds": [3, 7], "workers": [0, 1, 2]}
+{"parts": [[0, [[0, 4], [0, 8]]], [2, [[4, 8], [0, 8]]]]}
+"follow"
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ...analyzer.indices.region import Region
+from ...errors import PlanError
+from ...support.strict_documents import expect_keys, number_between, typed
+from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Parts, Spread
+
+EXTENT_LIMIT = 1 << 48
+PART_LIMIT = 1 << 16
+"""The largest number of parts of one form: a file could ask for more than memory holds."""
+
+
+def encode_form(form: Form) -> object:
+    """Return a form as JSON writes it."""
+    match form:
+        case tuple():
+            return [{"at": entry.group} if isinstance(entry, At) else entry for entry in form]
+        case Spread(degrees=degrees, workers=workers):
+            return {"spread": [list(degree) for degree in degrees], "workers": list(workers)}
+        case Cut(along=along, bounds=bounds, workers=workers):
+            return {"cut": along, "bounds": list(bounds), "workers": list(workers)}
+        case Parts(boxes=boxes):
+            return {"parts": [[worker, box] for worker, box in boxes]}
+        case Follow():
+            return "follow"
+        case _:
+            assert_never(form)
+
+
+def decode_form(value: object, kind: type[str] | type[int], workers: int, place: str) -> Form:
+    """Read a form whose labels are of one kind. Raises PlanError naming the place of what is wrong."""
+    if value == "follow":
+        return Follow()
+    if isinstance(value, list):
+        return tuple([_entry(entry, kind, f"{place}[{i}]") for i, entry in enumerate(value)])
+    if not isinstance(value, dict):
+        raise PlanError(
+            f'{place} is {str(value)[:60]!r}; it must be a list with a label, null or {{"at": group}} for '
+            'each step, an object with "spread", "cut" or "parts", or "follow"'
+        )
+    for form in ("spread", "cut", "parts"):
+        if form in value:
+            return _object(form, value, kind, workers, place)
+    raise PlanError(f'{place} has neither "spread" nor "cut" nor "parts"')
+
+
+def _object(
+    form: str, value: dict[str, object], kind: type[str] | type[int], workers: int, place: str
+) -> Form:
+    if form == "parts":
+        expect_keys(value, ("parts",), place)
+        return Parts(
+            tuple(
+                _part(part, workers, f"{place}.parts[{i}]")
+                for i, part in enumerate(_limited(value["parts"], f"{place}.parts"))
+            )
+        )
+    if form == "spread":
+        expect_keys(value, ("spread", "workers"), place)
+        degrees = []
+        for i, degree in enumerate(_limited(value["spread"], f"{place}.spread")):
+            here = f"{place}.spread[{i}]"
+            label, count = _pair(degree, here)
+            degrees.append(
+                (
+                    None if label is None else _label(label, kind, here),
+                    number_between(count, here, 1, PART_LIMIT),
+                )
+            )
+        return Spread(tuple(degrees), _workers(value["workers"], workers, place))
+    expect_keys(value, ("cut", "bounds", "workers"), place)
+    bounds = tuple(
+        number_between(bound, f"{place}.bounds[{i}]", 0, EXTENT_LIMIT)
+        for i, bound in enumerate(_limited(value["bounds"], f"{place}.bounds"))
+    )
+    return Cut(_label(value["cut"], kind, f"{place}.cut"), bounds, _workers(value["workers"], workers, place))
+
+
+def _entry(value: object, kind: type[str] | type[int], place: str) -> Entry:
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        expect_keys(value, ("at",), place)
+        return At(number_between(value["at"], f"{place}.at", 0, PART_LIMIT))
+    return _label(value, kind, place)
+
+
+def _label(value: object, kind: type[str] | type[int], place: str) -> Label:
+    return number_between(value, place, 0, 63) if kind is int else typed(value, str, place)
+
+
+def _workers(value: object, workers: int, place: str) -> tuple[int, ...]:
+    return tuple(
+        number_between(worker, f"{place}.workers[{i}]", 0, workers - 1)
+        for i, worker in enumerate(_limited(value, f"{place}.workers"))
+    )
+
+
+def _part(value: object, workers: int, place: str) -> tuple[int, Region]:
+    worker, box = _pair(value, place)
+    intervals = []
+    for i, interval in enumerate(typed(box, list, f"{place}[1]")):
+        here = f"{place}[1][{i}]"
+        lower, upper = _pair(interval, here)
+        start = number_between(lower, here, 0, EXTENT_LIMIT)
+        intervals.append((start, number_between(upper, here, start, EXTENT_LIMIT)))
+    return number_between(worker, f"{place}[0]", 0, workers - 1), tuple(intervals)
+
+
+def _pair(value: object, place: str) -> tuple[object, object]:
+    pair = typed(value, list, place)
+    if len(pair) != 2:
+        raise PlanError(f"{place} has {len(pair)} entries; it must have 2")
+    return pair[0], pair[1]
+
+
+def _limited(value: object, place: str) -> list[object]:
+    entries = typed(value, list, place)
+    if len(entries) > PART_LIMIT:
+        raise PlanError(f"{place} has {len(entries)} entries; a form has at most {PART_LIMIT}")
+    return entries
