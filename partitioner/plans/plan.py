@@ -138,10 +138,12 @@ class Plan(NotebookDisplay):
             layout.check(place)
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
-                raise PlanError(
-                    f"{place} overwrites {overwritten!r} but has another layout: their forms are "
-                    f"{layout.form} and {self.layouts[overwritten].form}; give both one layout"
-                )
+                other = self.layouts[overwritten]
+                if layout != other:
+                    raise PlanError(
+                        f"{place} overwrites {overwritten!r} but has another layout: their forms are "
+                        f"{layout.form} and {other.form}; give both one layout"
+                    )
         self.versions_read(graph)
         for operation in graph.operations:
             place = f"operation {operation.name!r}"

@@ -23,7 +23,8 @@ def test_pieces_are_disjoint_and_together_the_target(target, held, data):
     reader = data.draw(st.integers(0, len(held) - 1))
     wanted = element_set(target)
     there = [element_set(region) if region else set() for region in held]
-    parts = cover(target, held, reader)
+    holders = [None if region is None else (worker, region) for worker, region in enumerate(held)]
+    parts = cover(target, holders, reader, len(held))
     if not wanted <= set().union(*there):
         assert parts is None
         return
@@ -46,4 +47,9 @@ def test_elements_and_containment(outer, inner):
 @pytest.mark.parametrize(("reader", "source"), [(0, 2), (1, 3), (2, 2), (3, 3)])
 def test_readers_take_copies_from_themselves_or_from_different_workers(reader, source):
     whole, half = ((0, 4),), ((0, 2),)
-    assert cover(half, [None, None, whole, whole], reader) == ((source, half),)
+    assert cover(half, [None, None, (2, whole), (3, whole)], reader, 4) == ((source, half),)
+
+
+def test_a_worker_may_hold_several_regions():
+    holders = [(1, ((0, 2),)), (0, ((2, 3),)), (1, ((3, 4),))]
+    assert cover(((0, 4),), holders, 1, 2) == ((0, ((0, 2),)), (2, ((3, 4),)), (1, ((2, 3),)))

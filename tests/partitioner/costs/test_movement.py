@@ -11,7 +11,7 @@ from tofu.errors import PlanError
 from tofu.partitioner import partition
 from tofu.partitioner.costs.movement import Movements
 from tofu.partitioner.costs.plan_bytes import count
-from tofu.partitioner.layouts.step_split import SplitLayout
+from tofu.partitioner.layouts.step_split import Layout
 
 
 def element_set(region):
@@ -33,7 +33,7 @@ def check(assembly, target, held, reader):
 @pytest.mark.parametrize("workers", [2, 6])
 def test_assemblies_are_what_workers_need_and_as_many_bytes_as_counted(graph, workers):
     plan = partition(graph, workers)
-    movements = Movements(plan.factors)
+    movements = Movements(workers, plan.factors)
     moved = 0
     for operation in graph.operations:
         operator = movements.operator(operation.bound, plan.strategies[operation.name])
@@ -47,8 +47,9 @@ def test_assemblies_are_what_workers_need_and_as_many_bytes_as_counted(graph, wo
             owned = movements.layout(plan.layouts[graph.tensors[tensor].name])
             for worker, assembly in enumerate(movements.fetches(needed, owned)):
                 region = needed.regions[worker]
-                if assembly is None:
-                    assert element_set(region) <= element_set(owned.regions[worker])
+                if isinstance(assembly, int):
+                    assert owned.workers[assembly] == worker
+                    assert element_set(region) <= element_set(owned.regions[assembly])
                 elif (tensor, worker, region) not in seen:
                     seen.add((tensor, worker, region))
                     fetched = check(assembly, region, owned.regions, worker)
@@ -69,15 +70,15 @@ def test_assemblies_are_what_workers_need_and_as_many_bytes_as_counted(graph, wo
 
 
 def test_equal_regions_are_one_object():
-    movements = Movements((2, 2))
-    first = movements.layout(SplitLayout((4, 4), (0, 1), (2, 2)))
-    assert movements.layout(SplitLayout((4, 4), (0, 1), (2, 2))) is first
-    assert movements.fetches(first, first) == (None,) * 4
+    movements = Movements(4, (2, 2))
+    first = movements.layout(Layout((4, 4), (0, 1), (2, 2)))
+    assert movements.layout(Layout((4, 4), (0, 1), (2, 2))) is first
+    assert movements.fetches(first, first) == (0, 1, 2, 3)
 
 
 def test_a_layout_with_gaps_is_refused():
-    movements = Movements((2,))
-    needed = movements.layout(SplitLayout((4,), (None,), (2,)))
+    movements = Movements(2, (2,))
+    needed = movements.layout(Layout((4,), (None,), (2,)))
     owned = replace(needed, regions=(((0, 2),), ((3, 4),)), elements=(2, 1))
     with pytest.raises(PlanError, match=r"worker 0 needs \(\(0, 4\),\), but no worker holds all of it"):
         movements.fetches(needed, owned)
