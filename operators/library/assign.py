@@ -10,11 +10,11 @@ from ..operator import Example, Operator
 from ..stages.attributes import Attributes, count, flag, number, shape
 from ..stages.definition import ByShape, Variant, variant
 from .arguments import arguments, numbered, of_data
-from .shape import ENDS, Cut, cuts_of
+from .shape import ENDS, AxisSlice, cuts_of
 from .texts import element, joined, names, sized_like
 
 
-def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
+def _inside(variables: Sequence[str], cuts: Sequence[AxisSlice], whole: Shape) -> str:
     """Return the condition that the variables lie in the cuts, without what always holds."""
     conditions = []
     for variable, cut, extent in zip(variables, cuts, whole, strict=True):
@@ -26,7 +26,7 @@ def _inside(variables: Sequence[str], cuts: Sequence[Cut], whole: Shape) -> str:
     return " and ".join(conditions) or "True"
 
 
-def _source(variable: str, cut: Cut) -> str:
+def _source(variable: str, cut: AxisSlice) -> str:
     """Return the index in the box of the place that `variable` is."""
     shifted = f"{variable} - {cut.start}" if cut.start else variable
     return shifted if cut.step == 1 else f"({shifted}) // {cut.step}"

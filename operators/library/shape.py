@@ -75,7 +75,7 @@ def _stack(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     return variant(f"def stack({joined(parameters)}):\n    return lambda {binders}: {body}")
 
 
-class Cut(NamedTuple):
+class AxisSlice(NamedTuple):
     """The indices `start`, `start + step`, ... of one dimension, `count` of them."""
 
     start: int
@@ -83,17 +83,19 @@ class Cut(NamedTuple):
     step: int = 1
 
 
-def _sliced(name: str, data: Shape, cuts: Sequence[Cut]) -> Variant:
+def _sliced(name: str, data: Shape, cuts: Sequence[AxisSlice]) -> Variant:
     variables = names("i", len(data))
     indices, binders = [], []
     for variable, cut, extent in zip(variables, cuts, data, strict=True):
         scaled = variable if cut.step == 1 else f"{variable} * {cut.step}"
         indices.append(f"{scaled} + {cut.start}" if cut.start else scaled)
-        binders.append(variable if cut == Cut(0, extent) else f"{variable}={cut.length}")
+        binders.append(variable if cut == AxisSlice(0, extent) else f"{variable}={cut.length}")
     return variant(f"def {name}(data):\n    return lambda {joined(binders)}: {element('data', indices)}")
 
 
-def _cut(name: str, axis: int, extent: int, begin: int | None, end: int | None, step: int | None) -> Cut:
+def _cut(
+    name: str, axis: int, extent: int, begin: int | None, end: int | None, step: int | None
+) -> AxisSlice:
     """Return a cut. A negative end counts from the back; an end beyond the tensor is moved to its edge.
 
     Raises ShapeError if nothing lies between them.
@@ -104,7 +106,7 @@ def _cut(name: str, axis: int, extent: int, begin: int | None, end: int | None, 
     chosen = range(*slice(begin, end, stride).indices(extent))
     if not chosen or (begin is not None and not -extent <= begin < extent):
         raise _no_range(name, axis, extent, begin, end)
-    return Cut(chosen.start, len(chosen), stride)
+    return AxisSlice(chosen.start, len(chosen), stride)
 
 
 def _no_range(name: str, axis: int, extent: int, begin: int | None, end: int | None) -> ShapeError:
@@ -119,12 +121,12 @@ def _slice_axis(attributes: Attributes, shapes: Mapping[str, Shape]) -> Variant:
     end = None if attributes["end"] is None else attributes.integer("end")
     if end is not None and end > data[axis]:
         raise _no_range("slice_axis", axis, data[axis], attributes.integer("begin"), end)
-    cuts = [Cut(0, extent) for extent in data]
+    cuts = [AxisSlice(0, extent) for extent in data]
     cuts[axis] = _cut("slice_axis", axis, data[axis], attributes.integer("begin"), end, 1)
     return _sliced("slice_axis", data, cuts)
 
 
-def cuts_of(name: str, attributes: Attributes, data: Shape) -> list[Cut]:
+def cuts_of(name: str, attributes: Attributes, data: Shape) -> list[AxisSlice]:
     """Return the cut of every dimension by `begin`, `end` and `step`; dimensions beyond these are whole.
 
     Raises ShapeError if there are more values than dimensions, or if a cut is empty.
@@ -135,7 +137,9 @@ def cuts_of(name: str, attributes: Attributes, data: Shape) -> list[Cut]:
         raise ShapeError(f"{name}: begin={begin}, end={end}, step={step} do not fit data of shape {data}")
     steps = step or (1,) * count
     return [
-        _cut(name, axis, extent, begin[axis], end[axis], steps[axis]) if axis < count else Cut(0, extent)
+        _cut(name, axis, extent, begin[axis], end[axis], steps[axis])
+        if axis < count
+        else AxisSlice(0, extent)
         for axis, extent in enumerate(data)
     ]
 

@@ -50,6 +50,7 @@ def compose(
     places = _matched("tensor", tensors or {}, [tensor.name for tensor in graph.tensors])
     maker = {tensor: operation for operation in graph.operations for tensor in operation.outputs}
     layouts: dict[str, Layout] = {}
+    known: dict[Layout, Layout] = {}
     for tensor in graph.tensors:
         if tensor.alias is not None:
             layouts[tensor.name] = layouts[graph.tensors[tensor.alias].name]
@@ -58,8 +59,10 @@ def compose(
         if isinstance(form, Follow):
             form = _followed(tensor, maker.get(tensor.index), written, factors)
         layout = Layout(tensor.shape, form, factors)
-        layout.check(f"tensor {tensor.name!r}")
-        layouts[tensor.name] = _on_the_way(layout)
+        if layout not in known:
+            layout.check(f"tensor {tensor.name!r}")
+            known[layout] = _on_the_way(layout)
+        layouts[tensor.name] = known[layout]
     plan = Plan(
         fingerprint=graph.fingerprint,
         workers=workers,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph
 from ...errors import GraphError, PlanError
 from ...machines.machine import WORKER_LIMIT
@@ -127,6 +128,7 @@ class Plan(NotebookDisplay):
     def check_forms(self, graph: Graph) -> None:
         """Raise PlanError unless the plan is for `graph` and every choice is legal."""
         self.check_graph(graph)
+        checked: set[Layout | tuple[Bound, Form]] = set()
         for tensor in graph.tensors:
             layout = self.layouts[tensor.name]
             place = f"tensor {tensor.name!r}"
@@ -135,7 +137,9 @@ class Plan(NotebookDisplay):
                     f"{place}: the plan splits shape {layout.shape} by {layout.factors}; the graph has shape "
                     f"{tensor.shape} and the plan's factors are {self.factors}"
                 )
-            layout.check(place)
+            if layout not in checked:
+                layout.check(place)
+                checked.add(layout)
             if tensor.alias is not None:
                 overwritten = graph.tensors[tensor.alias].name
                 other = self.layouts[overwritten]
@@ -146,8 +150,10 @@ class Plan(NotebookDisplay):
                     )
         self.versions_read(graph)
         for operation in graph.operations:
-            place = f"operation {operation.name!r}"
-            check_strategies(operation.bound, self.strategies[operation.name], self.factors, place)
+            key = operation.bound, self.strategies[operation.name]
+            if key not in checked:
+                check_strategies(*key, self.factors, f"operation {operation.name!r}")
+                checked.add(key)
 
     def count(self, graph: Graph) -> list[int]:
         """Count the bytes that move after no step, one, and so on up to all."""

@@ -113,7 +113,7 @@ def nested_too_deeply(span: Span, limit: int) -> Diagnostic:
     )
 
 
-class Layout:
+class StatementEnds:
     """Lark's hook between lexer and parser: keeps only the line ends that separate statements.
 
     Dropped are those inside brackets, blank lines, and those after `:` or `;`, so that a lambda's body may

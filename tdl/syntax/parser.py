@@ -18,7 +18,7 @@ from ..printer import format
 from ..source import Diagnostic, SourceError, SourceText
 from ..traverse import levels
 from .builder import TreeBuilder
-from .layout import MAX_NESTING, Layout, check_text, nested_too_deeply
+from .layout import MAX_NESTING, StatementEnds, check_text, nested_too_deeply
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
@@ -73,7 +73,7 @@ def _grammar() -> Lark:
         parser="lalr",
         lexer="basic",
         start=["description", "test"],
-        postlex=Layout(),
+        postlex=StatementEnds(),
         propagate_positions=True,
         maybe_placeholders=False,
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tofu.partitioner.costs.plan_bytes import count_bytes
-from tofu.partitioner.layouts.step_split import SplitLayout
+from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.problem.candidates import Tables
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import (
@@ -27,7 +27,7 @@ def at(cost_tables, assignment):
 def moved(problem, solution):
     """The bytes of a solution, counted from the graph."""
     layouts = {
-        tensor.name: SplitLayout(
+        tensor.name: Layout(
             tensor.shape, solution.dimensions[problem.tensor_class[tensor.index]], solution.factors
         )
         for tensor in problem.graph.tensors
