@@ -30,6 +30,8 @@ Waits = tuple[tuple[int, int], ...]
 LaneOf = tuple[int, Lane]
 """A worker and one of its lanes."""
 
+LANES = len(Lane)
+
 _NEVER = -1
 
 
@@ -69,7 +71,7 @@ class _Shadow:
         self._ranges = np.searchsorted(edges, np.array(bounds, np.int64)).tolist() if bounds else []
         self.used = np.full((lanes, len(edges)), _NEVER, np.int64)
         """The last instruction of every lane that read or wrote the range."""
-        self.written = np.full((len(Lane), len(edges)), _NEVER, np.int64)
+        self.written = np.full((LANES, len(edges)), _NEVER, np.int64)
         """The last instruction of either of the worker's own lanes that wrote the range."""
 
     def span(self, buffer: int) -> slice:
@@ -89,7 +91,7 @@ class _Scheduler:
         self._partitioned = partitioned
         self._lanes = [tuple(map(lane_of, program.instructions)) for program in partitioned.programs]
         self._ticks = [tuple([each.tick for each in p.instructions]) for p in partitioned.programs]
-        width = len(Lane) * partitioned.workers
+        width = LANES * partitioned.workers
         self._shadows = [
             _Shadow(
                 [(start, start + b.nbytes) for start, b in zip(offsets, program.buffers, strict=True)],
@@ -104,8 +106,10 @@ class _Scheduler:
         self._known = [
             np.full((len(program.instructions), width), _NEVER, np.int64) for program in partitioned.programs
         ]
-        self._last = np.full(width, _NEVER, np.int64)
+        self._last = [_NEVER] * width
         """The last instruction of every lane that has been replayed."""
+        self._written_at = [_NEVER] * width
+        """The tick of every lane's last write."""
 
     def run(self) -> Schedule:
         by_tick: dict[int, list[tuple[int, int]]] = {}
@@ -123,7 +127,7 @@ class _Scheduler:
         return Schedule(tuple(map(tuple, self._waits)), tuple(self._lanes), tuple(self._ticks))
 
     def _lane(self, worker: int, index: int) -> int:
-        return len(Lane) * worker + self._lanes[worker][index]
+        return LANES * worker + self._lanes[worker][index]
 
     def _set_waits(self, worker: int, index: int) -> None:
         needed = self._needed(worker, index)
@@ -137,7 +141,7 @@ class _Scheduler:
         missing = np.flatnonzero(needed > known).tolist()
         if not missing:
             return
-        waits = [(lane // len(Lane), int(needed[lane]), lane) for lane in missing]
+        waits = [(lane // LANES, int(needed[lane]), lane) for lane in missing]
         kept: list[tuple[int, int]] = []
         for other, last, lane in sorted(waits, key=lambda wait: -self._ticks[wait[0]][wait[1]]):
             assert self._ticks[other][last] < self._ticks[worker][index], "a wait must go back in time"
@@ -159,16 +163,18 @@ class _Scheduler:
         for owner, buffer in reads(worker, instruction):
             shadow, span = self._shadows[owner], self._shadows[owner].span(buffer)
             if span.start < span.stop:
-                lanes = needed[len(Lane) * owner : len(Lane) * (owner + 1)]
+                lanes = needed[LANES * owner : LANES * (owner + 1)]
                 np.maximum(lanes, shadow.written[:, span].max(axis=1), out=lanes)
         return needed
 
     def _record_writes(self, worker: int, index: int) -> None:
         shadow, lane = self._shadows[worker], self._lanes[worker][index]
+        own = LANES * worker + lane
         for buffer in writes(self._partitioned.programs[worker].instructions[index]):
             span = shadow.span(buffer)
             shadow.written[lane, span] = index
-            shadow.used[len(Lane) * worker + lane, span] = index
+            shadow.used[own, span] = index
+        self._written_at[own] = self._ticks[worker][index]
 
     def _record_reads(self, worker: int, index: int, now: int) -> None:
         own = self._lane(worker, index)
@@ -176,9 +182,12 @@ class _Scheduler:
             shadow, span = self._shadows[owner], self._shadows[owner].span(buffer)
             if span.start >= span.stop:
                 continue
-            for lane in Lane:
+            for lane in range(LANES):
+                writer = LANES * owner + lane
+                if writer == own or self._written_at[writer] != now:
+                    continue
                 last = int(shadow.written[lane, span].max())
-                if len(Lane) * owner + lane != own and last >= 0 and self._ticks[owner][last] == now:
+                if last >= 0 and self._ticks[owner][last] == now:
                     self._refuse(owner, buffer, worker, now)
             shadow.used[own, span] = index
 

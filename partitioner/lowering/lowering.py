@@ -224,13 +224,16 @@ class _Lowering:
         owned, homes = self._owned[tensor], self._homes[tensor]
         names = operation.bound.description.tensor_names
         elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
-        free = dict(zip(zip(owned.workers, owned.regions, strict=True), homes, strict=True))
-        if operator.reducer is not None:
-            free = {}
+        free: dict[tuple[int, Region], Held] = {}
+        if operator.reducer is None:
+            free.update(zip(zip(owned.workers, owned.regions, strict=True), homes, strict=True))
+        by_worker: dict[int, list[int]] = {}
+        for task, worker in enumerate(made.workers):
+            by_worker.setdefault(worker, []).append(task)
         found = []
         for task, worker in enumerate(made.workers):
             held = free.get((worker, made.regions[task]))
-            others = (inputs[other] for other, w in enumerate(made.workers) if w == worker and other != task)
+            others = (inputs[other] for other in by_worker[worker] if other != task)
             if (
                 held is not None
                 and all(inputs[task][position] != held[1] for position in elsewhere)
