@@ -116,13 +116,18 @@ def compare(before: Path, after: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--compare", nargs=2, type=Path, metavar=("A", "B"))
-    parser.add_argument("--only", nargs="*", default=[], help="names of models")
+    parser.add_argument("--compare", nargs=2, type=Path, metavar=("A", "B"), help="two such files")
+    parser.add_argument("--only", nargs="*", default=[], choices=names(), metavar="MODEL")
     arguments = parser.parse_args()
+    for path in arguments.compare or ():
+        if not path.is_file():
+            parser.error(f"there is no file {str(path)!r}")
     if arguments.compare:
         sys.exit(compare(*arguments.compare) > 0)
     if arguments.folder is None:
         parser.error("name a folder, or two files to compare")
+    if not arguments.folder.is_dir():
+        parser.error(f"there is no folder {str(arguments.folder)!r}")
     found = dict(cases(arguments.only))
     path = arguments.folder / "same_bytes.json"
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

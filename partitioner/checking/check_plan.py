@@ -37,8 +37,6 @@ from .plain_forms import PlainParts, plain_parts
 
 ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
 
-ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
-
 
 def verify(graph: Graph, plan: Plan) -> None:
     """Raise PlanError naming the first fault of a plan for `graph`, by points 1 to 4 above.

@@ -80,7 +80,9 @@ def versions_read(
             first = min(place[reader] for reader in readers)
             if first < begins[copy.source]:
                 raise PlanError(f"{here} is made before version {copy.source}, from which it is made")
-            held.append(Layout(tensor.shape, copy.form, layouts[name].factors))
+            layout = Layout(tensor.shape, copy.form, layouts[name].factors)
+            layout.check_held(here)
+            held.append(layout)
             begins.append(first)
             for reader in readers:
                 if (reader, tensor.index) in found:

@@ -7,9 +7,9 @@ parts are the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import prod
 from typing import assert_never
 
@@ -81,6 +81,45 @@ class Follow:
 
 
 Form = Steps | Spread | Cut | Parts | Follow
+
+
+def check_form(form: object, place: str) -> Form:
+    """Return a value that is a form. Raises PlanError naming the place of another value."""
+    match form:
+        case Follow():
+            return form
+        case tuple() if all(entry is None or isinstance(entry, Label | At) for entry in form):
+            return form
+        case Spread(degrees=tuple() as degrees, workers=tuple() as workers):
+            pairs = [pair for pair in degrees if isinstance(pair, tuple) and len(pair) == 2]
+            labels = [label is None or isinstance(label, Label) for label, _ in pairs]
+            counts = [isinstance(count, int) and count > 0 for _, count in pairs]
+            if len(pairs) == len(degrees) and all(labels) and all(counts) and _integers(workers):
+                return form
+        case Cut(along=str() | int(), bounds=tuple() as bounds, workers=tuple() as workers):
+            if _integers(bounds) and _integers(workers):
+                return form
+        case Parts(boxes=tuple() as boxes):
+            if all(map(_is_part, boxes)):
+                return form
+    raise PlanError(
+        f"{place}: {str(form)[:80]} is not a form; write an entry for each step, Spread, Cut, Parts or "
+        "Follow, with tuples of labels and whole numbers"
+    )
+
+
+def _integers(values: Iterable[object]) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+
+
+def _is_part(value: object) -> bool:
+    """Tell whether a value is a worker and a region."""
+    match value:
+        case (worker, tuple() as region):
+            pairs = all(isinstance(interval, tuple) and len(interval) == 2 for interval in region)
+            return pairs and _integers([worker, *chain.from_iterable(region)])
+        case _:
+            return False
 
 
 def expand(

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Boxes, Shape, whole
+from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...errors import PlanError
 from .forms import At, Follow, Form, Label, Workers, expand
+from .tiling import check_held, check_tiling
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
@@ -92,6 +93,13 @@ class Layout:
                 counts[dimension] *= factor
         return tuple(counts)
 
+    def check_held(self, place: str) -> None:
+        """Raise PlanError if a part does not exist, or if a worker would hold an element twice."""
+        try:
+            check_held(*self._parts, whole(self.shape))
+        except PlanError as error:
+            raise PlanError(f"{place}: {error}") from error
+
     def check(self, place: str) -> None:
         """Raise PlanError if a dimension does not exist or has fewer elements than parts."""
         if self.stop is not None:
@@ -100,7 +108,7 @@ class Layout:
             raise PlanError(f"{place}: only `compose` can tell where a tensor is made; give its parts")
         if not isinstance(self.form, tuple):
             try:
-                expand(self.form, whole(self.shape), self._axis, self.factors)
+                check_tiling(*self._parts, whole(self.shape))
             except PlanError as error:
                 raise PlanError(f"{place}: {error}") from error
             return
@@ -180,7 +188,10 @@ def is_stepped(forms: Iterable[Layout | Form]) -> bool:
 def plain_steps(form: Form) -> Choice:
     """Return the entries of a form that is one choice per step. Raises PlanError for any other form."""
     if not is_stepped([form]):
-        raise PlanError(f"{form} is not one label, or None, for each step; use its parts instead")
+        raise PlanError(
+            f"{form} is not one label, or None, for each step; only plans in steps can be explained, "
+            "compared and drawn"
+        )
     return form  # type: ignore[return-value]
 
 
@@ -189,6 +200,8 @@ def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: st
     if not isinstance(form, tuple):
         try:
             parts = split_operation(bound, form, factors)
+            check_tiling(parts.workers, parts.boxes, bound.full_box)
+            _check_terms(bound, parts)
         except PlanError as error:
             raise PlanError(f"{place}: {error}") from error
         cut = (parts.boxes != bound.full_box).any(axis=(0, 2))
@@ -212,6 +225,23 @@ def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: st
                 f"{here}: {entry!r} has {left[entry]} values left in a group, too few for {factor} parts"
             )
         left[entry] //= factor
+
+
+def _check_terms(bound: Bound, parts: OperationParts) -> None:
+    """Raise PlanError unless the tasks of every term make all of the output."""
+    axes = [bound.variables.index(variable) for variable in parts.reduced]
+    whole = bound.full_box
+    for term in range(parts.terms):
+        boxes = np.unique(parts.boxes[parts.term == term].reshape(-1, whole.size), axis=0)
+        boxes = boxes.reshape(-1, *whole.shape)
+        needed = whole.copy()
+        needed[axes] = boxes[0, axes]
+        made, all_of_it = int(volume(boxes).sum()), int(volume(needed))
+        if made != all_of_it:
+            raise PlanError(
+                f"partial result {term} of {parts.terms} is made for {made} of {all_of_it} elements; every "
+                f"part of {', '.join(parts.reduced)} needs tasks for the whole output"
+            )
 
 
 def _no_strategy(bound: Bound, variable: Label, place: str) -> PlanError:

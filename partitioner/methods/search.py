@@ -12,10 +12,9 @@ from typing import Any
 from ...dataflow.graph import Graph
 from ...dataflow.validate import validate
 from ...errors import PlanError
-from ...machines.machine import WORKER_LIMIT
 from ...support.gc_pause import gc_paused
 from ..layouts.step_split import Layout, check_strategies
-from ..plans.plan import Plan, TransferSeconds, require_graph
+from ..plans.plan import Plan, TransferSeconds, require_graph, require_workers
 from ..problem.classes import build_problem
 from ..problem.constraints import parse_constraint, restricted
 from ..problem.factor_graph import steps_of
@@ -72,7 +71,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     method gives up. Raises GraphError for a malformed graph.
     """
     require_graph(graph)
-    _check_workers(workers)
+    require_workers(workers)
     method = settings.chosen_method()
     validate(graph)
     start = time.perf_counter()
@@ -90,13 +89,6 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     _check_kept(problem, solution, method.name)
     plan = _plan(problem, solution, workers, method.name)
     return replace(plan, search_seconds=time.perf_counter() - start)
-
-
-def _check_workers(workers: int) -> None:
-    if isinstance(workers, bool) or not isinstance(workers, int):
-        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
-    if not 1 <= workers <= WORKER_LIMIT:
-        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
 
 
 def _searched(problem: Problem, workers: int, method: Method, report: Report | None) -> Solution:

@@ -12,9 +12,9 @@ from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...support.wording import alternatives
 from ..layouts.copies import Copy
-from ..layouts.forms import Follow, Form, Parts
+from ..layouts.forms import Follow, Form, Parts, check_form
 from ..layouts.step_split import Layout, prime_factors, split_operation
-from .plan import Plan, require_graph
+from .plan import Plan, require_graph, require_workers
 
 METHOD = "written"
 
@@ -39,6 +39,7 @@ def compose(
     forms that do not fit.
     """
     require_graph(graph)
+    require_workers(workers)
     factors = prime_factors(workers)
     written = _matched("operation", operations, [operation.name for operation in graph.operations])
     missing = [operation.name for operation in graph.operations if operation.name not in written]
@@ -53,7 +54,13 @@ def compose(
     known: dict[Layout, Layout] = {}
     for tensor in graph.tensors:
         if tensor.alias is not None:
-            layouts[tensor.name] = layouts[graph.tensors[tensor.alias].name]
+            overwritten = graph.tensors[tensor.alias].name
+            layouts[tensor.name] = layouts[overwritten]
+            if tensor.name in (tensors or {}):
+                raise PlanError(
+                    f"tensor {tensor.name!r} is where {overwritten!r} is, which it overwrites; give "
+                    f"{overwritten!r} the form instead"
+                )
             continue
         form = places.get(tensor.name, Follow())
         if isinstance(form, Follow):
@@ -73,8 +80,8 @@ def compose(
         cost_bytes=0,
         step_cost_bytes=(0,),
         lower_bound_bytes=0,
-        order=None if order is None else tuple(order),
-        copies={name: tuple(listed) for name, listed in (copies or {}).items()},
+        order=None if order is None else _names(order),
+        copies={name: _copies(name, listed) for name, listed in (copies or {}).items()},
     )
     plan.check_forms(graph)
     totals = plan.count(graph)
@@ -84,6 +91,10 @@ def compose(
 
 def _matched(what: str, forms: Mapping[str, Form], names: Sequence[str]) -> dict[str, Form]:
     """Return the form of every name that has one. Raises PlanError for keys that match nothing."""
+    if not isinstance(forms, Mapping):
+        raise PlanError(f"forms of {what}s are given by name, not as a {type(forms).__name__}; write a dict")
+    for key, form in forms.items():
+        check_form(form, f"{what} {key!r}")
     known = set(names)
     patterns = {key: form for key, form in forms.items() if key not in known}
     found: dict[str, Form] = {}
@@ -98,6 +109,21 @@ def _matched(what: str, forms: Mapping[str, Form], names: Sequence[str]) -> dict
         if not any(fnmatchcase(name, key) for name in names):
             raise PlanError(f"{key!r} matches no {what}{alternatives(key, names)}")
     return found
+
+
+def _names(order: object) -> tuple[str, ...]:
+    if isinstance(order, str) or not isinstance(order, Sequence):
+        raise PlanError(f"the order is {str(order)[:60]!r}; give a list of operation names")
+    return tuple(map(str, order))
+
+
+def _copies(name: str, listed: object) -> tuple[Copy, ...]:
+    """Return the copies of a tensor. Raises PlanError if they are not a list of copies."""
+    if not isinstance(listed, Sequence) or not all(isinstance(copy, Copy) for copy in listed):
+        raise PlanError(f"the copies of tensor {name!r} are {str(listed)[:60]!r}; give a list of Copy")
+    for number, copy in enumerate(listed, 1):
+        check_form(copy.form, f"copy {number} of tensor {name!r}")
+    return tuple(listed)
 
 
 def _followed(

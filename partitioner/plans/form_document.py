@@ -17,7 +17,7 @@ from ...support.strict_documents import expect_keys, number_between, typed
 from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Parts, Spread
 
 EXTENT_LIMIT = 1 << 48
-PART_LIMIT = 1 << 16
+PART_LIMIT = 1 << 14
 """The largest number of parts of one form: a file could ask for more than memory holds."""
 
 

@@ -217,6 +217,14 @@ def require_graph(value: object) -> None:
         )
 
 
+def require_workers(workers: object) -> None:
+    """Raise PlanError unless the value is a number of workers."""
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise PlanError(f"the number of workers must be an integer, not {workers!r}")
+    if not 1 <= workers <= WORKER_LIMIT:
+        raise PlanError(f"cannot partition over {workers} workers; use 1 to {WORKER_LIMIT}")
+
+
 def contributors(graph: Graph, plan: Plan) -> list[Contribution]:
     """List the contributions to one iteration's bytes, largest first; they sum to the plan's cost."""
     plan.check_graph(graph)

@@ -50,6 +50,12 @@ def _held(graph: Any) -> dict[str, Form]:
     return {t.name: HERE for t in graph.tensors if t.index not in made and t.name != "data"}
 
 
+@pytest.mark.parametrize("workers", [0, True, "2", 1 << 20])
+def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
+    with pytest.raises(PlanError, match=r"the number of workers must be|cannot partition over"):
+        compose(graph, workers, {"*": HERE}, {"*": HERE})
+
+
 @pytest.mark.parametrize(
     ("operations", "tensors", "more", "says"),
     [
@@ -67,6 +73,13 @@ def _held(graph: Any) -> dict[str, Form]:
             {},
             "is made as 2 partial results by 'fc1.product'; give it a form",
         ),
+        ({"*": "n"}, {"*": HERE}, {}, "operation '*': n is not a form"),
+        ({"*": Spread(((None, 2),), [0, 1])}, {"*": HERE}, {}, "is not a form"),  # type: ignore[arg-type]
+        ([HERE], {"*": HERE}, {}, "forms of operations are given by name, not as a list"),
+        ({"*": HERE}, {"updated(fc1_weight)": HERE, "*": HERE}, {}, "give 'fc1_weight' the form instead"),
+        ({"*": HERE}, {"softmax_label": Parts(((0, ((0, 2),)),)), "*": HERE}, {}, "cover 2 of"),
+        ({"*": HERE}, {"*": HERE}, {"order": "fc1"}, "give a list of operation names"),
+        ({"*": HERE}, {"*": HERE}, {"copies": {"data": Copy(HERE, ("fc1",))}}, "give a list of Copy"),
         ({"*": HERE}, {"*": HERE}, {"order": ["fc1"]}, "the order has 1 names for 29 operations"),
         ({"*": HERE}, {"*": HERE}, {"copies": {"no": [Copy(HERE, ("fc1",))]}}, "there is no tensor 'no'"),
         (

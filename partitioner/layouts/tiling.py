@@ -1,0 +1,66 @@
+"""Whether parts tile a box: disjoint and together all of it, apart from replicas on other workers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...analyzer.indices.region import Boxes, Region, intersect, to_region, volume
+from ...errors import PlanError
+from ...programs.program import region_text
+from .forms import Workers
+
+
+def check_tiling(workers: Workers, boxes: Boxes, whole: Boxes) -> None:
+    """Raise PlanError naming the parts that overlap or are empty, or how much is missing.
+
+    A box without elements is tiled by empty parts.
+    """
+    distinct = _distinct(workers, boxes)
+    full = int(volume(whole))
+    for box in distinct:
+        if full and not volume(box):
+            raise PlanError(f"the part {region_text(to_region(box))} is empty; make fewer parts")
+    _check_inside(distinct, whole)
+    _check_disjoint(distinct)
+    covered = int(volume(distinct).sum())
+    if covered != full:
+        raise PlanError(
+            f"the parts cover {covered} of the {full} elements of {region_text(to_region(whole))}; add "
+            "the others"
+        )
+
+
+def check_held(workers: Workers, boxes: Boxes, whole: Boxes) -> None:
+    """Raise PlanError if a part lies outside, or if a worker would hold an element twice."""
+    _check_inside(_distinct(workers, boxes), whole)
+    for worker in np.unique(workers).tolist():
+        _check_disjoint(boxes[workers == worker])
+
+
+def _distinct(workers: Workers, boxes: Boxes) -> Boxes:
+    """Return the boxes without replicas. Raises PlanError if a worker has the same box twice."""
+    seen: set[tuple[int, Region]] = set()
+    first: dict[Region, int] = {}
+    for number, (worker, region) in enumerate(zip(workers.tolist(), map(to_region, boxes), strict=True)):
+        if (worker, region) in seen:
+            raise PlanError(
+                f"worker {worker} has the part {region_text(region)} twice; name each worker once"
+            )
+        seen.add((worker, region))
+        first.setdefault(region, number)
+    return boxes[list(first.values())]
+
+
+def _check_inside(boxes: Boxes, whole: Boxes) -> None:
+    outside = (boxes[..., 0] < whole[..., 0]) | (boxes[..., 1] > whole[..., 1])
+    for box in boxes[outside.any(axis=-1)][:1]:
+        raise PlanError(
+            f"the part {region_text(to_region(box))} lies outside {region_text(to_region(whole))}"
+        )
+
+
+def _check_disjoint(boxes: Boxes) -> None:
+    for number, box in enumerate(boxes[1:], 1):
+        for other in np.flatnonzero(volume(intersect(boxes[:number], box))).tolist()[:1]:
+            first, second = region_text(to_region(boxes[other])), region_text(to_region(box))
+            raise PlanError(f"the parts {first} and {second} overlap; parts are equal or disjoint")
