@@ -1,16 +1,18 @@
-"""A user's layouts, scored."""
+"""A user's layouts, scored, and plans written in full."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.costs.plan_bytes import count_bytes
-from tofu.partitioner.methods.manual import read_layouts
+from tofu.partitioner.layouts.forms import Spread
+from tofu.partitioner.plans.compose import compose
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -67,27 +69,46 @@ def test_layouts_and_constraints_go_together(toy, texts):
         partition(graph, 4, method="manual", layouts={"a": 0}, constraints=["forbid a:0"])
 
 
-def test_files_come_in_both_notations(tmp_path):
-    layouts = {"a": 0, "b_*": [0, None, 1], "c": None}
-    (tmp_path / "layouts.json").write_text(json.dumps(layouts))
-    (tmp_path / "layouts.yaml").write_text("a: 0\nb_*: [0, null, 1]\nc: null\n")
-    assert read_layouts(tmp_path / "layouts.json") == read_layouts(tmp_path / "layouts.yaml") == layouts
+def test_operations_with_forms_are_composed(graph):
+    written = {"operations": {"*": {"worker": 1}}, "tensors": {"*": {"worker": 1}}}
+    plan = partition(graph, 4, method="manual", layouts=written)
+    assert plan.method == "manual"
+    assert plan.cost_bytes == 0
+    assert plan.search_seconds is not None
+    here = Spread((), (1,))
+    assert plan == replace(compose(graph, 4, {"*": here}, {"*": here}), method="manual")
+    plan.verify(graph)
+    assert lower(graph, plan).planned_bytes == 0
+
+
+def test_files_stand_for_what_they_hold(graph, tmp_path):
+    for name, written in (
+        ("layouts", {"*": None}),
+        ("plan", {"operations": {"*": "everywhere"}, "tensors": {"*": "everywhere"}}),
+    ):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(written))
+        expected = partition(graph, 4, method="manual", layouts=written)
+        for given in (path, str(path)):
+            assert partition(graph, 4, method="manual", layouts=given) == expected
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]", '{"a": "0"}', '{"a": [0, true]}', '{"a": -1}', '{"a": 1e3}', '{"a": {}}']
+    "asked", [{"constraints": ["forbid *:0"]}, {"objective": "time", "machine": "pcie-8"}]
 )
-def test_files_that_hold_something_else_are_refused(tmp_path, text):
-    path = tmp_path / "layouts.json"
-    path.write_text(text)
-    with pytest.raises(PlanError, match=r"layouts\.json"):
-        read_layouts(path)
+def test_nothing_is_asked_of_a_search_that_does_not_happen(graph, asked):
+    written = {"operations": {"*": "everywhere"}, "tensors": {"*": "everywhere"}}
+    with pytest.raises(PlanError, match="so nothing is searched; leave out"):
+        partition(graph, 8, method="manual", layouts=written, **asked)
 
 
 def test_mistakes_are_named(graph):
     name = graph.tensors[0].name
     for arguments, says in (
         ({"method": "manual"}, "needs layouts"),
+        ({"method": "manual", "layouts": [name]}, "layouts are a list; give a dict"),
+        ({"method": "manual", "layouts": {0: 0}}, "has the key 0, which is not a string"),
+        ({"method": "manual", "layouts": {name: {"worker": 0}}}, 'add "operations" with a form for each'),
         ({"layouts": {}}, "layouts are for the method 'manual', not 'recursive'"),
         ({"method": "manual", "layouts": {name + "x": 0}}, f"did you mean '{name}'"),
         ({"method": "manual", "layouts": {name: 9}}, "cannot be split along 9"),
