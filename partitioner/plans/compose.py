@@ -179,7 +179,10 @@ def _followed(
     if maker is None:
         raise PlanError(f"no operation makes tensor {tensor.name!r}; give it a form")
     bound = maker.bound
-    tasks = split_operation(bound, written[maker.name], factors)
+    try:
+        tasks = split_operation(bound, written[maker.name], factors)
+    except PlanError as error:
+        raise PlanError(f"operation {maker.name!r}: {error}") from error
     if tasks.terms > 1:
         raise PlanError(
             f"tensor {tensor.name!r} is made as {tasks.terms} partial results by {maker.name!r}; give it a "

@@ -73,6 +73,12 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
             {},
             "is made as 2 partial results by 'fc1.product'; give it a form",
         ),
+        (
+            {"fc1": ("k",), "*": HERE},
+            {"fc1_output": Follow(), "*": HERE},
+            {},
+            "operation 'fc1': FullyConnected has no variable 'k'; choose one of n, h",
+        ),
         ({"*": "n"}, {"*": HERE}, {}, "operation '*': n is not a form"),
         ({"*": Spread(((None, 2),), [0, 1])}, {"*": HERE}, {}, "is not a form"),  # type: ignore[arg-type]
         ([HERE], {"*": HERE}, {}, "forms of operations are given by name, not as a list"),
