@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+import tofu
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.costs.plan_bytes import count_bytes
@@ -91,6 +92,53 @@ def test_files_stand_for_what_they_hold(graph, tmp_path):
         expected = partition(graph, 4, method="manual", layouts=written)
         for given in (path, str(path)):
             assert partition(graph, 4, method="manual", layouts=given) == expected
+
+
+CONTRADICTIONS = [
+    ({"operations": {"*": {"workers": [0, 0]}}}, "operation 'flatten': worker 0 has the part"),
+    ({"operations": {"*": {"workers": []}}}, "is not a form"),
+    ({"operations": {"*": {"along": "z", "workers": [0]}}}, "has no variable 'z'; choose one of i0, i1"),
+    ({"operations": {"*": "follow"}}, "only a tensor that an operation makes can follow it"),
+    ({"operations": {"*": [None]}}, "1 choices for 2 steps; give one for each"),
+    ({"operations": {"*": [{"at": 2}, None]}}, "there is no group 2"),
+    ({"operations": {"*": {"spread": [[None, 2]]}}}, "2 parts are spread over 4 workers"),
+    ({"operations": {"fc*": None}}, "operation 'flatten' has no form"),
+    ({"operations": {"*": None, "fc9": None}}, "'fc9' matches no operation; did you mean"),
+    ({"tensors": {"data": {"cut": 0, "bounds": [9, 3], "workers": [0, 1, 2]}}}, "they must ascend"),
+    ({"tensors": {"data": {"parts": [[0, [[0, 3], [0, 1], [0, 28], [0, 28]]]]}}}, "the parts cover 2352 of"),
+    ({"tensors": {"data": {"parts": [[0, [[0, 3]]]]}}}, "every box needs 4 intervals"),
+    ({"tensors": {"fc1_weight": [0, 9]}}, "tensor 'fc1_weight', step 2: a tensor of shape"),
+    ({"tensors": {"updated(fc1_weight)": 0}}, "give 'fc1_weight' the form instead"),
+    ({"order": ["flatten", "fc*"]}, "does not name each once"),
+    ({"order": ["*", "flatten"]}, "the order runs 'fc1.product', which reads 'flatten_output', before"),
+    ({"copies": {"data": [{"form": None, "readers": ["fc1"]}]}}, "operation 'fc1' does not read it"),
+    ({"copies": {"data": [{"form": None, "readers": []}]}}, "has no readers"),
+    ({"copies": {"data": [{"form": None, "readers": ["*"], "source": 1}]}}, "is made from version 1; choose"),
+    (
+        {
+            "copies": {
+                "fc2_weight": [
+                    {"form": None, "readers": ["*.data"]},
+                    {"form": {"worker": 0}, "readers": ["*.product"], "source": 1},
+                ]
+            }
+        },
+        "copy 2 of tensor 'fc2_weight' is made before version 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "says"), CONTRADICTIONS)
+def test_plans_that_contradict_themselves_or_the_graph_are_refused(written, says):
+    """All other entries of the file are right."""
+    rest = {"operations": {"*": "everywhere"}, "tensors": {"*": "everywhere"}}
+    merged = {**rest, **written}
+    if "tensors" in written:
+        merged["tensors"] = {**written["tensors"], **rest["tensors"]}
+    graph = tofu.models.get("mlp", batch=4).training_graph()
+    with pytest.raises(PlanError) as raised:
+        partition(graph, 4, method="manual", layouts=merged)
+    assert says in str(raised.value)
 
 
 @pytest.mark.parametrize(
