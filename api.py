@@ -44,7 +44,8 @@ def partition(
     `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
     of workers that returns a `Solution`. The solution of a user's own method is verified.
     `constraints` are pins and prohibitions. The plan obeys them, and its lower bound holds for plans that do.
-    `layouts` is for the method `manual`.
+    `layouts` is for the method `manual`: forms of tensors by name or pattern, or a whole plan, as a dict or
+    as the path of a file.
     `machine` is a preset's name, a file or a Machine.
     `objective` is `bytes` or `time`: the time that the traffic takes over the links of `machine`. For `time`,
     the workers are split by the levels of the machine.

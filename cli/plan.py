@@ -67,7 +67,9 @@ if TYPE_CHECKING:
     help="Never split a tensor along a dimension (data:1), an operator along a variable (fc1.product:k).",
 )
 @click.option(
-    "--layouts", type=click.Path(path_type=Path), help="YAML or JSON file of layouts, for --method manual."
+    "--layouts",
+    type=click.Path(path_type=Path),
+    help="YAML or JSON file of layouts, or of a whole plan, for --method manual.",
 )
 @click.option(
     "--machine",

@@ -58,7 +58,7 @@ class Request:
         device = None if found is None else found.memory_bytes
         settings = SearchSettings(
             constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
-            layouts=None if layouts is None else read_layouts(layouts),
+            layouts=None if layouts is None else read_layouts(layouts, workers),
             machine=found if objective == "time" else None,
             objective=objective,
         )

@@ -96,7 +96,9 @@ def _strict_loader() -> Any:
             pairs = [(self.construct_object(key, deep=True), None) for key, _ in node.value]
             for key, _ in pairs:
                 if not isinstance(key, str):
-                    raise PlanError(f"line {node.start_mark.line + 1}: the key {key!r} is not a string")
+                    raise PlanError(
+                        f"line {node.start_mark.line + 1}: the key {key!r} is not a string; put it in quotes"
+                    )
             _unique(pairs)
             return super().construct_mapping(node, deep)
 
@@ -151,11 +153,11 @@ def expect_keys(
     unknown = [key for key in entry if key not in keys + optional]
     if missing or unknown:
         found = f"lacks {missing[0]!r}" if missing else f"has an unknown key {unknown[0]!r}"
-        raise PlanError(f"{place} {found}; its keys are {', '.join(keys)}")
+        raise PlanError(f"{place} {found}; its keys are {', '.join(keys + optional)}")
 
 
 def _shown(value: object) -> str:
     if isinstance(value, list | dict):
         return KIND_NAMES[type(value)]
-    text = json.dumps(value)
+    text = json.dumps(value, default=repr)
     return text if len(text) <= 60 else text[:57] + "..."

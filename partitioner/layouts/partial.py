@@ -94,10 +94,14 @@ class _Check:
             terms = self._terms(layout)
             if terms == 1:
                 continue
+            if tasks.reads == 1:
+                raise PlanError(
+                    f"{place} reads {tensor.name!r}, which is {terms} partial results; give {tensor.name!r} a "
+                    "form to say where they are reduced"
+                )
             if terms != tasks.reads:
                 raise PlanError(
-                    f"{place} reads {tasks.reads} of the {terms} terms of {tensor.name!r}; give both "
-                    "as many, or let it read a copy that is reduced"
+                    f"{place} reads {tasks.reads} terms, but {tensor.name!r} has {terms}; give both as many"
                 )
             if reducers.get(tensor.index) is not Reducer.SUM:
                 raise PlanError(

@@ -168,7 +168,8 @@ def split_operation(bound: Bound, form: Form, factors: Sequence[int]) -> Operati
 
     def axis(label: Label) -> int:
         if label not in bound.variables:
-            raise PlanError(f"{bound.description.name} has no variable {label!r}")
+            known = ", ".join(bound.variables)
+            raise PlanError(f"{bound.description.name} has no variable {label!r}; choose one of {known}")
         return bound.variables.index(str(label))
 
     full = bound.full_box

@@ -1,76 +1,60 @@
-"""Score a user's layouts: every operation takes the strategy that is best for them.
+"""Plans of a user's own: scored, if they say how tensors lie, or taken as they are, if they say it all.
 
-    fc1_weight: [0, 0, 1]       one dimension per step
-    conv*_weight: 0             that dimension at every step; shell patterns stand for all that match
-    softmax_label: null         replicated
-    data: [0, null, 0]
-
-A tensor's name takes precedence over patterns, and a pattern over those that follow it. The recursive search
+If only tensors have forms, every operation takes the strategy that is best for them, and the recursive search
 lays out all other tensors, given the layouts of these. Tensors that share storage, and tensors that tied
-operations produce, must have the same layout or be left out.
+operations produce, must have the same layout or be left out. If operations have forms too, nothing is left to
+search, and `find_plan` composes the plan. `written_plan` describes what users write.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 
 from ...dataflow.graph import Graph
 from ...errors import PlanError
-from ...support.strict_documents import read_document
-from ...support.wording import alternatives
 from ..layouts.choices import operator_choices, splittable, tensor_choices
-from ..layouts.step_split import Dimensions, Strategies
+from ..layouts.forms import Form
+from ..layouts.step_split import Dimensions, Strategies, plain_steps
+from ..plans.compose import by_name
 from ..plans.cost import Cost
 from ..plans.unproven import unbounded
+from ..plans.written_plan import WrittenPlan, decode_written_plan, read_written_plan
 from ..problem.constraints import Pin
 from ..problem.problem import Link, Problem
 from ..problem.sequences import candidates
 from ..problem.solution import Solution
 from .recursive import recursive
 
-Layouts = Mapping[str, int | Sequence[int | None] | None]
-"""Maps a tensor's name or a pattern to a dimension for all steps, None to replicate, or one per step."""
+Layouts = WrittenPlan | Mapping[str, object] | str | Path
+"""A written plan: as a value, as the entries of a document, or as the path of a file."""
 
 CANDIDATE_LIMIT = 512
 """If an operation has more strategies, only those near the recursive search's are tried."""
 
 
-def read_layouts(path: Path) -> Layouts:
-    """Read layouts from a YAML or JSON file. Raises PlanError naming the file and the place in it."""
-    value = read_document(path, "layout file")
-    if not isinstance(value, dict):
-        raise PlanError(
-            f"the layout file {str(path)!r} must be an object that maps tensors to their dimensions"
-        )
-    for name, choice in value.items():
-        entries = choice if isinstance(choice, list) else [choice]
-        if not all(entry is None or (type(entry) is int and 0 <= entry < 64) for entry in entries):
+def read_layouts(layouts: Layouts, workers: int) -> WrittenPlan:
+    """Return the plan that layouts stand for. Raises PlanError naming the place of what is wrong."""
+    match layouts:
+        case WrittenPlan():
+            return layouts
+        case str() | Path():
+            return read_written_plan(Path(layouts), workers)
+        case Mapping():
+            return decode_written_plan(dict(layouts), workers)
+        case _:
             raise PlanError(
-                f"the layout file {str(path)!r}: {name!r} is {str(choice)[:60]}; give a dimension, null to "
-                f"replicate, or a list with one of these per step"
+                f"layouts are a {type(layouts).__name__}; give a dict from names to forms, or a file's path"
             )
-    return value
 
 
-def layout_pins(graph: Graph, layouts: Layouts) -> list[Pin]:
-    """Return one pin per tensor. Raises PlanError for names and patterns that match no tensor."""
-    names = [tensor.name for tensor in graph.tensors]
-    pins: dict[str, Pin] = {}
-    for pattern, choice in sorted(layouts.items(), key=lambda entry: entry[0] not in names):
-        matching = [pattern] if pattern in names else [n for n in names if fnmatchcase(n, pattern)]
-        if not matching:
-            raise PlanError(
-                f"the layouts name {pattern!r}, which is not a tensor{alternatives(pattern, names)}"
-            )
-        entries = (choice,) if choice is None or isinstance(choice, int) else tuple(choice)
-        for name in matching:
-            pins.setdefault(name, Pin(name, entries, "tensor"))
-    return list(pins.values())
+def layout_pins(graph: Graph, tensors: Mapping[str, Form]) -> list[Pin]:
+    """Return one pin per tensor that has a form. Raises PlanError for keys that match no tensor."""
+    chosen = by_name("tensor", tensors, [tensor.name for tensor in graph.tensors])
+    return [Pin(name, plain_steps(form), "tensor") for name, form in chosen.items()]
 
 
 def manual(problem: Problem, workers: int) -> Solution:

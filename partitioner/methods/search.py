@@ -14,6 +14,7 @@ from ...dataflow.validate import validate
 from ...errors import PlanError
 from ...support.gc_pause import gc_paused
 from ..layouts.step_split import Layout, check_strategies
+from ..plans.compose import compose
 from ..plans.plan import Plan, TransferSeconds, require_graph, require_workers
 from ..problem.classes import build_problem
 from ..problem.constraints import parse_constraint, restricted
@@ -25,7 +26,7 @@ from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
 from .baselines import all_row, data_parallel, equal_chop, icml18, spartan
 from .exact import exact
-from .manual import layout_pins, manual
+from .manual import layout_pins, manual, read_layouts
 from .method import Method, Search, every_method, register
 from .recursive import recursion_bound, recursive
 from .refine import refine
@@ -75,9 +76,26 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     method = settings.chosen_method()
     validate(graph)
     start = time.perf_counter()
-    problem = build_problem(graph, settings.made_objective(workers))
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
-    constraints += layout_pins(graph, settings.layouts or {})
+    if settings.layouts is not None:
+        written = read_layouts(settings.layouts, workers)
+        if written.operations is not None:
+            if constraints or settings.objective != "bytes":
+                raise PlanError(
+                    "operations have forms, so nothing is searched; leave out constraints and the objective "
+                    "'time', or the forms of operations"
+                )
+            plan = compose(
+                graph,
+                workers,
+                written.operations,
+                written.tensors,
+                copies=written.copies,
+                order=written.order,
+            )
+            return replace(plan, method=method.name, search_seconds=time.perf_counter() - start)
+        constraints += layout_pins(graph, written.tensors)
+    problem = build_problem(graph, settings.made_objective(workers))
     if constraints:
         if not method.takes_constraints:
             able = ", ".join(sorted(name for name, each in every_method().items() if each.takes_constraints))

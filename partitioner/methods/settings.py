@@ -30,7 +30,7 @@ class SearchSettings:
     """Pins and prohibitions, see `constraints`. The plan's lower bound holds for plans that obey them."""
 
     layouts: Layouts | None = None
-    """Layouts to score, see `manual`."""
+    """Layouts to score, or a plan written in full, see `manual`."""
 
     machine: Machine | str | None = None
     """For the objective `time`: a machine, a preset's name or a file."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import TypeVar
 
 from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
@@ -17,6 +18,8 @@ from ..layouts.step_split import Layout, prime_factors, split_operation
 from .plan import Plan, require_graph, require_workers
 
 METHOD = "written"
+
+T = TypeVar("T")
 
 
 def compose(
@@ -30,10 +33,11 @@ def compose(
 ) -> Plan:
     """Make a plan of the forms of all operations and tensors.
 
-    Keys are names or shell patterns; a name counts more than a pattern, and an earlier pattern more than a
-    later one. Every operation needs a form. A tensor without one follows the operation that makes it, or is
-    where the tensor that it overwrites is. Partial results that go to several holders of the same part are
-    reduced in two hops, as an all-reduce, if the tensor has a dimension with at least one element for each.
+    Keys, readers of copies and entries of the order are names or shell patterns; a name counts more than a
+    pattern, and an earlier pattern more than a later one. Every operation needs a form. A tensor without one
+    follows the operation that makes it, or is where the tensor that it overwrites is. Partial results that go
+    to several holders of the same part are reduced in two hops, as an all-reduce, if the tensor has a
+    dimension with at least one element for each.
 
     Raises PlanError for names that match nothing, for tensors without a form that nothing makes, and for
     forms that do not fit.
@@ -41,14 +45,15 @@ def compose(
     require_graph(graph)
     require_workers(workers)
     factors = prime_factors(workers)
-    written = _matched("operation", operations, [operation.name for operation in graph.operations])
-    missing = [operation.name for operation in graph.operations if operation.name not in written]
+    names = [operation.name for operation in graph.operations]
+    written = _forms("operation", operations, names)
+    missing = [name for name in names if name not in written]
     if missing:
         raise PlanError(
             f"operation {missing[0]!r} has no form ({len(missing)} in all); give one, or one for a pattern "
             "such as '*'"
         )
-    places = _matched("tensor", tensors or {}, [tensor.name for tensor in graph.tensors])
+    places = _forms("tensor", tensors or {}, [tensor.name for tensor in graph.tensors])
     maker = {tensor: operation for operation in graph.operations for tensor in operation.outputs}
     layouts: dict[str, Layout] = {}
     known: dict[Layout, Layout] = {}
@@ -80,8 +85,8 @@ def compose(
         cost_bytes=0,
         step_cost_bytes=(0,),
         lower_bound_bytes=0,
-        order=None if order is None else _names(order),
-        copies={name: _copies(name, listed) for name, listed in (copies or {}).items()},
+        order=None if order is None else _order(order, names),
+        copies=_copies(graph, copies or {}),
     )
     plan.check_forms(graph)
     totals = plan.count(graph)
@@ -89,41 +94,82 @@ def compose(
     return replace(plan, cost_bytes=totals[-1], step_cost_bytes=steps)
 
 
-def _matched(what: str, forms: Mapping[str, Form], names: Sequence[str]) -> dict[str, Form]:
-    """Return the form of every name that has one. Raises PlanError for keys that match nothing."""
+def by_name(what: str, written: Mapping[str, T], names: Sequence[str]) -> dict[str, T]:
+    """Return what is written for every name that a key matches, in the order of the names.
+
+    A name counts more than a pattern, and an earlier pattern more than a later one. Raises PlanError for keys
+    that match nothing.
+    """
+    known = set(names)
+    patterns = [key for key in written if key not in known]
+    found: dict[str, T] = {}
+    for name in names:
+        key = name if name in written else next((p for p in patterns if fnmatchcase(name, p)), None)
+        if key is not None:
+            found[name] = written[key]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise PlanError(f"{pattern!r} matches no {what}{alternatives(pattern, names)}")
+    return found
+
+
+def _forms(what: str, forms: Mapping[str, Form], names: Sequence[str]) -> dict[str, Form]:
     if not isinstance(forms, Mapping):
         raise PlanError(f"forms of {what}s are given by name, not as a {type(forms).__name__}; write a dict")
     for key, form in forms.items():
         check_form(form, f"{what} {key!r}")
-    known = set(names)
-    patterns = {key: form for key, form in forms.items() if key not in known}
-    found: dict[str, Form] = {}
-    for name in names:
-        if name in forms:
-            found[name] = forms[name]
-        else:
-            fitting = next((key for key in patterns if fnmatchcase(name, key)), None)
-            if fitting is not None:
-                found[name] = patterns[fitting]
-    for key in patterns:
-        if not any(fnmatchcase(name, key) for name in names):
-            raise PlanError(f"{key!r} matches no {what}{alternatives(key, names)}")
-    return found
+    return by_name(what, forms, names)
 
 
-def _names(order: object) -> tuple[str, ...]:
+def _order(order: object, names: Sequence[str]) -> tuple[str, ...]:
+    """Return all names in the order of the entries that they match; one entry's are in the graph's order."""
     if isinstance(order, str) or not isinstance(order, Sequence):
         raise PlanError(f"the order is {str(order)[:60]!r}; give a list of operation names")
-    return tuple(map(str, order))
+    entries = {str(entry): number for number, entry in enumerate(order)}
+    if len(entries) < len(order):
+        twice = next(entry for number, entry in enumerate(order) if entries[str(entry)] != number)
+        raise PlanError(f"the order has {str(twice)!r} twice; write it once")
+    place = by_name("operation", entries, names)
+    return tuple(sorted(place, key=place.__getitem__))
 
 
-def _copies(name: str, listed: object) -> tuple[Copy, ...]:
-    """Return the copies of a tensor. Raises PlanError if they are not a list of copies."""
-    if not isinstance(listed, Sequence) or not all(isinstance(copy, Copy) for copy in listed):
-        raise PlanError(f"the copies of tensor {name!r} are {str(listed)[:60]!r}; give a list of Copy")
-    for number, copy in enumerate(listed, 1):
-        check_form(copy.form, f"copy {number} of tensor {name!r}")
-    return tuple(listed)
+def _copies(graph: Graph, copies: Mapping[str, Sequence[Copy]]) -> dict[str, tuple[Copy, ...]]:
+    """Return the copies of every tensor that has any, with the names of their readers."""
+    if not isinstance(copies, Mapping):
+        raise PlanError(f"copies are given by tensor, not as a {type(copies).__name__}; write a dict")
+    for name, listed in copies.items():
+        if not isinstance(listed, Sequence) or not all(isinstance(copy, Copy) for copy in listed):
+            raise PlanError(f"the copies of tensor {name!r} are {str(listed)[:60]!r}; give a list of Copy")
+        for number, copy in enumerate(listed, 1):
+            check_form(copy.form, f"copy {number} of tensor {name!r}")
+    readers: dict[str, list[str]] = {}
+    for operation in graph.operations:
+        for tensor in operation.inputs:
+            readers.setdefault(graph.tensors[tensor].name, []).append(operation.name)
+    operations = {operation.name for operation in graph.operations}
+    return {
+        name: tuple(
+            replace(
+                copy,
+                readers=_readers(copy, operations, readers.get(name, []), f"copy {n} of tensor {name!r}"),
+            )
+            for n, copy in enumerate(listed, 1)
+        )
+        for name, listed in by_name("tensor", copies, [tensor.name for tensor in graph.tensors]).items()
+    }
+
+
+def _readers(copy: Copy, operations: Set[str], readers: Sequence[str], place: str) -> tuple[str, ...]:
+    """Return the readers of a copy; a pattern stands for the operations that read the tensor and match it."""
+    found: dict[str, None] = {}
+    for entry in copy.readers:
+        matching = [entry] if entry in operations else [r for r in readers if fnmatchcase(r, entry)]
+        if not matching:
+            raise PlanError(
+                f"{place}: {entry!r} matches no operation that reads it{alternatives(entry, readers)}"
+            )
+        found.update(dict.fromkeys(matching))
+    return tuple(found)
 
 
 def _followed(
@@ -132,7 +178,10 @@ def _followed(
     """Return the parts of a tensor where its operation makes them."""
     if maker is None:
         raise PlanError(f"no operation makes tensor {tensor.name!r}; give it a form")
-    tasks = split_operation(maker.bound, written[maker.name], factors)
+    try:
+        tasks = split_operation(maker.bound, written[maker.name], factors)
+    except PlanError as error:
+        raise PlanError(f"operation {maker.name!r}: {error}") from error
     made = maker.bound.output_regions(tasks.boxes)[maker.outputs.index(tensor.index)]
     term = [(number,) if tasks.terms > 1 else () for number in tasks.term.tolist()]
     parts = zip(tasks.workers.tolist(), map(to_region, made), term, strict=True)

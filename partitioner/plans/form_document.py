@@ -5,6 +5,15 @@
 {"cut": "i", "bounds": [3, 7], "workers": [0, 1, 2]}
 {"parts": [[0, [[0, 4], [0, 8]]], [2, [[4, 8], [0, 8]]]]}   a third entry is the number of the term
 "follow"
+
+A person may write them shorter:
+
+"everywhere"                                            the whole on every worker
+"partial"                                               a term on every worker
+"i", or 0 for a tensor, or null                         that entry at every step
+{"worker": 3}, {"workers": [0, 1]}                      the whole on these workers
+{"along": "i", "workers": [0, 1, 0, 1]}                 even parts, one for each of these workers
+{"spread": ...} or {"cut": ...} without "workers"       one part for each worker
 """
 
 from __future__ import annotations
@@ -14,7 +23,8 @@ from typing import assert_never
 from ...analyzer.indices.region import Region
 from ...errors import PlanError
 from ...support.strict_documents import expect_keys, number_between, typed
-from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Partial, Parts, Spread
+from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Partial, Parts, Spread, check_form
+from ..layouts.step_split import prime_factors
 
 EXTENT_LIMIT = 1 << 48
 PART_LIMIT = 1 << 14
@@ -64,6 +74,46 @@ def decode_form(value: object, kind: type[str] | type[int], workers: int, place:
         if form in value:
             return _object(form, value, kind, workers, place)
     raise PlanError(f'{place} has neither "spread" nor "cut" nor "parts"')
+
+
+def decode_short_form(value: object, kind: type[str] | type[int], workers: int, place: str) -> Form:
+    """Read a form as a person writes it: a short one, one of plan files, or a form as Python has it.
+
+    Raises PlanError naming the place of what is wrong.
+    """
+    match value:
+        case tuple() | Spread() | Cut() | Parts() | Follow():
+            return check_form(value, place)
+        case "everywhere":
+            return (None,) * len(prime_factors(workers))
+        case "partial":
+            return (Partial(),) * len(prime_factors(workers))
+        case "follow" | list():
+            return decode_form(value, kind, workers, place)
+        case dict():
+            return _short_object(value, kind, workers, place)
+        case _:
+            entry = None if value is None else _label(value, kind, place)
+            return (entry,) * len(prime_factors(workers))
+
+
+def _short_object(value: dict[str, object], kind: type[str] | type[int], workers: int, place: str) -> Form:
+    everyone = {"workers": list(range(workers))}
+    if "worker" in value:
+        expect_keys(value, ("worker",), place)
+        return Spread((), (number_between(value["worker"], f"{place}.worker", 0, workers - 1),))
+    if "spread" in value or "cut" in value:
+        return decode_form(everyone | value, kind, workers, place)
+    if "parts" in value:
+        return decode_form(value, kind, workers, place)
+    if not value.keys() & {"along", "workers"}:
+        raise PlanError(
+            f'{place} has none of "worker", "workers", "along", "spread", "cut" and "parts"; write one'
+        )
+    expect_keys(value, (), place, optional=("along", "workers"))
+    on = _workers((everyone | value)["workers"], workers, place)
+    label = _label(value["along"], kind, f"{place}.along") if "along" in value else None
+    return Spread(((label, len(on)),), on)
 
 
 def _object(

@@ -227,6 +227,53 @@ def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Pa
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("operation", "tensor"),
+    [
+        ("everywhere", "everywhere"),
+        ("[{at: 1}, h]", "[0, {at: 0}]"),
+        ("{worker: 3}", "{workers: [0, 3]}"),
+        ("{along: k, workers: [1, 2, 1, 0, 3]}", "{along: 1, workers: [2, 0, 2]}"),
+        ("{spread: [[n, 2], [h, 2]]}", "{spread: [[null, 2], [0, 2]], workers: [3, 0, 1, 2]}"),
+        ("{cut: h, bounds: [5], workers: [2, 0]}", "{cut: 1, bounds: [1, 2, 3]}"),
+        (
+            "{parts: [[0, [[0, 64], [0, 7], [0, 784]]], [0, [[0, 64], [7, 128], [0, 784]]]]}",
+            "{parts: [[1, [[0, 128], [0, 784]]]]}",
+        ),
+    ],
+)
+def test_every_form_is_read_from_a_file(tofu: Tofu, tmp_path: Path, operation: str, tensor: str) -> None:
+    path, saved = tmp_path / "written.yaml", tmp_path / "plan.json"
+    path.write_text(
+        f"operations:\n  fc1.product: {operation}\n  '*': everywhere\n"
+        f"tensors:\n  fc1_weight: {tensor}\n  '*': everywhere\n",
+        encoding="utf-8",
+    )
+    asked = ("plan", "mlp", "--workers", "4", "--method", "manual", "--layouts", str(path))
+    facts = json.loads(tofu(*asked, "--save", str(saved), "--json").output)
+    assert facts["method"] == "manual"
+    assert json.loads(saved.read_text())["cost_bytes"] == facts["cost_bytes"]
+    assert tofu("verify", str(saved)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("operations: {'*': {worker: 4}}", "operations['*'].worker is 4; it must lie between 0 and 3"),
+        ("operations: {'*': {worker: 0}}", "no operation makes tensor 'data'; give it a form"),
+        ("workers: 8", "it is for 8 workers, but 4 were asked for; ask for 8"),
+    ],
+)
+def test_a_written_plan_that_cannot_be_is_not_saved(tofu: Tofu, tmp_path: Path, text: str, says: str) -> None:
+    path, saved = tmp_path / "written.yaml", tmp_path / "plan.json"
+    path.write_text(text, encoding="utf-8")
+    asked = ("plan", "mlp", "--workers", "4", "--method", "manual", "--layouts", str(path))
+    result = tofu(*asked, "--save", str(saved))
+    assert result.exit_code == 2
+    assert says in " ".join(result.output.split())
+    assert not saved.exists()
+
+
 def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> None:
     asked = ("plan", "mlp", "--workers", "4", "--compare", "--pin", "fc1_weight=-")
     facts = json.loads(tofu(*asked, "--json").output)

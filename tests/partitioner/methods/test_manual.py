@@ -1,16 +1,19 @@
-"""A user's layouts, scored."""
+"""A user's layouts, scored, and plans written in full."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 
+import tofu
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.costs.plan_bytes import count_bytes
-from tofu.partitioner.methods.manual import read_layouts
+from tofu.partitioner.layouts.forms import Spread
+from tofu.partitioner.plans.compose import compose
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -67,27 +70,93 @@ def test_layouts_and_constraints_go_together(toy, texts):
         partition(graph, 4, method="manual", layouts={"a": 0}, constraints=["forbid a:0"])
 
 
-def test_files_come_in_both_notations(tmp_path):
-    layouts = {"a": 0, "b_*": [0, None, 1], "c": None}
-    (tmp_path / "layouts.json").write_text(json.dumps(layouts))
-    (tmp_path / "layouts.yaml").write_text("a: 0\nb_*: [0, null, 1]\nc: null\n")
-    assert read_layouts(tmp_path / "layouts.json") == read_layouts(tmp_path / "layouts.yaml") == layouts
+def test_operations_with_forms_are_composed(graph):
+    written = {"operations": {"*": {"worker": 1}}, "tensors": {"*": {"worker": 1}}}
+    plan = partition(graph, 4, method="manual", layouts=written)
+    assert plan.method == "manual"
+    assert plan.cost_bytes == 0
+    assert plan.search_seconds is not None
+    here = Spread((), (1,))
+    assert plan == replace(compose(graph, 4, {"*": here}, {"*": here}), method="manual")
+    plan.verify(graph)
+    assert lower(graph, plan).planned_bytes == 0
+
+
+def test_files_stand_for_what_they_hold(graph, tmp_path):
+    for name, written in (
+        ("layouts", {"*": None}),
+        ("plan", {"operations": {"*": "everywhere"}, "tensors": {"*": "everywhere"}}),
+    ):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(written))
+        expected = partition(graph, 4, method="manual", layouts=written)
+        for given in (path, str(path)):
+            assert partition(graph, 4, method="manual", layouts=given) == expected
+
+
+CONTRADICTIONS = [
+    ({"operations": {"*": {"workers": [0, 0]}}}, "operation 'flatten': worker 0 has the part"),
+    ({"operations": {"*": {"workers": []}}}, "is not a form"),
+    ({"operations": {"*": {"along": "z", "workers": [0]}}}, "has no variable 'z'; choose one of i0, i1"),
+    ({"operations": {"*": "follow"}}, "only a tensor that an operation makes can follow it"),
+    ({"operations": {"*": [None]}}, "1 choices for 2 steps; give one for each"),
+    ({"operations": {"*": [{"at": 2}, None]}}, "there is no group 2"),
+    ({"operations": {"*": {"spread": [[None, 2]]}}}, "2 parts are spread over 4 workers"),
+    ({"operations": {"fc*": None}}, "operation 'flatten' has no form"),
+    ({"operations": {"*": None, "fc9": None}}, "'fc9' matches no operation; did you mean"),
+    ({"tensors": {"data": {"cut": 0, "bounds": [9, 3], "workers": [0, 1, 2]}}}, "they must ascend"),
+    ({"tensors": {"data": {"parts": [[0, [[0, 3], [0, 1], [0, 28], [0, 28]]]]}}}, "the parts cover 2352 of"),
+    ({"tensors": {"data": {"parts": [[0, [[0, 3]]]]}}}, "every box needs 4 intervals"),
+    ({"tensors": {"fc1_weight": [0, 9]}}, "tensor 'fc1_weight', step 2: a tensor of shape"),
+    ({"tensors": {"updated(fc1_weight)": 0}}, "give 'fc1_weight' the form instead"),
+    ({"order": ["flatten", "fc*"]}, "does not name each once"),
+    ({"order": ["*", "flatten"]}, "the order runs 'fc1.product', which reads 'flatten_output', before"),
+    ({"copies": {"data": [{"form": None, "readers": ["fc1"]}]}}, "operation 'fc1' does not read it"),
+    ({"copies": {"data": [{"form": None, "readers": []}]}}, "has no readers"),
+    ({"copies": {"data": [{"form": None, "readers": ["*"], "source": 1}]}}, "is made from version 1; choose"),
+    (
+        {
+            "copies": {
+                "fc2_weight": [
+                    {"form": None, "readers": ["*.data"]},
+                    {"form": {"worker": 0}, "readers": ["*.product"], "source": 1},
+                ]
+            }
+        },
+        "copy 2 of tensor 'fc2_weight' is made before version 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "says"), CONTRADICTIONS)
+def test_plans_that_contradict_themselves_or_the_graph_are_refused(written, says):
+    """All other entries of the file are right."""
+    rest = {"operations": {"*": "everywhere"}, "tensors": {"*": "everywhere"}}
+    merged = {**rest, **written}
+    if "tensors" in written:
+        merged["tensors"] = {**written["tensors"], **rest["tensors"]}
+    graph = tofu.models.get("mlp", batch=4).training_graph()
+    with pytest.raises(PlanError) as raised:
+        partition(graph, 4, method="manual", layouts=merged)
+    assert says in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]", '{"a": "0"}', '{"a": [0, true]}', '{"a": -1}', '{"a": 1e3}', '{"a": {}}']
+    "asked", [{"constraints": ["forbid *:0"]}, {"objective": "time", "machine": "pcie-8"}]
 )
-def test_files_that_hold_something_else_are_refused(tmp_path, text):
-    path = tmp_path / "layouts.json"
-    path.write_text(text)
-    with pytest.raises(PlanError, match=r"layouts\.json"):
-        read_layouts(path)
+def test_nothing_is_asked_of_a_search_that_does_not_happen(graph, asked):
+    written = {"operations": {"*": "everywhere"}, "tensors": {"*": "everywhere"}}
+    with pytest.raises(PlanError, match="so nothing is searched; leave out"):
+        partition(graph, 8, method="manual", layouts=written, **asked)
 
 
 def test_mistakes_are_named(graph):
     name = graph.tensors[0].name
     for arguments, says in (
         ({"method": "manual"}, "needs layouts"),
+        ({"method": "manual", "layouts": [name]}, "layouts are a list; give a dict"),
+        ({"method": "manual", "layouts": {0: 0}}, "has the key 0, which is not a string"),
+        ({"method": "manual", "layouts": {name: {"worker": 0}}}, 'add "operations" with a form for each'),
         ({"layouts": {}}, "layouts are for the method 'manual', not 'recursive'"),
         ({"method": "manual", "layouts": {name + "x": 0}}, f"did you mean '{name}'"),
         ({"method": "manual", "layouts": {name: 9}}, "cannot be split along 9"),

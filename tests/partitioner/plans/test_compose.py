@@ -71,7 +71,13 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
             {"fc1.product": Cut("k", (9,), (0, 1)), "*": HERE},
             {"fc1.product": Follow(), "*": HERE},
             {},
-            "operation 'fc1' reads 1 of the 2 terms of 'fc1.product'; give both as many",
+            "operation 'fc1' reads 'fc1.product', which is 2 partial results; give 'fc1.product' a form",
+        ),
+        (
+            {"fc1": ("k",), "*": HERE},
+            {"fc1_output": Follow(), "*": HERE},
+            {},
+            "operation 'fc1': FullyConnected has no variable 'k'; choose one of n, h",
         ),
         ({"*": "n"}, {"*": HERE}, {}, "operation '*': n is not a form"),
         ({"*": Spread(((None, 2),), [0, 1])}, {"*": HERE}, {}, "is not a form"),  # type: ignore[arg-type]
@@ -81,7 +87,7 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
         ({"*": HERE}, {"*": HERE}, {"order": "fc1"}, "give a list of operation names"),
         ({"*": HERE}, {"*": HERE}, {"copies": {"data": Copy(HERE, ("fc1",))}}, "give a list of Copy"),
         ({"*": HERE}, {"*": HERE}, {"order": ["fc1"]}, "the order has 1 names for 29 operations"),
-        ({"*": HERE}, {"*": HERE}, {"copies": {"no": [Copy(HERE, ("fc1",))]}}, "there is no tensor 'no'"),
+        ({"*": HERE}, {"*": HERE}, {"copies": {"no": [Copy(HERE, ("fc1",))]}}, "'no' matches no tensor"),
         (
             {"*": HERE},
             {"*": HERE},
@@ -100,11 +106,42 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
             {"copies": {"data": [Copy(HERE, ())]}},
             "has no readers",
         ),
+        ({"*": HERE}, {"*": HERE}, {"copies": [HERE]}, "copies are given by tensor, not as a list"),
+        (
+            {"*": HERE},
+            {"*": HERE},
+            {"copies": {"fc?_weight": [Copy(HERE, ("fc2*",))]}},
+            "copy 1 of tensor 'fc1_weight': 'fc2*' matches no operation that reads it",
+        ),
+        ({"*": HERE}, {"*": HERE}, {"order": ["*", "*"]}, "the order has '*' twice"),
+        ({"*": HERE}, {"*": HERE}, {"order": ["*", "fc9*"]}, "'fc9*' matches no operation"),
+        ({"*": HERE}, {"*": HERE}, {"order": ["fc*"]}, "and does not name each once, such as 'flatten'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(graph: Any, operations: Any, tensors: Any, more: Any, says: str) -> None:
     with pytest.raises(PlanError, match=re.escape(says)):
         compose(graph, 2, operations, tensors, **more)
+
+
+def test_readers_and_orders_are_given_by_pattern(graph: Any) -> None:
+    """They mean what they match, and a name in an order counts more than a pattern."""
+    names = [operation.name for operation in graph.operations]
+    last = ["update(fc3_bias)", "update(fc3_weight)"]
+    short = compose(
+        graph, 2, {"*": HERE}, {"*": Spread((), (0,))},
+        copies={"fc[23]_weight": [Copy(HERE, ("fc?.product", "*.data"))]}, order=["*", *last],
+    )  # fmt: skip
+    readers = {
+        "fc2_weight": ("fc2.product", "fc2.grad.FullyConnected_product.data"),
+        "fc3_weight": ("fc3.product", "fc3.grad.FullyConnected_product.data"),
+    }
+    long = compose(
+        graph, 2, {"*": HERE}, {"*": Spread((), (0,))},
+        copies={name: [Copy(HERE, named)] for name, named in readers.items()},
+        order=[name for name in names if name not in last] + last,
+    )  # fmt: skip
+    assert short == long
+    tofu.verify(graph, short)
 
 
 def test_parts_that_do_not_tile_are_refused(graph: Any) -> None:
