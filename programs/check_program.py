@@ -167,25 +167,20 @@ class _Walk:
         terms: dict[Atoms | None, list[Held]] = {}
         for home in self._program.homes[tensor.index]:
             held = self._holds.get(home)
-            if held is None or held.tensor != tensor.index:
+            whole = None in terms or tensor.role.persistent or tensor.index in self._graph.outputs
+            if held is None or held.tensor != tensor.index or (held.atoms is not None and whole):
                 raise ProgramError(
                     f"tensor {tensor.name!r} is not at home on worker {home[0]} at the end: buffer "
                     f"{home[1]} holds {self._shown(held)}"
                 )
             terms.setdefault(held.atoms, []).append(home)
+        if terms.keys() - {None}:
+            place = f"the home of tensor {tensor.name!r}"
+            found = self._sum([_Value(tensor.index, atoms) for atoms in terms], place)
+            if found.atoms is not None:
+                raise ProgramError(f"{place} has only {self._shown(found)} at the end")
         for homes in terms.values():
             self._check_home(tensor, homes)
-        if terms.keys() - {None}:
-            found = [_Value(tensor.index, atoms) for atoms in terms]
-            if self._sum(found, f"the home of tensor {tensor.name!r}").atoms is not None:
-                raise ProgramError(
-                    f"tensor {tensor.name!r} is not at home at the end, which holds "
-                    f"{' and '.join(map(self._shown, found))}"
-                )
-            if tensor.role.persistent or tensor.index in self._graph.outputs:
-                raise ProgramError(
-                    f"tensor {tensor.name!r} outlives the iteration, but its terms are not summed"
-                )
 
     def _check_home(self, tensor: Tensor, homes: Sequence[Held]) -> None:
         regions = [self._buffer(*home).region for home in homes]
@@ -352,9 +347,10 @@ class _Walk:
             raise ProgramError(f"{place}: writes {len(compute.outputs)} of {len(operation.outputs)} outputs")
         if not number:
             self._begin(operation, computes, frozenset(terms), place)
-        if computes.partial != terms.keys():
-            listed = ", ".join(sorted(computes.partial ^ terms.keys()))
-            raise ProgramError(f"{place}: reads all of {listed}, or terms, unlike its other computations")
+        for name, tensor in zip(operation.bound.description.tensor_names, operation.inputs, strict=True):
+            if name in computes.partial ^ terms.keys():
+                value = self._shown(_Value(tensor, terms.get(name)))
+                raise ProgramError(f"{place}: reads {value}, unlike the operation's other computations")
         own = _own_term(operation, compute)
         atoms: Atoms = frozenset([(own,)])
         if terms:

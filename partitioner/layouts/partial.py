@@ -48,14 +48,25 @@ def check_partial(
 
 @dataclass(slots=True)
 class _Check:
-    """A plan whose values are checked; fields as for `check_partial`, and the terms of known layouts."""
+    """The check of one plan."""
 
     graph: Graph
+    """The graph that the plan is for."""
+
     layouts: Mapping[str, Layout]
+    """The home of every tensor."""
+
     strategies: Mapping[str, Form]
+    """The form of every operation."""
+
     copies: Copies
+    """The other versions of tensors."""
+
     versions: Mapping[tuple[int, int], Version]
+    """The copies that operations read, by the numbers of operation and tensor."""
+
     known: dict[Layout, int] = field(default_factory=dict)
+    """The number of terms of each layout seen so far."""
 
     def run(self) -> None:
         made: set[int] = set()
@@ -96,8 +107,8 @@ class _Check:
                 continue
             if tasks.reads == 1:
                 raise PlanError(
-                    f"{place} reads {tensor.name!r}, which is {terms} partial results; give {tensor.name!r} a "
-                    "form to say where they are reduced"
+                    f"{place} reads {tensor.name!r}, which is {terms} partial results; give "
+                    f"{tensor.name!r} a form to say where they are reduced"
                 )
             if terms != tasks.reads:
                 raise PlanError(
