@@ -357,7 +357,7 @@ class _Walk:
             read = frozenset((name, atom) for name, found in terms.items() for atom in found)
             computes.read.setdefault(read, []).append(number)
             atoms = frozenset((own, each) for each in read)
-        value = None if atoms == computes.atoms else atoms
+        term = None if atoms == computes.atoms else atoms
         for made, tensor, output in zip(computes.outputs, operation.outputs, compute.outputs, strict=True):
             buffer, name = self._buffer(worker, output), self._graph.tensors[tensor].name
             if buffer.region != made[number] or self._root(buffer.tensor) != self._root(tensor):
@@ -366,7 +366,7 @@ class _Walk:
                     f"{place}: writes {shown(made[number])} of {name!r} into buffer {output}, which is for "
                     f"{shown(buffer.region)} of {other!r}"
                 )
-            self._holds[worker, output] = _Value(tensor, value)
+            self._holds[worker, output] = _Value(tensor, term)
 
     def _check_reads(
         self, operation: Operation, worker: int, compute: Compute, regions: Mapping[str, Region], place: str
