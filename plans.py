@@ -1,4 +1,4 @@
-"""For those who write plans: forms, copies, and the function that makes a plan of them.
+"""For those who write or read plans: forms, copies, and what they stand for.
 
 docs/written-plans.md has a page of short plans.
 """
@@ -8,6 +8,21 @@ from __future__ import annotations
 from .partitioner.layouts.copies import Copy
 from .partitioner.layouts.forms import At, Cut, Follow, Partial, Parts, Spread
 from .partitioner.layouts.step_split import Layout
+from .partitioner.plans.assignment import Holding, Move, Task, Version
 from .partitioner.plans.compose import compose
 
-__all__ = ["At", "Copy", "Cut", "Follow", "Layout", "Partial", "Parts", "Spread", "compose"]
+__all__ = [
+    "At",
+    "Copy",
+    "Cut",
+    "Follow",
+    "Holding",
+    "Layout",
+    "Move",
+    "Partial",
+    "Parts",
+    "Spread",
+    "Task",
+    "Version",
+    "compose",
+]

@@ -135,6 +135,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
         of_bytes = replace(problem, objective=MovedBytes())
         bound_bytes = min(recursion_bound(of_bytes, factors), totals[-1])
     return Plan(
+        graph=problem.graph,
         fingerprint=problem.graph.fingerprint,
         workers=workers,
         factors=factors,

@@ -87,6 +87,7 @@ def compose(
         lower_bound_bytes=0,
         order=None if order is None else _order(order, names),
         copies=_copies(graph, copies or {}),
+        graph=graph,
     )
     plan.check_forms(graph)
     totals = plan.count(graph)

@@ -35,6 +35,7 @@ from ..layouts.forms import Form
 from ..layouts.order import in_order
 from ..layouts.partial import check_partial
 from ..layouts.step_split import Layout, Strategies, check_strategies, is_stepped, plain_steps
+from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
 from .unproven import ENTRIES_COUNTED, UnprovenStep
@@ -105,6 +106,31 @@ class Plan(NotebookDisplay):
 
     transfer_time: TransferSeconds | None = field(default=None, compare=False)
     """Known if the search minimised time; plan files do not keep it."""
+
+    graph: Graph | None = field(default=None, compare=False, repr=False)
+    """The graph that the plan is for, if known; plan files do not keep it."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """Map every operation's name to its tasks. Raises PlanError if the graph is not known."""
+        return Tasks(self._known_graph(), self.strategies, self.factors)
+
+    @property
+    def versions(self) -> Versions:
+        """Map every tensor's name to its home and its copies. Raises PlanError if the graph is not known."""
+        graph = self._known_graph()
+        order = in_order(graph, self.order)
+        return Versions(graph, self.strategies, self.layouts, self.copies, self.factors, order)
+
+    def of(self, graph: Graph) -> Plan:
+        """Return the plan with its graph. Raises PlanError if it is for another one."""
+        self.check_graph(graph)
+        return dataclasses.replace(self, graph=graph)
+
+    def _known_graph(self) -> Graph:
+        if self.graph is None:
+            raise PlanError("the plan was read from a file, which has no graph; use plan.of(graph)")
+        return self.graph
 
     def __repr__(self) -> str:
         groups = " x ".join(map(str, self.factors)) or "1"
