@@ -61,7 +61,7 @@ def command(
         if as_json:
             click.echo(json.dumps({"layers": [dataclasses.asdict(layer) for layer in found_layers]}))
         else:
-            layers_report.show(folded(found_layers))
+            layers_report.show(folded(found_layers), found.workers)
         return
     result = explain(graph, found, name, what)  # type: ignore[arg-type]
     if as_json:

@@ -109,6 +109,14 @@ class Plan(NotebookDisplay):
         groups = " x ".join(map(str, self.factors)) or "1"
         return f"<{self.method} plan over {self.workers} workers ({groups}): {self.cost_bytes:,} bytes moved>"
 
+    @property
+    def in_steps(self) -> bool:
+        """Whether every choice is one label, or None, for each step, and nothing is copied.
+
+        Only such a plan has a cost for each step.
+        """
+        return not self.copies and is_stepped((*self.layouts.values(), *self.strategies.values()))
+
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError if that fails."""
 
@@ -268,11 +276,7 @@ def read_plan(path: Path) -> Plan:
 
 def encode_plan(plan: Plan) -> str:
     """Return the text of a plan file, which is ASCII and deterministic."""
-    stepped = (
-        plan.order is None
-        and not plan.copies
-        and is_stepped((*plan.layouts.values(), *plan.strategies.values()))
-    )
+    stepped = plan.order is None and plan.in_steps
     head: dict[str, object] = {
         "format": FORMAT,
         "version": 1 if stepped else 2,
