@@ -58,7 +58,7 @@ def _words(form: Form, via: Form | None) -> str:
 
 
 def _copies(changes: tuple[ChangedCopies, ...]) -> Table:
-    rows = table("tensor", "first", "second", title=f"{len(changes)} tensors have other copies")
+    rows = table("tensor", "first", "second", title=f"{counted(len(changes), 'tensor')} with other copies")
     for change in changes[:SHOWN]:
         rows.add_row(change.tensor, *("\n".join(map(_copy, copies)) or "none" for copies in change.copies))
     _count_rest(rows, len(changes))

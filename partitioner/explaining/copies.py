@@ -30,10 +30,14 @@ class KeptCopy:
 
 
 def kept_copies(plan: Plan, order: Sequence[str]) -> tuple[KeptCopy, ...]:
-    """Return all copies of a plan, whose operations run in `order`."""
+    """Return all copies of a plan, whose operations run in `order`. Readers without a place come last."""
     place = {name: number for number, name in enumerate(order)}
+
+    def as_run(readers: Sequence[str]) -> tuple[str, ...]:
+        return tuple(sorted(readers, key=lambda reader: place.get(reader, len(place))))
+
     return tuple(
-        KeptCopy(name, number, copy.form, copy.source, tuple(sorted(copy.readers, key=place.__getitem__)))
+        KeptCopy(name, number, copy.form, copy.source, as_run(copy.readers))
         for name, copies in plan.copies.items()
         for number, copy in enumerate(copies, 1)
     )

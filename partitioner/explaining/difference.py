@@ -94,15 +94,15 @@ class Difference:
 def difference(graph: Graph, first: Plan, second: Plan) -> Difference:
     """Compare two plans for `graph`, which may be for different numbers of workers.
 
-    Raises PlanError if either is for another graph.
+    Raises PlanError if either is not a plan for `graph`.
     """
     if first.fingerprint != second.fingerprint:
         raise PlanError(
             f"the plans are for different graphs, with fingerprints {first.fingerprint[:16]} and "
             f"{second.fingerprint[:16]}; compare plans of one model, batch size and optimizer"
         )
-    first.check_graph(graph)
-    second.check_graph(graph)
+    first.check_forms(graph)
+    second.check_forms(graph)
     by_operation, by_tensor = zip(*(_moved(graph, plan) for plan in (first, second)), strict=True)
     expanded = _Expanded()
     operators = []

@@ -105,8 +105,8 @@ class Explainer:
     """Explains operations and tensors of one plan by their indices; shared results are computed once."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
-        """Prepare to explain a plan. Raises PlanError if it is not for `graph`."""
-        plan.check_graph(graph)
+        """Prepare to explain a plan. Raises PlanError if it is not a plan for `graph`."""
+        plan.check_forms(graph)
         problem = build_problem(graph)
         self._graph = graph
         self._plan = plan

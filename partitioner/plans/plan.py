@@ -274,6 +274,15 @@ def read_plan(path: Path) -> Plan:
         raise PlanError(f"the plan file {str(path)!r} cannot be used: {error}") from error
 
 
+def is_plan_file(path: Path) -> bool:
+    """Tell whether a file says that it is a plan file, whether or not it is a good one."""
+    try:
+        found = parse_json(read_bounded(path, "plan file"))
+    except PlanError:
+        return False
+    return isinstance(found, dict) and found.get("format") == FORMAT
+
+
 def encode_plan(plan: Plan) -> str:
     """Return the text of a plan file, which is ASCII and deterministic."""
     stepped = plan.order is None and plan.in_steps
@@ -444,12 +453,12 @@ def _layout(value: object, version: int, factors: tuple[int, ...], place: str) -
 def _copy(value: object, workers: int, place: str) -> Copy:
     entry = typed_object(value, place)
     expect_keys(entry, ("form", "readers", "source"), place)
+    readers = typed(entry["readers"], list, f"{place}.readers")
+    if not readers:
+        raise PlanError(f"{place} has no readers; name the operations that read it")
     return Copy(
         decode_form(entry["form"], int, workers, f"{place}.form"),
-        tuple(
-            typed(name, str, f"{place}.readers[{i}]")
-            for i, name in enumerate(typed(entry["readers"], list, f"{place}.readers"))
-        ),
+        tuple(typed(name, str, f"{place}.readers[{i}]") for i, name in enumerate(readers)),
         number_between(entry["source"], f"{place}.source", 0, EXTENT_LIMIT),
     )
 
