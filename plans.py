@@ -6,8 +6,8 @@ docs/written-plans.md has a page of short plans.
 from __future__ import annotations
 
 from .partitioner.layouts.copies import Copy
-from .partitioner.layouts.forms import At, Cut, Follow, Parts, Spread
+from .partitioner.layouts.forms import At, Cut, Follow, Partial, Parts, Spread
 from .partitioner.layouts.step_split import Layout
 from .partitioner.plans.compose import compose
 
-__all__ = ["At", "Copy", "Cut", "Follow", "Layout", "Parts", "Spread", "compose"]
+__all__ = ["At", "Copy", "Cut", "Follow", "Layout", "Partial", "Parts", "Spread", "compose"]

@@ -7,7 +7,7 @@ import json
 
 import click
 
-from ..partitioner.layouts.forms import At, Cut, Follow, Parts, Spread
+from ..partitioner.layouts.forms import At, Cut, Follow, Partial, Parts, Spread
 from ..partitioner.plans.form_document import encode_form
 
 
@@ -20,7 +20,7 @@ def _plain(value: object) -> object:
     match value:
         case Spread() | Cut() | Parts() | Follow():
             return encode_form(value)
-        case tuple() if any(isinstance(entry, At) for entry in value):
+        case tuple() if any(isinstance(entry, At | Partial) for entry in value):
             return encode_form(value)
         case tuple() | list():
             return [_plain(entry) for entry in value]

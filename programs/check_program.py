@@ -1,15 +1,20 @@
 """Check lowered programs: follow the contents of every buffer, instruction by instruction.
 
 Instructions are followed in the order of the clock; `check_memory` proves that no run departs from it. A
-buffer holds a value: a tensor, or one term of a reduction of it. An instruction that reads a buffer must find
-there the value that the graph asks for, and the whole region. The boxes of an operation's computations must
-tile its iteration space, apart from replicas on other workers, and at the end every tensor must be at home.
+buffer holds a value: a tensor, or some terms of it that are to be combined. An instruction that reads a
+buffer must find there the value that the graph asks for, and the whole region. The boxes of an operation's
+computations must tile its iteration space, apart from replicas on other workers, and at the end every tensor
+must be at home.
+
+Terms are sets of atoms. An atom is a part of the operation's own reduction together with an atom of an input,
+for an operation that reads terms of its inputs; such an operation must be linear in them. The value is whole
+if it has all atoms, so no term can be missing, and two terms that have an atom in common cannot be combined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import assert_never
 
 import numpy as np
@@ -17,6 +22,7 @@ import numpy as np
 from ..analyzer.indices.region import Region, to_region
 from ..dataflow.graph import Graph, Operation, Tensor
 from ..errors import ProgramError
+from ..tdl.ast import AnyReducer, Reducer
 from .plain_regions import check_tiling, inside, shown, size
 from .program import Buffer, Compute, Held, MultiFetch, PartitionedGraph, Piece, Reduce
 
@@ -25,29 +31,41 @@ ADVICE = (
 )
 
 
+Atoms = frozenset[object]
+
+
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A tensor, or one term of its reduction."""
+    """A tensor, or some terms of it."""
 
     tensor: int
     """The tensor's number in the graph."""
 
-    term: Region = ()
-    """The part of the reduction that the term covers; empty if the value is the whole tensor."""
+    atoms: Atoms | None = None
+    """The atoms of the terms; None if the value is the whole tensor."""
 
 
 @dataclass(slots=True)
 class _Computes:
     """All computations of one operation, in the order of the clock."""
 
-    terms: set[Region]
-    """The parts of the reduction that they compute."""
+    own: set[Region]
+    """The parts of the operation's own reductions that they compute."""
 
     inputs: dict[str, list[Region]]
     """For each parameter, the regions that they read."""
 
     outputs: list[list[Region]]
     """For each output, the regions that they make."""
+
+    atoms: Atoms = frozenset()
+    """All atoms of the outputs."""
+
+    partial: frozenset[str] = frozenset()
+    """The parameters that are read in terms."""
+
+    read: dict[Atoms, list[int]] = field(default_factory=dict)
+    """The numbers of the computations that read each term of these."""
 
     followed: int = 0
     """The number of computations that have been followed."""
@@ -91,19 +109,16 @@ class _Walk:
         self._program = program
         self._itemsize = [tensor.itemsize for tensor in graph.tensors]
         self._holds: dict[Held, _Value] = {}
-        produced = {tensor for operation in graph.operations for tensor in operation.outputs}
+        produced = self._maker = {t: each.index for each in graph.operations for t in each.outputs}
         for worker in range(program.workers):
             for number, buffer in enumerate(program.programs[worker].buffers):
                 self._check_buffer(worker, number, buffer)
         for tensor in graph.tensors:
             homes = program.homes[tensor.index]
-            regions = [self._buffer(*home).region for home in homes]
-            check_tiling(
-                tuple((0, extent) for extent in tensor.shape), regions, f"the home of tensor {tensor.name!r}"
-            )
             if tensor.alias is not None:
                 self._check_alias(tensor, graph.tensors[tensor.alias])
             if tensor.index not in produced:
+                self._check_home(tensor, homes)
                 self._holds |= {home: _Value(tensor.index) for home in homes}
         self._order = sorted(
             (each.tick, worker, index)
@@ -120,7 +135,7 @@ class _Walk:
                 )
             if isinstance(instruction, Compute):
                 self._places[instruction.operation].append((worker, instruction))
-        self._computes = [self._tiled(operation) for operation in graph.operations]
+        self._computes = [self._analysed(operation) for operation in graph.operations]
 
     def run(self) -> None:
         for _, worker, index in self._order:
@@ -139,22 +154,71 @@ class _Walk:
                     assert_never(instruction)
 
     def finish(self) -> None:
+        for operation, computes in zip(self._graph.operations, self._computes, strict=True):
+            if computes.partial:
+                self._check_terms_read(operation, computes)
         updated = {tensor.alias for tensor in self._graph.tensors}
         for tensor in self._graph.tensors:
-            for home in self._program.homes[tensor.index]:
-                held = self._holds.get(home)
-                if tensor.index not in updated and held != _Value(tensor.index):
-                    raise ProgramError(
-                        f"tensor {tensor.name!r} is not at home on worker {home[0]} at the end: buffer "
-                        f"{home[1]} holds {self._shown(held)}"
-                    )
+            if tensor.index in self._maker and tensor.index not in updated:
+                self._check_made(tensor)
+
+    def _check_made(self, tensor: Tensor) -> None:
+        """Check that a tensor is at home: whole, or in terms that cover it together."""
+        terms: dict[Atoms | None, list[Held]] = {}
+        for home in self._program.homes[tensor.index]:
+            held = self._holds.get(home)
+            if held is None or held.tensor != tensor.index:
+                raise ProgramError(
+                    f"tensor {tensor.name!r} is not at home on worker {home[0]} at the end: buffer "
+                    f"{home[1]} holds {self._shown(held)}"
+                )
+            terms.setdefault(held.atoms, []).append(home)
+        for homes in terms.values():
+            self._check_home(tensor, homes)
+        if terms.keys() - {None}:
+            found = [_Value(tensor.index, atoms) for atoms in terms]
+            if self._sum(found, f"the home of tensor {tensor.name!r}").atoms is not None:
+                raise ProgramError(
+                    f"tensor {tensor.name!r} is not at home at the end, which holds "
+                    f"{' and '.join(map(self._shown, found))}"
+                )
+            if tensor.role.persistent or tensor.index in self._graph.outputs:
+                raise ProgramError(
+                    f"tensor {tensor.name!r} outlives the iteration, but its terms are not summed"
+                )
+
+    def _check_home(self, tensor: Tensor, homes: Sequence[Held]) -> None:
+        regions = [self._buffer(*home).region for home in homes]
+        whole = tuple((0, extent) for extent in tensor.shape)
+        check_tiling(whole, regions, f"the home of tensor {tensor.name!r}")
+
+    def _check_terms_read(self, operation: Operation, computes: _Computes) -> None:
+        """Check that an operation reads every term once, and covers its iteration space for each."""
+        tasks = self._places[operation.index]
+        for numbers in computes.read.values():
+            _check_tasks(operation, [tasks[number] for number in numbers])
+        place, seen = f"operation {operation.name!r}", set[object]()
+        for read in computes.read:
+            if seen & read:
+                raise ProgramError(f"{place}: reads some terms of its inputs in two ways")
+            seen |= read
+        if seen != self._readable(operation, computes.partial):
+            raise ProgramError(f"{place}: does not read all terms of its inputs")
+
+    def _readable(self, operation: Operation, partial: Iterable[str]) -> set[object]:
+        """Return all atoms of the inputs that are read in terms."""
+        made = dict(zip(operation.bound.description.tensor_names, operation.inputs, strict=True))
+        return {(name, atom) for name in partial for atom in self._computes[self._maker[made[name]]].atoms}
 
     def _shown(self, value: _Value | None) -> str:
         """Return a buffer's contents in words."""
         if value is None:
             return "nothing"
         name = repr(self._graph.tensors[value.tensor].name)
-        return f"the term {shown(value.term)} of {name}" if value.term else name
+        if value.atoms is None:
+            return name
+        terms = self._computes[self._maker[value.tensor]].atoms
+        return f"{len(value.atoms)} of {len(terms)} terms of {name}"
 
     def _buffer(self, worker: int, number: int) -> Buffer:
         programs = self._program.programs
@@ -238,8 +302,8 @@ class _Walk:
             raise ProgramError(f"{place}: fills buffer {target[1]} with {self._shown(value)} a second time")
         self._holds[target] = value
 
-    def _tiled(self, operation: Operation) -> _Computes:
-        """Check that an operation's computations tile its iteration space, and analyse what they touch."""
+    def _analysed(self, operation: Operation) -> _Computes:
+        """Analyse what an operation's computations touch."""
         bound, place = operation.bound, f"operation {operation.name!r}"
         whole = tuple((0, extent) for extent in bound.extents.values())
         computes = self._places[operation.index]
@@ -249,16 +313,33 @@ class _Walk:
         wrong = next((box for box in regions if len(box) != len(whole)), None)
         if wrong is not None:
             raise ProgramError(f"{place}: the box {shown(wrong)} is not one of {len(whole)} variables")
-        check_tiling(whole, regions, f"{place}, its iterations")
-        if len({(worker, compute.box) for worker, compute in computes}) != len(computes):
-            raise ProgramError(f"{place}: a worker computes the same part twice")
+        outside = next((box for box in regions if not inside(box, whole)), None)
+        if outside is not None:
+            raise ProgramError(f"{place}, its iterations: {shown(outside)} lies outside {shown(whole)}")
         boxes = np.array(regions, np.int64).reshape(len(computes), len(whole), 2)
         inputs = bound.input_regions(boxes)
         return _Computes(
-            {_term(operation, compute) for _, compute in computes},
+            {_own_term(operation, compute) for _, compute in computes},
             {name: [to_region(region) for region in inputs[name]] for name in bound.reads},
             [[to_region(region) for region in made] for made in bound.output_regions(boxes)],
         )
+
+    def _begin(self, operation: Operation, computes: _Computes, partial: frozenset[str], place: str) -> None:
+        """Check an operation before its first computation: its tasks, or that it may read terms."""
+        computes.partial = partial
+        if not partial:
+            _check_tasks(operation, self._places[operation.index])
+            computes.atoms = frozenset((own,) for own in computes.own)
+            return
+        types = {self._graph.tensors[tensor].dtype for tensor in operation.outputs}
+        names = operation.bound.description.tensor_names
+        for name, tensor in zip(names, operation.inputs, strict=True):
+            types |= {self._graph.tensors[tensor].dtype} if name in partial else set()
+        if len(types) > 1 or not operation.bound.linear_in(partial):
+            listed = ", ".join(sorted(partial))
+            raise ProgramError(f"{place}: reads terms of {listed}, but is not linear in that")
+        read = self._readable(operation, partial)
+        computes.atoms = frozenset((own, each) for own in computes.own for each in read)
 
     def _compute(self, operation: Operation, worker: int, compute: Compute, place: str) -> None:
         """Check one computation's reads and writes."""
@@ -266,10 +347,21 @@ class _Walk:
         number = computes.followed
         computes.followed += 1
         regions = {name: found[number] for name, found in computes.inputs.items()}
-        self._check_reads(operation, worker, compute, regions, place)
+        terms = self._check_reads(operation, worker, compute, regions, place)
         if len(compute.outputs) != len(operation.outputs):
             raise ProgramError(f"{place}: writes {len(compute.outputs)} of {len(operation.outputs)} outputs")
-        term = _term(operation, compute) if len(computes.terms) > 1 else ()
+        if not number:
+            self._begin(operation, computes, frozenset(terms), place)
+        if computes.partial != terms.keys():
+            listed = ", ".join(sorted(computes.partial ^ terms.keys()))
+            raise ProgramError(f"{place}: reads all of {listed}, or terms, unlike its other computations")
+        own = _own_term(operation, compute)
+        atoms: Atoms = frozenset([(own,)])
+        if terms:
+            read = frozenset((name, atom) for name, found in terms.items() for atom in found)
+            computes.read.setdefault(read, []).append(number)
+            atoms = frozenset((own, each) for each in read)
+        value = None if atoms == computes.atoms else atoms
         for made, tensor, output in zip(computes.outputs, operation.outputs, compute.outputs, strict=True):
             buffer, name = self._buffer(worker, output), self._graph.tensors[tensor].name
             if buffer.region != made[number] or self._root(buffer.tensor) != self._root(tensor):
@@ -278,12 +370,16 @@ class _Walk:
                     f"{place}: writes {shown(made[number])} of {name!r} into buffer {output}, which is for "
                     f"{shown(buffer.region)} of {other!r}"
                 )
-            self._holds[worker, output] = _Value(tensor, term)
+            self._holds[worker, output] = _Value(tensor, value)
 
     def _check_reads(
         self, operation: Operation, worker: int, compute: Compute, regions: Mapping[str, Region], place: str
-    ) -> None:
-        """Check that every region that is read is stated, and that its buffer holds it."""
+    ) -> dict[str, Atoms]:
+        """Check that every region that is read is stated, and that its buffer holds it.
+
+        Return the terms that are read of tensors that are not whole.
+        """
+        terms: dict[str, Atoms] = {}
         names = operation.bound.description.tensor_names
         for position, (name, tensor) in enumerate(zip(names, operation.inputs, strict=True)):
             if name not in regions:
@@ -294,31 +390,58 @@ class _Walk:
                 found = "nothing" if buffer is None or stated is None else shown(stated)
                 raise ProgramError(f"{place}: reads {found} of {name!r}, but its box needs {shown(region)}")
             held, there = self._holds.get((worker, buffer)), self._buffer(worker, buffer).region
-            if held != _Value(tensor) or not inside(region, there):
+            if held is None or held.tensor != tensor or not inside(region, there):
                 raise ProgramError(
                     f"{place}: reads {shown(region)} of {self._shown(_Value(tensor))} from buffer {buffer}, "
                     f"which holds {shown(there)} of {self._shown(held)}"
                 )
+            if held.atoms is not None:
+                terms[name] = held.atoms
+        return terms
 
     def _reduce(self, operation: Operation, worker: int, reduce: Reduce, place: str) -> None:
-        bound, target = operation.bound, self._target(operation, worker, reduce.target, place)
-        allowed = {bound.reducer(v) for v in bound.variables if bound.kind(v) == "reduce"}
+        target = self._target(operation, worker, reduce.target, place)
+        values = [self._assemble(worker, target, part, place) for part in reduce.parts]
+        value = self._sum(values, place)
+        allowed = self._reducers(value.tensor)
         if reduce.reducer not in allowed:
             stated = " or ".join(sorted(map(str, allowed))) or "nothing"
             raise ProgramError(f"{place}: reduces by {reduce.reducer}, but the description by {stated}")
-        values = [self._assemble(worker, target, part, place) for part in reduce.parts]
-        terms, tensors = self._computes[operation.index].terms, {value.tensor for value in values}
-        if len(tensors) != 1 or not tensors <= set(operation.outputs):
-            names = ", ".join(repr(self._graph.tensors[tensor].name) for tensor in sorted(tensors))
-            raise ProgramError(f"{place}: reduces {names or 'nothing'}, not one output of the operation")
-        if {value.term for value in values} != terms or len(reduce.parts) != len(terms):
-            raise ProgramError(
-                f"{place}: reduces {len(reduce.parts)} parts, but there are {len(terms)} terms"
-            )
-        self._fill((worker, reduce.target), _Value(tensors.pop()), place)
+        self._fill((worker, reduce.target), value, place)
+
+    def _reducers(self, tensor: int) -> set[AnyReducer | None]:
+        """Return the reducers that may combine terms of a tensor."""
+        maker = self._maker[tensor]
+        if self._computes[maker].partial:
+            return {Reducer.SUM}
+        bound = self._graph.operations[maker].bound
+        return {bound.reducer(v) for v in bound.variables if bound.kind(v) == "reduce"}
+
+    def _sum(self, values: Sequence[_Value], place: str) -> _Value:
+        """Return the value that different terms of one tensor make together."""
+        tensors = sorted({value.tensor for value in values})
+        if len(tensors) != 1:
+            names = ", ".join(repr(self._graph.tensors[tensor].name) for tensor in tensors)
+            raise ProgramError(f"{place}: combines {names or 'nothing'}, not terms of one tensor")
+        found: set[object] = set()
+        for value in values:
+            if value.atoms is None or found & value.atoms:
+                raise ProgramError(f"{place}: combines {self._shown(value)} with what has it already")
+            found |= value.atoms
+        whole = self._computes[self._maker[tensors[0]]].atoms
+        return _Value(tensors[0], None if found == whole else frozenset(found))
 
 
-def _term(operation: Operation, compute: Compute) -> Region:
+def _check_tasks(operation: Operation, computes: Sequence[tuple[int, Compute]]) -> None:
+    """Check that computations tile an operation's iteration space, apart from replicas elsewhere."""
+    place = f"operation {operation.name!r}"
+    whole = tuple((0, extent) for extent in operation.bound.extents.values())
+    check_tiling(whole, [compute.box for _, compute in computes], f"{place}, its iterations")
+    if len({(worker, compute.box) for worker, compute in computes}) != len(computes):
+        raise ProgramError(f"{place}: a worker computes the same part twice")
+
+
+def _own_term(operation: Operation, compute: Compute) -> Region:
     """Return the part of an operation's reductions that a computation covers."""
     bound = operation.bound
     return tuple(

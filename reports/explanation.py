@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from ..partitioner.explaining.explain import Explanation
@@ -59,13 +61,18 @@ def _choice(explanation: Explanation) -> str:
 
 def _parts(explanation: Explanation) -> Table:
     labels = ", ".join(label for label, _ in explanation.shape)
-    terms = any(part.term is not None for part in explanation.parts)
-    rows = table("worker", labels or "value", *(["partial result"] if terms else []), title="Parts")
-    for part in explanation.parts[:SHOWN]:
-        cells = [str(part.worker), format_region(part.box), *([str(part.term)] if terms else [])]
-        rows.add_row(*cells)
+    columns: dict[str, Sequence[object]] = {
+        "worker": [str(part.worker) for part in explanation.parts],
+        labels or "value": [format_region(part.box) for part in explanation.parts],
+        "reads term": [part.read for part in explanation.parts],
+        "partial result": [part.term for part in explanation.parts],
+    }
+    shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
+    rows = table(*shown, title="Parts")
+    for cells in list(zip(*shown.values(), strict=True))[:SHOWN]:
+        rows.add_row(*map(str, cells))
     if len(explanation.parts) > SHOWN:
-        rows.add_row(f"{len(explanation.parts) - SHOWN} more with --json", "", *([""] if terms else []))
+        rows.add_row(f"{len(explanation.parts) - SHOWN} more with --json", *[""] * (len(shown) - 1))
     return rows
 
 

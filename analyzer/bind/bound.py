@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..indices.region import Boxes, Shape
 from ..input_regions.reader import Reader
 from ..input_regions.refinements import refinements
 from ..strategies.discover import Kind, Refusal, SplitVariable
+from ..strategies.linear import is_linear
 from ..strategies.strategy import Strategy
 from . import concrete_extents
 from .elements_touched import ITEM_BYTES
@@ -104,6 +105,10 @@ class Bound(NotebookDisplay):
         """Return what combines partial outputs of a `reduce` strategy."""
         split = self.splits.get(variable)
         return None if split is None else split.reducer
+
+    def linear_in(self, tensors: Iterable[str]) -> bool:
+        """Tell whether all outputs are linear in these tensors together, all others held."""
+        return is_linear(self.description, frozenset(tensors))
 
     def split(self, variables: Sequence[str | None], factors: Sequence[int]) -> Boxes:
         """Return boxes `[worker, variable, 2]` of the iteration space after splitting it step by step."""

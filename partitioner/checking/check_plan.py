@@ -7,7 +7,8 @@ states. It establishes, in this order:
 1. The plan is for this graph, these shapes and this worker count.
 2. Every layout covers its tensor; every element is owned once or by whole replicas; aliases agree.
 3. The boxes of every operation cover its iteration space exactly once (apart from replicas), so every element
-   of every output is produced once per term of a reduction, and the terms cover the reduction once.
+   of every output is produced once per term of a reduction, and the terms cover the reduction once. An
+   operation that reads terms of a sum covers it once for each, and is linear in what it reads.
 4. The stated bytes, for each step and in all, are those that move.
 5. (`check_program`) In the programs, every region that is read is in the buffer it is read from. Every buffer
    is filled with exactly its region, from buffers that already hold the pieces. The bytes that cross between
@@ -31,9 +32,10 @@ from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...programs.plain_regions import check_tiling, common, size
-from ..layouts.forms import At, Form
+from ...tdl.ast import Reducer
+from ..layouts.forms import At, Form, Partial
 from ..plans.plan import Plan
-from .plain_forms import PlainParts, plain_parts
+from .plain_forms import PlainParts, plain_parts, terms_of
 
 ADVICE = "the plan was changed, or its method has a defect: partition the graph again"
 
@@ -96,6 +98,7 @@ class _PlanCheck:
         self._operators: dict[tuple[object, ...], _Tasks] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self._versions: dict[tuple[int, int], PlainParts] = {}
+        self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
 
     def run(self) -> None:
         plan, graph = self._plan, self._graph
@@ -134,10 +137,13 @@ class _PlanCheck:
             )
         held = self._layout(tensor.index, len(plan.factors))
         whole = tuple((0, n) for n in tensor.shape)
-        check_tiling(whole, [region for _, region in held], place)
+        _check_terms(whole, held, place)
         if layout.via is not None:
             between = self._parts(tensor.index, layout.via, plan.factors, f"{place}, on the way")
-            check_tiling(whole, [region for _, region in between], f"{place}, on the way")
+            _check_terms(whole, between, f"{place}, on the way")
+        lasting = tensor.role.persistent or tensor.index in self._graph.outputs
+        if terms_of(held) > 1 and (lasting or tensor.index not in self._maker):
+            raise PlanError(f"{place} is never reduced: its {terms_of(held)} terms are not summed")
         if tensor.alias is not None:
             overwritten = self._graph.tensors[tensor.alias].name
             other = plan.layouts[overwritten].form
@@ -175,11 +181,11 @@ class _PlanCheck:
             if not 0 <= copy.source < number:
                 raise PlanError(f"{place} is made from version {copy.source}, which does not exist before it")
             parts = self._parts(tensor.index, copy.form, self._plan.factors, place)
-            for count, (worker, region) in enumerate(parts):
-                for other, also in parts[:count]:
-                    if worker == other and size(common(region, also)):
+            for count, (worker, region, term) in enumerate(parts):
+                for other, also, another in parts[:count]:
+                    if worker == other and term == another and size(common(region, also)):
                         raise PlanError(f"{place}: worker {worker} would hold some elements twice")
-            moved += _lacking(parts, versions[copy.source]) * tensor.itemsize
+            moved += _summed(versions[copy.source], parts, place) * tensor.itemsize
             versions.append(parts)
             readers = [o.index for o in self._graph.operations if o.name in copy.readers]
             if not readers or len(readers) != len(copy.readers):
@@ -210,38 +216,77 @@ class _PlanCheck:
     def _operation_bytes(self, operation: Operation, steps: int) -> int:
         form, factors = _first_steps(self._plan.strategies[operation.name], self._plan.factors, steps)
         key = (operation.bound, form, steps)
-        if key not in self._operators:
-            self._operators[key] = _Tasks(operation.bound, form, factors, f"operation {operation.name!r}")
-        tasks = self._operators[key]
+        tasks = self._tasks(operation, form, factors, steps)
         total = 0
         names: dict[int, tuple[str, ...]] = {}
         for name, tensor in zip(operation.bound.description.tensor_names, operation.inputs, strict=True):
             if name in operation.bound.reads:
                 names[tensor] = (*names.get(tensor, ()), name)
+        partial: list[str] = []
         for tensor, read in names.items():
-            version = self._versions.get((operation.index, tensor))
-            if version is None:
-                total += self._count(key, tasks, tensor, read, steps)
-            else:
-                total += _moved(tasks, version, read) * self._graph.tensors[tensor].itemsize
+            held = self._versions.get((operation.index, tensor), self._layout(tensor, steps))
+            total += self._count(key, tasks, tensor, read, held)
+            if terms_of(held) > 1:
+                self._check_read(operation, tensor, tasks, terms_of(held))
+                partial.extend(read)
+        if tasks.reads > 1 and not operation.bound.linear_in(partial):
+            raise PlanError(
+                f"operation {operation.name!r} reads terms of {', '.join(partial) or 'nothing'}, but is not "
+                "linear in that"
+            )
         for output, tensor in enumerate(operation.outputs):
-            total += self._count(key, tasks, tensor, output, steps)
+            total += self._count(key, tasks, tensor, output, self._layout(tensor, steps))
         return total
 
+    def _check_read(self, operation: Operation, tensor: int, tasks: _Tasks, terms: int) -> None:
+        """Check that an operation reads every term of a sum, in the sum's own element type."""
+        place, name = f"operation {operation.name!r}", self._graph.tensors[tensor].name
+        if tasks.reads != terms:
+            raise PlanError(f"{place} reads {tasks.reads} terms of {name!r}, which has {terms}")
+        types = {self._graph.tensors[each].dtype for each in (tensor, *operation.outputs)}
+        if len(types) > 1:
+            raise PlanError(f"{place} reads terms of {name!r} and changes their type: {sorted(types)}")
+        maker = self._maker[tensor]
+        form, factors = _first_steps(
+            self._plan.strategies[maker.name], self._plan.factors, len(self._plan.factors)
+        )
+        reducer = self._tasks(maker, form, factors, len(self._plan.factors)).reducer
+        if reducer is not Reducer.SUM:
+            raise PlanError(f"{place} reads terms of {name!r}, which are combined by {reducer}")
+
+    def _tasks(self, operation: Operation, form: Form, factors: Sequence[int], steps: int) -> _Tasks:
+        key = (operation.bound, form, steps)
+        if key not in self._operators:
+            self._operators[key] = _Tasks(operation.bound, form, factors, f"operation {operation.name!r}")
+        return self._operators[key]
+
     def _count(
-        self, operator: tuple[object, ...], tasks: _Tasks, tensor: int, use: tuple[str, ...] | int, steps: int
+        self,
+        operator: tuple[object, ...],
+        tasks: _Tasks,
+        tensor: int,
+        use: tuple[str, ...] | int,
+        held: PlainParts,
     ) -> int:
         """Count the bytes that move between an operation and one tensor."""
-        held = self._layout(tensor, steps)
-        via = self._plan.layouts[self._graph.tensors[tensor].name].via
+        name = self._graph.tensors[tensor].name
+        via = self._plan.layouts[name].via
         key = (operator, use, id(held), via)
         if key not in self._counts:
-            if via is None or tasks.terms == 1 or not isinstance(use, int):
-                self._counts[key] = _moved(tasks, held, use)
-            else:
-                between = self._parts(tensor, via, self._plan.factors, "on the way")
-                self._counts[key] = _moved(tasks, between, use) + _lacking(held, between)
+            self._counts[key] = self._counted(tasks, tensor, use, held, via)
         return self._counts[key] * self._graph.tensors[tensor].itemsize
+
+    def _counted(
+        self, tasks: _Tasks, tensor: int, use: tuple[str, ...] | int, held: PlainParts, via: Form | None
+    ) -> int:
+        if not isinstance(use, int):
+            return _fetched(tasks, held, use)
+        place = f"tensor {self._graph.tensors[tensor].name!r}"
+        made = tasks.outputs[use]
+        if via is None or terms_of(made) == terms_of(held):
+            return _summed(made, held, place)
+        between = self._parts(tensor, via, self._plan.factors, f"{place}, on the way")
+        return _summed(made, between, f"{place}, on the way") + _summed(between, held, place)
 
 
 class _Tasks:
@@ -251,8 +296,8 @@ class _Tasks:
         variables = list(bound.variables)
         whole = tuple((0, bound.extents[variable]) for variable in variables)
         parts = plain_parts(form, whole, variables, factors, prod(factors), place)
-        boxes = [box for _, box in parts]
-        check_tiling(whole, boxes, f"{place}, its iterations")
+        boxes = [box for _, box, _ in parts]
+        _check_terms(whole, parts, f"{place}, its iterations")
         cut = [v for axis, v in enumerate(variables) if any(box[axis] != whole[axis] for box in boxes)]
         for variable in cut:
             if bound.kind(variable) is None:
@@ -262,47 +307,71 @@ class _Tasks:
                     f"are along {', '.join(offered) or 'no variable'}"
                 )
         reduced = [variable for variable in cut if bound.kind(variable) == "reduce"]
-        reducers = {str(bound.reducer(variable)): variable for variable in reduced}
+        self.reads = terms_of(parts)
+        reducers = {str(bound.reducer(variable)): f"{variable}" for variable in reduced}
+        if self.reads > 1:
+            reducers.setdefault(str(Reducer.SUM), "the terms that it reads")
         if len(reducers) > 1:
             listed = " and ".join(f"{reducer} over {variable}" for reducer, variable in reducers.items())
             raise PlanError(f"{place}: its partial results would be combined by {listed}; choose one")
+        self.reducer = bound.reducer(reduced[0]) if reduced else Reducer.SUM if self.reads > 1 else None
         axes = [variables.index(variable) for variable in reduced]
         array = np.array(boxes, np.int64).reshape(len(boxes), len(variables), 2)
         regions = bound.input_regions(array)
-        self.workers = [worker for worker, _ in parts]
+        self.workers = [worker for worker, _, _ in parts]
+        self.read = [term for _, _, term in parts]
         self.inputs = {name: _regions(regions[name]) for name in bound.reads}
-        self.outputs = [_regions(produced) for produced in bound.output_regions(array)]
-        self.terms = len({tuple(box[axis] for axis in axes) for box in boxes})
+        within: dict[Region, int] = {}
+        for box in boxes:
+            within.setdefault(tuple(box[axis] for axis in axes), len(within))
+        terms = [term * len(within) + within[tuple(box[axis] for axis in axes)] for _, box, term in parts]
+        self.outputs: list[PlainParts] = [
+            tuple(zip(self.workers, _regions(produced), terms, strict=True))
+            for produced in bound.output_regions(array)
+        ]
         for output, shape in zip(self.outputs, bound.output_shapes, strict=True):
-            by_term: dict[Region, list[Region]] = {}
-            for box, region in zip(boxes, output, strict=True):
-                by_term.setdefault(tuple(box[axis] for axis in axes), []).append(region)
-            for term in by_term.values():
-                check_tiling(tuple((0, extent) for extent in shape), term, f"{place}, what it produces")
+            _check_terms(tuple((0, extent) for extent in shape), output, f"{place}, what it produces")
 
 
-def _moved(tasks: _Tasks, held: PlainParts, use: tuple[str, ...] | int) -> int:
-    """Count the elements that move between tasks and holdings: what is needed, less what is there."""
-    if isinstance(use, int):
-        made = list(zip(tasks.workers, tasks.outputs[use], strict=True))
-        needed = tasks.terms * sum(size(region) for _, region in held)
-    else:
-        made = list({(w, tasks.inputs[name][task]) for name in use for task, w in enumerate(tasks.workers)})
-        needed = sum(size(region) for _, region in made)
-    return needed - _there(made, held)
+def _check_terms(whole: Region, parts: PlainParts, place: str) -> None:
+    """Raise PlanError unless the parts of every term tile the whole."""
+    by_term: dict[int, list[Region]] = {}
+    for _, region, term in parts:
+        by_term.setdefault(term, []).append(region)
+    for term in range(terms_of(parts)):
+        here = place if len(by_term) == 1 else f"{place}, term {term}"
+        check_tiling(whole, by_term.get(term, []), here)
 
 
-def _lacking(needed: PlainParts, held: PlainParts) -> int:
-    """Count the elements of regions that their workers do not hold."""
-    return sum(size(region) for _, region in needed) - _there(needed, held)
+def _fetched(tasks: _Tasks, held: PlainParts, names: tuple[str, ...]) -> int:
+    """Count the elements that tasks read and their workers lack."""
+    read = tasks.read if terms_of(held) > 1 else [0] * len(tasks.read)
+    needed = {
+        (worker, tasks.inputs[name][task], read[task])
+        for name in names
+        for task, worker in enumerate(tasks.workers)
+    }
+    return sum(size(region) for _, region, _ in needed) - _there(needed, held)
 
 
-def _there(needed: Iterable[tuple[int, Region]], held: PlainParts) -> int:
-    """Count the elements of regions that their workers hold."""
-    at: dict[int, list[Region]] = {}
-    for worker, region in held:
-        at.setdefault(worker, []).append(region)
-    return sum(size(common(region, own)) for worker, region in needed for own in at.get(worker, []))
+def _summed(made: PlainParts, wanted: PlainParts, place: str) -> int:
+    """Count the elements that move if every wanted term is the sum of equally many that were made."""
+    before, after = terms_of(made), terms_of(wanted)
+    if before % after:
+        raise PlanError(f"{place} has {after} terms, which cannot be made of {before}")
+    each = before // after
+    sources = [(worker, region, term // each) for worker, region, term in made]
+    return each * sum(size(region) for _, region, _ in wanted) - _there(wanted, sources)
+
+
+def _there(needed: Iterable[tuple[int, Region, int]], held: Iterable[tuple[int, Region, int]]) -> int:
+    """Count the elements of regions that their workers hold, term by term."""
+    at: dict[tuple[int, int], list[Region]] = {}
+    for worker, region, term in held:
+        at.setdefault((worker, term), []).append(region)
+    return sum(
+        size(common(region, own)) for worker, region, term in needed for own in at.get((worker, term), [])
+    )
 
 
 def _first_steps(form: Form, factors: Sequence[int], steps: int) -> tuple[Form, Sequence[int]]:
@@ -313,7 +382,9 @@ def _first_steps(form: Form, factors: Sequence[int], steps: int) -> tuple[Form, 
 
 
 def _stepped(forms: Iterable[Form]) -> bool:
-    return all(isinstance(f, tuple) and not any(isinstance(entry, At) for entry in f) for f in forms)
+    return all(
+        isinstance(f, tuple) and not any(isinstance(entry, At | Partial) for entry in f) for f in forms
+    )
 
 
 def _regions(boxes: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[Region, ...]:

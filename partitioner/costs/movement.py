@@ -1,7 +1,10 @@
 """Find which worker reads which region from whom, for one operation and one tensor, without buffers.
 
-    fetches(needed, owned)[w]          disjoint pieces of owned regions that cover needed[w]
-    collections(produced, owned)[w]    for each term, disjoint pieces of produced regions that cover owned[w]
+    fetches(needed, held)[w]        disjoint pieces of held regions that cover needed[w]
+    collections(made, wanted)[w]    for each term to sum, disjoint pieces of made regions that cover wanted[w]
+
+Regions have terms. A fetch takes one term. A collection goes from `T` terms to `t`, a divisor of `T`: each
+wanted term is the sum of `T / t` terms that follow each other.
 
 Layers repeat, so lowering asks for the same movements many times. They are computed once per operator with
 its form, per use, and per layout. Implemented in: `Movements`, `cover.cover` (pieces).
@@ -12,6 +15,7 @@ Guarantees: the elements of all pieces from other workers are those that `box_co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +24,7 @@ from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
 from ...tdl.ast import AnyReducer
 from ..layouts.forms import Form
-from ..layouts.step_split import Layout, OperationParts, split_operation
+from ..layouts.step_split import Layout, reducer_of, split_operation
 from .cover import Holder, Parts, contains, cover, elements
 
 
@@ -36,6 +40,12 @@ class WorkerRegions:
 
     elements: tuple[int, ...]
     """The number of elements of each region."""
+
+    term: tuple[int, ...]
+    """The number of each region's term."""
+
+    terms: int
+    """The number of terms; 1 if the tensor is reduced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +66,6 @@ class OperatorRegions:
 
     outputs: tuple[WorkerRegions, ...]
     """For each output, the regions that the tasks produce."""
-
-    terms: int
-    """The number of partial results; 1 if the outputs are only concatenated."""
-
-    term: tuple[int, ...]
-    """The number of the partial result that each task computes."""
 
     reducer: AnyReducer | None
     """Combines the partial results; None if the outputs are only concatenated."""
@@ -89,12 +93,11 @@ class Movements:
     def __init__(self, workers: int, factors: tuple[int, ...]) -> None:
         self._workers = workers
         self._factors = factors
-        self._known: dict[tuple[tuple[int, ...], tuple[Region, ...]], WorkerRegions] = {}
+        self._known: dict[tuple[object, ...], WorkerRegions] = {}
         self._operators: dict[tuple[Bound, Form], OperatorRegions] = {}
         self._layouts: dict[Layout, WorkerRegions] = {}
         self._fetches: dict[tuple[WorkerRegions, WorkerRegions], Fetches] = {}
-        self._spread: dict[tuple[WorkerRegions, WorkerRegions], tuple[Assembly, ...]] = {}
-        self._collections: dict[tuple[WorkerRegions, tuple[int, ...], WorkerRegions], Collections] = {}
+        self._collections: dict[tuple[WorkerRegions, WorkerRegions], Collections] = {}
 
     def operator(self, bound: Bound, form: Form) -> OperatorRegions:
         found = self._operators.get((bound, form))
@@ -102,15 +105,15 @@ class Movements:
             parts = split_operation(bound, form, self._factors)
             workers = tuple(parts.workers.tolist())
             reads = bound.input_regions(parts.boxes)
+            read = tuple(parts.read.tolist()), parts.reads
+            made = tuple(parts.term.tolist()), parts.terms
             found = OperatorRegions(
                 bound,
                 workers,
                 tuple(map(to_region, parts.boxes)),
-                {name: self._regions(workers, reads[name]) for name in bound.reads},
-                tuple([self._regions(workers, boxes) for boxes in bound.output_regions(parts.boxes)]),
-                parts.terms,
-                tuple(parts.term.tolist()),
-                _reducer(bound, parts),
+                {name: self._regions(workers, reads[name], *read) for name in bound.reads},
+                tuple([self._regions(workers, boxes, *made) for boxes in bound.output_regions(parts.boxes)]),
+                reducer_of(bound, parts),
             )
             self._operators[bound, form] = found
         return found
@@ -119,67 +122,56 @@ class Movements:
         """Return the regions in which a tensor is held; what is empty is not held."""
         found = self._layouts.get(layout)
         if found is None:
+            parts = layout.expanded
             held = [
-                (worker, region)
-                for worker, region in zip(layout.workers, map(to_region, layout.regions), strict=True)
+                (worker, region, term)
+                for worker, region, term in zip(
+                    parts.workers.tolist(), map(to_region, parts.boxes), parts.term.tolist(), strict=True
+                )
                 if elements(region)
             ]
-            found = self._interned(
-                tuple([worker for worker, _ in held]), tuple([region for _, region in held])
-            )
-            self._layouts[layout] = found
+            workers, regions, term = zip(*held, strict=True) if held else ((), (), ())
+            found = self._layouts[layout] = self._interned(workers, regions, term, parts.terms)
         return found
 
-    def fetches(self, needed: WorkerRegions, owned: WorkerRegions) -> Fetches:
+    def fetches(self, needed: WorkerRegions, held: WorkerRegions) -> Fetches:
         """Return, for each task, its worker's holding that has all of its region, or what to assemble."""
-        found = self._fetches.get((needed, owned))
+        found = self._fetches.get((needed, held))
         if found is None:
-            holders = list(zip(owned.workers, owned.regions, strict=True))
-            of_worker: dict[int, list[int]] = {}
-            for number, worker in enumerate(owned.workers):
-                of_worker.setdefault(worker, []).append(number)
-            found = self._fetches[needed, owned] = tuple([
-                self._fetch(worker, region, of_worker.get(worker, []), holders)
-                for worker, region in zip(needed.workers, needed.regions, strict=True)
+            by_term = _by_term(held)
+            own: dict[tuple[int, int], list[int]] = {}
+            for number, (worker, term) in enumerate(zip(held.workers, held.term, strict=True)):
+                own.setdefault((worker, term), []).append(number)
+            terms = needed.term if held.terms > 1 else (0,) * len(needed.workers)
+            found = self._fetches[needed, held] = tuple([
+                self._fetch(worker, region, own.get((worker, term), ()), by_term[term])
+                for worker, region, term in zip(needed.workers, needed.regions, terms, strict=True)
             ])  # fmt: skip
         return found
 
-    def collections(self, operator: OperatorRegions, output: int, owned: WorkerRegions) -> Collections:
-        """Return, for each holding and term, the assembly of its region of an output."""
-        produced = operator.outputs[output]
-        key = (produced, operator.term, owned)
-        found = self._collections.get(key)
+    def collections(self, made: WorkerRegions, wanted: WorkerRegions) -> Collections:
+        """Return, for each wanted region, an assembly of every term that is summed to it."""
+        found = self._collections.get((made, wanted))
         if found is None:
-            made = list(zip(produced.workers, produced.regions, strict=True))
-            by_term = [
-                [each if term == own else None for each, own in zip(made, operator.term, strict=True)]
-                for term in range(operator.terms)
-            ]
-            found = self._collections[key] = tuple(
-                tuple(self._assembly(worker, region, held) for held in by_term)
-                for worker, region in zip(owned.workers, owned.regions, strict=True)
+            by_term, each = _by_term(made), made.terms // wanted.terms
+            found = self._collections[made, wanted] = tuple(
+                tuple(
+                    self._assembly(worker, region, held) for held in by_term[term * each : (term + 1) * each]
+                )
+                for worker, region, term in zip(wanted.workers, wanted.regions, wanted.term, strict=True)
             )
         return found
 
-    def spread(self, owned: WorkerRegions, held: WorkerRegions) -> tuple[Assembly, ...]:
-        """Return, for each holding in `owned`, its assembly from what others hold."""
-        key = (owned, held)
-        found = self._spread.get(key)
-        if found is None:
-            holders = list(zip(held.workers, held.regions, strict=True))
-            found = self._spread[key] = tuple(
-                self._assembly(worker, region, holders)
-                for worker, region in zip(owned.workers, owned.regions, strict=True)
-            )
-        return found
-
-    def _fetch(self, worker: int, region: Region, own: list[int], holders: list[Holder]) -> int | Assembly:
+    def _fetch(
+        self, worker: int, region: Region, own: Sequence[int], holders: Sequence[Holder | None]
+    ) -> int | Assembly:
         for number in own:
-            if contains(holders[number][1], region):
+            holder = holders[number]
+            if holder is not None and contains(holder[1], region):
                 return number
         return self._assembly(worker, region, holders)
 
-    def _assembly(self, reader: int, target: Region, holders: list[Holder] | list[Holder | None]) -> Assembly:
+    def _assembly(self, reader: int, target: Region, holders: Sequence[Holder | None]) -> Assembly:
         parts = cover(target, holders, reader, self._workers)
         if parts is None:
             raise PlanError(
@@ -192,22 +184,26 @@ class Movements:
                 fetched += elements(region)
         return Assembly(parts, fetched)
 
-    def _regions(self, workers: tuple[int, ...], boxes: Boxes) -> WorkerRegions:
-        return self._interned(workers, tuple(map(to_region, boxes)))
+    def _regions(
+        self, workers: tuple[int, ...], boxes: Boxes, term: tuple[int, ...], terms: int
+    ) -> WorkerRegions:
+        return self._interned(workers, tuple(map(to_region, boxes)), term, terms)
 
-    def _interned(self, workers: tuple[int, ...], regions: tuple[Region, ...]) -> WorkerRegions:
-        found = self._known.get((workers, regions))
+    def _interned(
+        self, workers: tuple[int, ...], regions: tuple[Region, ...], term: tuple[int, ...], terms: int
+    ) -> WorkerRegions:
+        key = workers, regions, term, terms
+        found = self._known.get(key)
         if found is None:
-            found = WorkerRegions(workers, regions, tuple(map(elements, regions)))
-            self._known[workers, regions] = found
+            counts = tuple(map(elements, regions))
+            found = self._known[key] = WorkerRegions(workers, regions, counts, term, terms)
         return found
 
 
-def _reducer(bound: Bound, parts: OperationParts) -> AnyReducer | None:
-    reducers = {reducer for v in parts.reduced if (reducer := bound.reducer(v)) is not None}
-    if len(reducers) > 1:
-        both = " and ".join(sorted(map(str, reducers)))
-        raise PlanError(
-            f"{bound.description.name} cannot be reduced by {both} at once; split it along other variables"
-        )
-    return reducers.pop() if reducers else None
+def _by_term(held: WorkerRegions) -> list[list[Holder | None]]:
+    """List all holders once for each term, with None for those of other terms."""
+    holders = list(zip(held.workers, held.regions, strict=True))
+    return [
+        [holder if term == own else None for holder, own in zip(holders, held.term, strict=True)]
+        for term in range(held.terms)
+    ]

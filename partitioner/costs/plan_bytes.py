@@ -24,7 +24,7 @@ from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...dataflow.graph import Graph
 from ..layouts.choices import Counts, split_further
 from ..layouts.copies import Version
-from ..layouts.forms import Form
+from ..layouts.forms import Expanded, Form
 from ..layouts.step_split import (
     Choice,
     Dimensions,
@@ -43,6 +43,9 @@ Totals = tuple[int, ...]
 """Elements that move after the first step, after the first two, and so on up to all."""
 
 
+Kind = Literal["copy", "fetch", "concat", "reduce"]
+
+
 @dataclass(frozen=True, slots=True)
 class Contribution:
     """The bytes that an operation moves for a tensor."""
@@ -53,7 +56,7 @@ class Contribution:
     tensor: str
     """The tensor's name."""
 
-    kind: Literal["copy", "fetch", "concat", "reduce"]
+    kind: Kind
     """`fetch` for an input, `concat` or `reduce` for an output, `copy` for a copy that is made before it."""
 
     bytes: int
@@ -85,14 +88,9 @@ def count(
                     copied = parts.copied(version.layout, version.source) * tensor.itemsize
                     contributions.append(Contribution(operation.name, tensor.name, "copy", copied))
             moved = parts.moved(tasks, parts.held(layout), source)
-            contributions.append(
-                Contribution(
-                    operation.name,
-                    tensor.name,
-                    "fetch" if not isinstance(source, int) else "reduce" if tasks.terms > 1 else "concat",
-                    moved * tensor.itemsize,
-                )
-            )
+            made: Kind = "reduce" if tasks.terms > 1 else "concat"
+            kind = made if isinstance(source, int) else "fetch"
+            contributions.append(Contribution(operation.name, tensor.name, kind, moved * tensor.itemsize))
     return contributions
 
 
@@ -141,22 +139,22 @@ class _Tasks:
     inputs: Mapping[str, Boxes]
     """For each parameter, the regions that are read."""
 
-    outputs: tuple[Boxes, ...]
+    read: Counts
+    """Each task's term of its inputs, of those that are not reduced."""
+
+    outputs: tuple[Expanded, ...]
     """For each output, the regions that are produced."""
 
     terms: int
-    """The number of partial results that are reduced."""
+    """The number of partial results; 1 if the outputs are only concatenated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Holdings:
     """The holdings of one tensor."""
 
-    workers: Counts
-    """Each holding's worker."""
-
-    regions: Boxes
-    """Each holding's region."""
+    parts: Expanded
+    """Their workers, regions and terms."""
 
     stop: _Holdings | None = None
     """Where partial results are reduced on their way here."""
@@ -178,22 +176,25 @@ class _PartCounts:
             found = self._tasks[bound, form] = _Tasks(
                 parts.workers,
                 bound.input_regions(parts.boxes),
-                bound.output_regions(parts.boxes),
+                parts.read,
+                tuple([
+                    Expanded(parts.workers, boxes, parts.term, parts.terms)
+                    for boxes in bound.output_regions(parts.boxes)
+                ]),
                 parts.terms,
-            )
+            )  # fmt: skip
         return found
 
     def held(self, layout: Layout) -> _Holdings:
         found = self._holdings.get(layout)
         if found is None:
             stop = None if layout.stop is None else self.held(layout.stop)
-            found = self._holdings[layout] = _Holdings(layout.workers, layout.regions, stop)
+            found = self._holdings[layout] = _Holdings(layout.expanded, stop)
         return found
 
     def copied(self, layout: Layout, source: Layout) -> int:
         """Count the elements that move to make a copy from another version."""
-        copy, held = self.held(layout), self.held(source)
-        return int(volume(copy.regions).sum()) - _own(copy.workers, copy.regions, held)
+        return _summed(self.held(source).parts, self.held(layout).parts)
 
     def moved(self, tasks: _Tasks, held: _Holdings, use: Use) -> int:
         key = (tasks, held, use)
@@ -205,23 +206,31 @@ class _PartCounts:
 
 def _moved_parts(tasks: _Tasks, held: _Holdings, use: Use) -> int:
     if isinstance(use, int):
-        stop = held.stop if tasks.terms > 1 else None
-        if stop is not None:
-            fetched = int(volume(held.regions).sum()) - _own(held.workers, held.regions, stop)
-            return _moved_parts(tasks, stop, use) + fetched
-        needed = tasks.terms * int(volume(held.regions).sum())
-        return needed - _own(tasks.workers, tasks.outputs[use], held)
-    reads = [tasks.inputs[name] for name in use]
-    workers, regions = np.tile(tasks.workers, len(reads)), np.concatenate(reads)
+        made, home = tasks.outputs[use], held.parts
+        if held.stop is None or made.terms == home.terms:
+            return _summed(made, home)
+        return _summed(made, held.stop.parts) + _summed(held.stop.parts, home)
+    reads, terms = [tasks.inputs[name] for name in use], held.parts.terms
+    workers = tasks.workers * terms + (tasks.read if terms > 1 else 0)
+    workers, regions = np.tile(workers, len(reads)), np.concatenate(reads)
     rows = np.concatenate((workers[:, None], regions.reshape(len(regions), -1)), axis=1)
     _, first = np.unique(rows, axis=0, return_index=True)
-    return int(volume(regions[first]).sum()) - _own(workers[first], regions[first], held)
+    there = held.parts.workers * terms + held.parts.term
+    return int(volume(regions[first]).sum()) - _own(workers[first], regions[first], there, held.parts.boxes)
 
 
-def _own(workers: Counts, regions: Boxes, held: _Holdings) -> int:
-    """Count the elements of regions that the regions' workers hold."""
-    same = workers[:, None] == held.workers[None]
-    return int(overlap(regions[:, None], held.regions[None])[same].sum())
+def _summed(made: Expanded, wanted: Expanded) -> int:
+    """Count the elements that move if every wanted term is the sum of equally many terms that were made."""
+    each = made.terms // wanted.terms
+    here = wanted.workers * wanted.terms + wanted.term
+    there = made.workers * wanted.terms + made.term // each
+    return each * int(volume(wanted.boxes).sum()) - _own(here, wanted.boxes, there, made.boxes)
+
+
+def _own(workers: Counts, regions: Boxes, holders: Counts, held: Boxes) -> int:
+    """Count the elements of regions that the regions' workers hold; equal terms count as workers do."""
+    same = workers[:, None] == holders[None]
+    return int(overlap(regions[:, None], held[None])[same].sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

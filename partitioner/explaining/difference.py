@@ -10,14 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Region
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ..layouts.copies import Copy
 from ..layouts.forms import Form
 from ..layouts.order import in_order
-from ..layouts.parts import Part, holdings, in_one_order, tasks
+from ..layouts.parts import holdings, tasks
 from ..layouts.step_split import Layout
 from ..plans.plan import Plan
+
+PartSet = frozenset[tuple[int, Region, int | None]]
+"""Workers, boxes and terms of the parts of a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +138,16 @@ def difference(graph: Graph, first: Plan, second: Plan) -> Difference:
 
 
 class _Expanded:
-    """The parts of choices in one order; each choice is expanded once."""
+    """The parts of choices as sets; each choice is expanded once."""
 
     def __init__(self) -> None:
-        self._found: dict[Layout | tuple[Bound, Form, tuple[int, ...]], tuple[Part, ...]] = {}
+        self._found: dict[Layout | tuple[Bound, Form, tuple[int, ...]], PartSet] = {}
 
-    def tasks(self, bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Part, ...]:
+    def tasks(self, bound: Bound, form: Form, factors: tuple[int, ...]) -> PartSet:
+        """Return the tasks of an operation; the terms that they make follow from the rest."""
         key = bound, form, factors
         if key not in self._found:
-            self._found[key] = in_one_order(tasks(*key))
+            self._found[key] = frozenset((part.worker, part.box, part.read) for part in tasks(*key))
         return self._found[key]
 
     def same(self, first: Layout, second: Layout) -> bool:
@@ -153,9 +158,9 @@ class _Expanded:
             return first.stop is second.stop
         return self.same(first.stop, second.stop)
 
-    def _holdings(self, layout: Layout) -> tuple[Part, ...]:
+    def _holdings(self, layout: Layout) -> PartSet:
         if layout not in self._found:
-            self._found[layout] = in_one_order(holdings(layout))
+            self._found[layout] = frozenset((part.worker, part.box, part.term) for part in holdings(layout))
         return self._found[layout]
 
 

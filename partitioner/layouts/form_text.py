@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from ...analyzer.indices.region import Region
 from ...programs.program import region_text
 from ...support.wording import counted
-from .forms import Cut, Follow, Form, Label, Parts, Spread
+from .forms import Cut, Follow, Form, Label, Partial, Parts, Spread
 
 LISTED = 8
 """The most runs of workers, and places of cuts, that are named one by one."""
@@ -30,9 +31,9 @@ def form_text(form: Form, between: str = ",") -> str:
             at = f"at {', '.join(map(str, bounds))}" if len(bounds) <= LISTED else f"at {len(bounds)} places"
             return f"{along} cut {at} on {worker_text(workers)}"
         case Parts(boxes=boxes) if len(boxes) <= BOXES:
-            return "; ".join(f"{region_text(box)} on {worker_text([worker])}" for worker, box in boxes)
+            return "; ".join(_box(*part) for part in boxes)
         case Parts(boxes=boxes):
-            holders = sorted({worker for worker, _ in boxes})
+            holders = sorted({part[0] for part in boxes})
             return f"{counted(len(boxes), 'part')} on {worker_text(holders)}"
         case Follow():
             return "where it is made"
@@ -40,7 +41,12 @@ def form_text(form: Form, between: str = ",") -> str:
             assert_never(form)
 
 
-def _degrees(degrees: Sequence[tuple[Label | None, int]], between: str) -> str:
+def _box(worker: int, box: Region, term: int | None = None) -> str:
+    partial = "" if term is None else f" (term {term})"
+    return f"{region_text(box)} on {worker_text([worker])}{partial}"
+
+
+def _degrees(degrees: Sequence[tuple[Label | Partial | None, int]], between: str) -> str:
     if all(label is None for label, _ in degrees):
         return "whole"
     return between.join(f"{'-' if label is None else label}/{count}" for label, count in degrees)

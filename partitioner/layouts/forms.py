@@ -3,12 +3,15 @@
 An operation's form names index variables, a tensor's form names dimensions. Every form expands to parts: a
 box on a worker, several on one worker, or none. What a plan means is its parts alone; two forms with the same
 parts are the same plan.
+
+A part has a *term*, too. A value that is not reduced yet is the sum of its terms, and an operation that reads
+one makes terms of its outputs. Without `Partial` there is one term, number 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from math import prod
 from typing import assert_never
@@ -36,17 +39,25 @@ class At:
         return f"@{self.group}"
 
 
-Entry = Label | At | None
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """An entry that gives every part another term of a value that is not reduced yet."""
+
+    def __str__(self) -> str:
+        return "partial"
+
+
+Entry = Label | At | Partial | None
 
 Steps = tuple[Entry, ...]
-"""One entry for each factor of the worker count: what the step splits, None if it repeats, or `At`."""
+"""One entry for each factor of the worker count: what the step splits, None to repeat, or a special one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Even parts along several labels, each on a worker of its own choice."""
 
-    degrees: tuple[tuple[Label | None, int], ...]
+    degrees: tuple[tuple[Label | Partial | None, int], ...]
     """Pairs of a label and its number of parts, the most significant first; None repeats."""
 
     workers: tuple[int, ...]
@@ -71,8 +82,8 @@ class Cut:
 class Parts:
     """Any boxes on any workers."""
 
-    boxes: tuple[tuple[int, Region], ...]
-    """Pairs of a worker and its box."""
+    boxes: tuple[tuple[int, Region] | tuple[int, Region, int], ...]
+    """A worker and its box, and the number of the term if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +94,33 @@ class Follow:
 Form = Steps | Spread | Cut | Parts | Follow
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Expanded:
+    """The parts that a form stands for."""
+
+    workers: Workers
+    """The worker of each part: `[parts]`."""
+
+    boxes: Boxes
+    """The box of each part: `[parts, d, 2]`."""
+
+    term: Workers
+    """The number of each part's term: `[parts]`."""
+
+    terms: int = 1
+    """The number of terms; 1 if the value is reduced."""
+
+
 def check_form(form: object, place: str) -> Form:
     """Return a value that is a form. Raises PlanError naming the place of another value."""
     match form:
         case Follow():
             return form
-        case tuple() if all(entry is None or isinstance(entry, Label | At) for entry in form):
+        case tuple() if all(entry is None or isinstance(entry, Label | At | Partial) for entry in form):
             return form
         case Spread(degrees=tuple() as degrees, workers=tuple() as workers):
             pairs = [pair for pair in degrees if isinstance(pair, tuple) and len(pair) == 2]
-            labels = [label is None or isinstance(label, Label) for label, _ in pairs]
+            labels = [label is None or isinstance(label, Label | Partial) for label, _ in pairs]
             counts = [isinstance(count, int) and count > 0 for _, count in pairs]
             if len(pairs) == len(degrees) and all(labels) and all(counts) and _integers(workers):
                 return form
@@ -113,65 +141,91 @@ def _integers(values: Iterable[object]) -> bool:
 
 
 def _is_part(value: object) -> bool:
-    """Tell whether a value is a worker and a region."""
+    """Tell whether a value is a worker and a region, and maybe a term."""
     match value:
-        case (worker, tuple() as region):
+        case (worker, tuple() as region, *term) if len(term) < 2:
             pairs = all(isinstance(interval, tuple) and len(interval) == 2 for interval in region)
-            return pairs and _integers([worker, *chain.from_iterable(region)])
+            return pairs and _integers([worker, *chain.from_iterable(region), *term])
         case _:
             return False
 
 
-def expand(
-    form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
-) -> tuple[Workers, Boxes]:
-    """Return the worker and the box of every part of `whole`: `[parts]` and `[parts, d, 2]`.
+def expand(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]) -> Expanded:
+    """Return the parts of `whole` that a form stands for.
 
     `axis_of` gives a label's axis. `factors` are those of the plan: steps split by them, and their product is
     the number of workers. Raises PlanError if the form does not fit.
     """
-    workers, boxes = _expanded(form, whole, axis_of, factors)
-    missing = workers[(workers < 0) | (workers >= prod(factors))].tolist()
+    found = _expanded(form, whole, axis_of, factors)
+    missing = found.workers[(found.workers < 0) | (found.workers >= prod(factors))].tolist()
     if missing:
         raise PlanError(f"there is no worker {missing[0]}; workers are numbered 0 to {prod(factors) - 1}")
-    return workers, boxes
+    return found
 
 
-def _expanded(
-    form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
-) -> tuple[Workers, Boxes]:
+def _expanded(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]) -> Expanded:
     match form:
         case tuple():
             return _expand_steps(form, whole, axis_of, factors)
         case Spread(degrees=degrees, workers=workers):
-            axes = [None if label is None else axis_of(label) for label, _ in degrees]
-            counts = [degree for _, degree in degrees]
+            entries, counts = [label for label, _ in degrees], [degree for _, degree in degrees]
             if len(workers) != prod(counts):
                 raise PlanError(
                     f"{prod(counts)} parts are spread over {len(workers)} workers; name one for each"
                 )
-            return np.array(workers, np.int64), split(whole, axes, counts)
+            boxes = split(whole, [_axis(entry, axis_of) for entry in entries], counts)
+            return Expanded(np.array(workers, np.int64), boxes, *_numbered(entries, counts))
         case Cut(along=along, bounds=bounds, workers=workers):
-            return np.array(workers, np.int64), _cut(whole, axis_of(along), bounds, len(workers))
+            return _reduced(workers, _cut(whole, axis_of(along), bounds, len(workers)))
         case Parts(boxes=listed):
             shape = (len(listed), *whole.shape)
-            boxes = np.array([box for _, box in listed], np.int64)
+            boxes = np.array([box for _, box, *_ in listed], np.int64)
             if boxes.size != np.prod(shape, dtype=np.int64):
                 raise PlanError(f"every box needs {len(whole)} intervals")
-            return np.array([worker for worker, _ in listed], np.int64), boxes.reshape(shape)
+            parts = _reduced([worker for worker, *_ in listed], boxes.reshape(shape))
+            term = [part[2] if len(part) > 2 else 0 for part in listed]
+            return replace(parts, term=np.array(term, np.int64), terms=_counted(term))
         case Follow():
             raise PlanError("only a tensor that an operation makes can follow it")
         case _:
             assert_never(form)
 
 
+def _reduced(workers: Sequence[int], boxes: Boxes) -> Expanded:
+    return Expanded(np.array(workers, np.int64), boxes, np.zeros(len(boxes), np.int64))
+
+
+def _axis(entry: Entry, axis_of: Callable[[Label], int]) -> int | None:
+    return None if entry is None or isinstance(entry, At | Partial) else axis_of(entry)
+
+
+def _numbered(entries: Sequence[Entry], counts: Sequence[int]) -> tuple[Workers, int]:
+    """Return the term of every part in row-major order, and the number of terms."""
+    parts = np.arange(prod(counts), dtype=np.int64)
+    term, terms, inner = np.zeros_like(parts), 1, len(parts)
+    for entry, count in zip(entries, counts, strict=True):
+        inner //= count
+        if isinstance(entry, Partial):
+            term = term * count + parts // inner % count
+            terms *= count
+    return term, terms
+
+
+def _counted(term: Sequence[int]) -> int:
+    """Count terms. Raises PlanError unless they are numbered from 0 without gaps."""
+    found = sorted(set(term))
+    if found != list(range(len(found))):
+        raise PlanError(f"terms are numbered {found}; number them from 0 without gaps")
+    return max(len(found), 1)
+
+
 def _expand_steps(
     form: Steps, whole: Boxes, axis_of: Callable[[Label], int], factors: Sequence[int]
-) -> tuple[Workers, Boxes]:
-    axes = [None if entry is None or isinstance(entry, At) else axis_of(entry) for entry in form]
-    if len(axes) != len(factors):
-        raise PlanError(f"{len(axes)} choices for {len(factors)} steps")
-    boxes = split(whole, axes, factors)
+) -> Expanded:
+    if len(form) != len(factors):
+        raise PlanError(f"{len(form)} choices for {len(factors)} steps")
+    boxes = split(whole, [_axis(entry, axis_of) for entry in form], factors)
+    term, terms = _numbered(form, factors)
     workers = np.arange(len(boxes), dtype=np.int64)
     inner = len(boxes)
     for entry, factor in zip(form, factors, strict=True):
@@ -180,8 +234,8 @@ def _expand_steps(
             if not 0 <= entry.group < factor:
                 raise PlanError(f"there is no group {entry.group} of {factor}")
             here = workers // inner % factor == entry.group
-            workers, boxes = workers[here], boxes[here]
-    return workers, boxes
+            workers, boxes, term = workers[here], boxes[here], term[here]
+    return Expanded(workers, boxes, term, terms)
 
 
 def _cut(whole: Boxes, axis: int, bounds: Sequence[int], parts: int) -> Boxes:

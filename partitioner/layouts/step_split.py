@@ -10,7 +10,8 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...errors import PlanError
-from .forms import At, Follow, Form, Label, Workers, expand
+from ...tdl.ast import AnyReducer, Reducer
+from .forms import At, Expanded, Follow, Form, Label, Partial, Workers, expand
 from .tiling import check_held, check_tiling, intervals_along
 
 Strategies = tuple[str | None, ...]
@@ -60,12 +61,12 @@ class Layout:
     @property
     def regions(self) -> Boxes:
         """Return the region of every part, worker by worker for steps: `[parts, dimensions, 2]`."""
-        return self._parts[1]
+        return self.expanded.boxes
 
     @property
     def workers(self) -> Workers:
         """Return the worker that holds each part: `[parts]`."""
-        return self._parts[0]
+        return self.expanded.workers
 
     @property
     def stop(self) -> Layout | None:
@@ -73,7 +74,8 @@ class Layout:
         return None if self.via is None else Layout(self.shape, self.via, self.factors)
 
     @property
-    def _parts(self) -> tuple[Workers, Boxes]:
+    def expanded(self) -> Expanded:
+        """Return the parts that the form stands for."""
         return expand(self.form, whole(self.shape), self._axis, self.factors)
 
     def _axis(self, label: Label) -> int:
@@ -92,7 +94,7 @@ class Layout:
     def check_held(self, place: str) -> None:
         """Raise PlanError if a part does not exist, or if a worker would hold an element twice."""
         try:
-            check_held(*self._parts, whole(self.shape))
+            check_held(self.expanded, whole(self.shape))
         except PlanError as error:
             raise PlanError(f"{place}: {error}") from error
 
@@ -104,7 +106,7 @@ class Layout:
             raise PlanError(f"{place}: only `compose` can tell where a tensor is made; give its parts")
         if not isinstance(self.form, tuple):
             try:
-                check_tiling(*self._parts, whole(self.shape))
+                check_tiling(self.expanded, whole(self.shape))
             except PlanError as error:
                 raise PlanError(f"{place}: {error}") from error
             return
@@ -113,7 +115,7 @@ class Layout:
         for step, (dimension, factor) in enumerate(zip(self.form, self.factors, strict=True)):
             if isinstance(dimension, At):
                 _check_group(dimension, factor, f"{place}, step {step + 1}")
-            if dimension is None or isinstance(dimension, At):
+            if dimension is None or isinstance(dimension, At | Partial):
                 continue
             try:
                 axis = self._axis(dimension)
@@ -137,6 +139,12 @@ class OperationParts:
     boxes: Boxes
     """The box of each task in the iteration space: `[tasks, variables, 2]`."""
 
+    read: Workers
+    """The number of the term of its inputs that each task reads: `[tasks]`."""
+
+    reads: int
+    """The number of terms that are read; 1 if all inputs are reduced."""
+
     term: Workers
     """The number of the partial result that each task computes: `[tasks]`."""
 
@@ -148,8 +156,9 @@ class OperationParts:
 
 
 def split_operation(bound: Bound, form: Form, factors: Sequence[int]) -> OperationParts:
-    """Return the tasks of an operation. Partial results are numbered in the order of their first tasks.
+    """Return the tasks of an operation.
 
+    Partial results are numbered by the term that they read, and within it in the order of their first tasks.
     Raises PlanError if a form names a variable that the operation does not have.
     """
 
@@ -159,22 +168,45 @@ def split_operation(bound: Bound, form: Form, factors: Sequence[int]) -> Operati
         return bound.variables.index(str(label))
 
     full = bound.full_box
-    workers, boxes = expand(form, full, axis, factors)
-    cut = (boxes != full).any(axis=(0, 2))
+    parts = expand(form, full, axis, factors)
+    cut = (parts.boxes != full).any(axis=(0, 2))
     reducing = [a for a, v in enumerate(bound.variables) if cut[a] and bound.kind(v) == "reduce"]
     numbers: dict[bytes, int] = {}
-    intervals = np.ascontiguousarray(boxes[:, reducing])
-    term = np.array([numbers.setdefault(each.tobytes(), len(numbers)) for each in intervals], np.int64)
+    intervals = np.ascontiguousarray(parts.boxes[:, reducing])
+    within = np.array([numbers.setdefault(each.tobytes(), len(numbers)) for each in intervals], np.int64)
+    count = max(len(numbers), 1)
     return OperationParts(
-        workers, boxes, term, max(len(numbers), 1), tuple(bound.variables[a] for a in reducing)
+        parts.workers,
+        parts.boxes,
+        parts.term,
+        parts.terms,
+        parts.term * count + within,
+        parts.terms * count,
+        tuple(bound.variables[a] for a in reducing),
     )
+
+
+def reducer_of(bound: Bound, parts: OperationParts) -> AnyReducer | None:
+    """Return what combines the partial results; None if there is one.
+
+    Raises PlanError if they would have to be combined in two ways.
+    """
+    reducers = {reducer for v in parts.reduced if (reducer := bound.reducer(v)) is not None}
+    if parts.reads > 1:
+        reducers.add(Reducer.SUM)
+    if len(reducers) > 1:
+        both = " and ".join(sorted(map(str, reducers)))
+        raise PlanError(
+            f"{bound.description.name} cannot be reduced by {both} at once; split it along other variables"
+        )
+    return reducers.pop() if reducers else None
 
 
 def is_stepped(forms: Iterable[Layout | Form]) -> bool:
     """Tell whether all forms are one label, or None, for each step."""
     for each in forms:
         form = each.form if isinstance(each, Layout) else each
-        if not isinstance(form, tuple) or any(isinstance(entry, At) for entry in form):
+        if not isinstance(form, tuple) or any(isinstance(entry, At | Partial) for entry in form):
             return False
         if isinstance(each, Layout) and each.via is not None:
             return False
@@ -195,7 +227,8 @@ def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: st
     if not isinstance(form, tuple):
         try:
             parts = split_operation(bound, form, factors)
-            check_tiling(parts.workers, parts.boxes, bound.full_box)
+            read = Expanded(parts.workers, parts.boxes, parts.read, parts.reads)
+            check_tiling(read, bound.full_box)
             _check_terms(bound, parts)
         except PlanError as error:
             raise PlanError(f"{place}: {error}") from error
@@ -211,7 +244,7 @@ def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: st
         here = f"{place}, step {step + 1}"
         if isinstance(entry, At):
             _check_group(entry, factor, here)
-        if entry is None or isinstance(entry, At):
+        if entry is None or isinstance(entry, At | Partial):
             continue
         if entry not in left or bound.kind(str(entry)) is None:
             raise _no_strategy(bound, entry, here)
@@ -230,7 +263,8 @@ def _check_terms(bound: Bound, parts: OperationParts) -> None:
         boxes = np.unique(parts.boxes[parts.term == term].reshape(-1, whole.size), axis=0)
         boxes = boxes.reshape(-1, *whole.shape)
         needed = whole.copy()
-        needed[axes] = boxes[0, axes]
+        if len(boxes):
+            needed[axes] = boxes[0, axes]
         made, all_of_it = int(volume(boxes).sum()), int(volume(needed))
         if made != all_of_it:
             raise PlanError(

@@ -1,4 +1,7 @@
-"""Whether parts tile a box: disjoint and together all of it, apart from replicas on other workers."""
+"""Whether parts tile a box: disjoint and together all of it, apart from replicas on other workers.
+
+If there are several terms, the parts of each tile the box.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,22 @@ import numpy as np
 from ...analyzer.indices.region import Boxes, Region, intersect, to_region, volume
 from ...errors import PlanError
 from ...programs.program import region_text
-from .forms import Workers
+from .forms import Expanded, Workers
 
 
-def check_tiling(workers: Workers, boxes: Boxes, whole: Boxes) -> None:
+def check_tiling(parts: Expanded, whole: Boxes) -> None:
     """Raise PlanError naming the parts that overlap or are empty, or how much is missing.
 
     A box without elements is tiled by empty parts.
     """
-    distinct = _distinct(workers, boxes)
+    for term in range(parts.terms):
+        try:
+            _check_tiling(_distinct(*_of_term(parts, term)), whole)
+        except PlanError as error:
+            raise error if parts.terms == 1 else PlanError(f"term {term}: {error}") from error
+
+
+def _check_tiling(distinct: Boxes, whole: Boxes) -> None:
     full = int(volume(whole))
     for box in distinct:
         if full and not volume(box):
@@ -30,11 +40,18 @@ def check_tiling(workers: Workers, boxes: Boxes, whole: Boxes) -> None:
         )
 
 
-def check_held(workers: Workers, boxes: Boxes, whole: Boxes) -> None:
-    """Raise PlanError if a part lies outside, or if a worker would hold an element twice."""
-    _check_inside(_distinct(workers, boxes), whole)
-    for worker in np.unique(workers).tolist():
-        _check_disjoint(boxes[workers == worker])
+def check_held(parts: Expanded, whole: Boxes) -> None:
+    """Raise PlanError if a part lies outside, or if a worker would hold an element of a term twice."""
+    for term in range(parts.terms):
+        workers, boxes = _of_term(parts, term)
+        _check_inside(_distinct(workers, boxes), whole)
+        for worker in np.unique(workers).tolist():
+            _check_disjoint(boxes[workers == worker])
+
+
+def _of_term(parts: Expanded, term: int) -> tuple[Workers, Boxes]:
+    here = parts.term == term
+    return parts.workers[here], parts.boxes[here]
 
 
 def intervals_along(boxes: Boxes) -> tuple[int, ...]:

@@ -3,10 +3,13 @@
 For a task on worker `w` that reads inputs at `R` and produces outputs at `P`, with holdings `T[w]` of the
 tensors:
 
-copy       T'[w]         from T, for the first reader of a copy T' fetch      R             into a buffer,
-unless a holding in T[w] contains it compute    P from R      into a holding if P is one in T[w], otherwise
-into a buffer collect    T[w]          from the P of others, or by reducing one P for each term, in one hop or
-two
+    copy       T'[w]         from T, for the first reader of a copy T'
+    fetch      R             into a buffer, unless a holding in T[w] contains it
+    compute    P from R      into a holding if P is one in T[w], otherwise into a buffer
+    collect    T[w]          from the P of others, or by reducing one P for each term, in one hop or two
+
+A value that is not reduced yet is held term by term. A task that reads it takes one term, and a copy or a
+collection with fewer terms reduces.
 
 `R`, `P` and `T` follow from the forms and layouts of the plan (`costs.movement.Movements`). Covers of a
 region by what workers hold are disjoint (`costs.cover`), so every element is moved once. A worker without a
@@ -38,10 +41,14 @@ from ...programs.program import (
     Reduce,
 )
 from ...support.gc_pause import gc_paused
+from ...tdl.ast import AnyReducer
 from ..costs.movement import Assembly, Fetches, Movements, OperatorRegions, WorkerRegions
 from ..layouts.copies import Version
 from ..layouts.order import in_order
 from ..plans.plan import Plan
+
+_Holdings = tuple[WorkerRegions, Sequence[Held]]
+"""Regions of a tensor on workers, and the buffers that hold them."""
 
 
 @gc_paused()
@@ -69,7 +76,8 @@ class _Lowering:
         stops = [plan.layouts[tensor.name].stop for tensor in graph.tensors]
         self._stops = [None if stop is None else self._movements.layout(stop) for stop in stops]
         self._versions = plan.versions_read(graph)
-        self._copies: dict[tuple[int, int], tuple[WorkerRegions, list[Held]]] = {}
+        self._copies: dict[tuple[int, int], _Holdings] = {}
+        self._reducers: dict[int, AnyReducer] = {}
         self._itemsize = [tensor.itemsize for tensor in graph.tensors]
         self._planned_bytes = 0
         self._tick = 0
@@ -118,9 +126,10 @@ class _Lowering:
             return None
         version = self._versions.get((operation.index, tensor))
         held, holders = self._version(tensor, 0 if version is None else version.number)
-        return _Read(tensor, needed, holders, self._movements.fetches(needed, held))
+        term = needed.term if held.terms > 1 else (0,) * len(needed.workers)
+        return _Read(tensor, needed, term, holders, self._movements.fetches(needed, held))
 
-    def _version(self, tensor: int, number: int) -> tuple[WorkerRegions, Sequence[Held]]:
+    def _version(self, tensor: int, number: int) -> _Holdings:
         """Return the holdings of a version of a tensor, and their buffers."""
         return self._copies[tensor, number] if number else (self._owned[tensor], self._homes[tensor])
 
@@ -130,23 +139,26 @@ class _Lowering:
         held, holders = self._version(tensor, version.from_number)
         copied = self._movements.layout(version.layout)
         found: list[Held] = []
-        for part, fetch in enumerate(self._movements.fetches(copied, held)):
-            worker = copied.workers[part]
-            if isinstance(fetch, int):
-                found.append(holders[fetch])
-                continue
-            buffer = self._buffer(tensor, copied, part, BufferKind.COPY)
-            pieces = self._pieces(fetch, tensor, holders)
-            self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self._tick))
-            found.append((worker, buffer))
+        if copied.terms < held.terms:
+            found = self._buffers_for(tensor, copied, BufferKind.COPY)
+            self._fill(operation, tensor, (held, holders), (copied, found))
+        else:
+            for part, fetch in enumerate(self._movements.fetches(copied, held)):
+                worker = copied.workers[part]
+                if isinstance(fetch, int):
+                    found.append(holders[fetch])
+                    continue
+                kind = BufferKind.PARTIAL if copied.terms > 1 else BufferKind.COPY
+                buffer = self._buffer(tensor, copied, part, kind)
+                pieces = self._pieces(fetch, tensor, holders)
+                self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self._tick))
+                found.append((worker, buffer))
         self._copies[tensor, version.number] = copied, found
         self._tick += 1
 
     def _make_home(self, tensor: int) -> tuple[Held, ...]:
         owned = self._owned[tensor]
-        return tuple(
-            [(w, self._buffer(tensor, owned, part, BufferKind.SHARD)) for part, w in enumerate(owned.workers)]
-        )
+        return tuple(self._buffers_for(tensor, owned, BufferKind.SHARD))
 
     def _buffer(self, tensor: int, held: WorkerRegions, part: int, kind: BufferKind) -> int:
         """Add a buffer for a part of a tensor to its worker; return the buffer's number."""
@@ -156,12 +168,17 @@ class _Lowering:
         buffers.append(Buffer(index, tensor, held.regions[part], kind, nbytes))
         return index
 
+    def _buffers_for(self, tensor: int, held: WorkerRegions, kind: BufferKind) -> list[Held]:
+        """Add buffers for holdings of a tensor."""
+        kind = BufferKind.PARTIAL if held.terms > 1 else kind
+        return [(worker, self._buffer(tensor, held, part, kind)) for part, worker in enumerate(held.workers)]
+
     def _fetch_inputs(
         self, operation: int, operator: OperatorRegions, reads: Sequence[_Read | None]
     ) -> list[tuple[int | None, ...]]:
         """Return every task's input buffers, after fetching those that its worker does not hold."""
         found: list[tuple[int | None, ...]] = []
-        fetched: dict[tuple[int, int, Region], int] = {}
+        fetched: dict[tuple[int, int, Region, int], int] = {}
         for task, worker in enumerate(operator.workers):
             inputs: list[int | None] = []
             for read in reads:
@@ -172,11 +189,11 @@ class _Lowering:
                 if isinstance(assembly, int):
                     inputs.append(read.holders[assembly][1])
                     continue
-                region = read.needed.regions[task]
-                buffer = fetched.get((worker, tensor, region))
+                key = worker, tensor, read.needed.regions[task], read.term[task]
+                buffer = fetched.get(key)
                 if buffer is None:
                     buffer = self._buffer(tensor, read.needed, task, BufferKind.FETCHED)
-                    fetched[worker, tensor, region] = buffer
+                    fetched[key] = buffer
                     pieces = self._pieces(assembly, tensor, read.holders)
                     self._instructions[worker].append(MultiFetch(operation, buffer, pieces, self._tick))
                 inputs.append(buffer)
@@ -224,73 +241,57 @@ class _Lowering:
         owned, homes = self._owned[tensor], self._homes[tensor]
         names = operation.bound.description.tensor_names
         elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
-        free: dict[tuple[int, Region], Held] = {}
-        if operator.reducer is None:
-            free.update(zip(zip(owned.workers, owned.regions, strict=True), homes, strict=True))
+        free: dict[tuple[int, Region, int], Held] = {}
+        if made.terms == owned.terms:
+            parts = zip(owned.workers, owned.regions, owned.term, strict=True)
+            free.update(zip(parts, homes, strict=True))
         by_worker: dict[int, list[int]] = {}
         for task, worker in enumerate(made.workers):
             by_worker.setdefault(worker, []).append(task)
         found = []
         for task, worker in enumerate(made.workers):
-            held = free.get((worker, made.regions[task]))
+            key = worker, made.regions[task], made.term[task]
+            held = free.get(key)
             others = (inputs[other] for other in by_worker[worker] if other != task)
             if (
                 held is not None
                 and all(inputs[task][position] != held[1] for position in elsewhere)
                 and not any(held[1] in read for read in others)
             ):
-                del free[worker, made.regions[task]]
+                del free[key]
                 found.append(held)
             else:
                 found.append((worker, self._buffer(tensor, made, task, BufferKind.PARTIAL)))
         return found
 
     def _collect(
-        self,
-        operation: Operation,
-        operator: OperatorRegions,
-        tensor: int,
-        output: int,
-        produced: Sequence[Held],
+        self, operation: Operation, operator: OperatorRegions, tensor: int, output: int, produced: list[Held]
     ) -> None:
         """Assemble or reduce every holding of an output that no task computed in place."""
+        if operator.reducer is not None:
+            self._reducers[tensor] = operator.reducer
         if set(self._homes[tensor]) <= set(produced):
             return
-        owned, homes, stop = self._owned[tensor], self._homes[tensor], self._stops[tensor]
-        if operator.reducer is not None and stop is not None:
-            between = [
-                (worker, self._buffer(tensor, stop, part, BufferKind.COPY))
-                for part, worker in enumerate(stop.workers)
-            ]
-            self._gather(operation, operator, tensor, output, stop, between, produced)
+        made, home, stop = (operator.outputs[output], produced), self._version(tensor, 0), self._stops[tensor]
+        if stop is not None and made[0].terms > home[0].terms:
+            between = stop, self._buffers_for(tensor, stop, BufferKind.COPY)
+            self._fill(operation, tensor, made, between)
             self._tick += 1
-            for (worker, target), assembly in zip(homes, self._movements.spread(owned, stop), strict=True):
-                pieces = self._pieces(assembly, tensor, between)
-                self._instructions[worker].append(MultiFetch(operation.index, target, pieces, self._tick))
-            return
-        self._gather(operation, operator, tensor, output, owned, homes, produced)
+            made = between
+        self._fill(operation, tensor, made, home)
 
-    def _gather(
-        self,
-        operation: Operation,
-        operator: OperatorRegions,
-        tensor: int,
-        output: int,
-        owned: WorkerRegions,
-        targets: Sequence[Held],
-        produced: Sequence[Held],
-    ) -> None:
-        """Fill buffers from what the tasks produced, those that tasks filled themselves excepted."""
-        done = set(produced)
-        collections = self._movements.collections(operator, output, owned)
-        for (worker, target), assemblies in zip(targets, collections, strict=True):
+    def _fill(self, operation: Operation, tensor: int, made: _Holdings, wanted: _Holdings) -> None:
+        """Fill holdings from others, those that are among the others excepted."""
+        done = set(made[1])
+        collections = self._movements.collections(made[0], wanted[0])
+        for (worker, target), assemblies in zip(wanted[1], collections, strict=True):
             if (worker, target) in done:
                 continue
-            parts = tuple([self._pieces(part, tensor, produced) for part in assemblies])
+            parts = tuple([self._pieces(part, tensor, made[1]) for part in assemblies])
             self._instructions[worker].append(
                 MultiFetch(operation.index, target, parts[0], self._tick)
-                if operator.reducer is None
-                else Reduce(operation.index, target, operator.reducer, parts, self._tick)
+                if len(parts) == 1
+                else Reduce(operation.index, target, self._reducers[tensor], parts, self._tick)
             )
 
     def _pieces(self, assembly: Assembly, tensor: int, holders: Sequence[Held]) -> tuple[Piece, ...]:
@@ -308,6 +309,9 @@ class _Read:
 
     needed: WorkerRegions
     """The regions that the tasks need."""
+
+    term: tuple[int, ...]
+    """The term that each task reads; 0 if the tensor is reduced."""
 
     holders: Sequence[Held]
     """The buffers that hold the version that is read."""

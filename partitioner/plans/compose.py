@@ -132,19 +132,17 @@ def _followed(
     """Return the parts of a tensor where its operation makes them."""
     if maker is None:
         raise PlanError(f"no operation makes tensor {tensor.name!r}; give it a form")
-    bound = maker.bound
-    tasks = split_operation(bound, written[maker.name], factors)
-    if tasks.terms > 1:
-        raise PlanError(
-            f"tensor {tensor.name!r} is made as {tasks.terms} partial results by {maker.name!r}; give it a "
-            "form to say where they are reduced"
-        )
-    made = bound.output_regions(tasks.boxes)[maker.outputs.index(tensor.index)]
-    return Parts(tuple(dict.fromkeys(zip(tasks.workers.tolist(), map(to_region, made), strict=True))))
+    tasks = split_operation(maker.bound, written[maker.name], factors)
+    made = maker.bound.output_regions(tasks.boxes)[maker.outputs.index(tensor.index)]
+    term = [(number,) if tasks.terms > 1 else () for number in tasks.term.tolist()]
+    parts = zip(tasks.workers.tolist(), map(to_region, made), term, strict=True)
+    return Parts(tuple(dict.fromkeys((worker, region, *number) for worker, region, number in parts)))
 
 
 def _on_the_way(layout: Layout) -> Layout:
     """Let partial results of a layout with replicas be reduced once, spread over the holders."""
+    if layout.expanded.terms > 1:
+        return layout
     by_region: dict[Region, list[int]] = {}
     for worker, region in zip(layout.workers.tolist(), map(to_region, layout.regions), strict=True):
         by_region.setdefault(region, []).append(worker)

@@ -1,9 +1,9 @@
 """Forms in plan files: a list for steps, an object for every other form.
 
-["i", null, {"at": 1}]                                  steps
+["i", null, {"at": 1}, {"partial": true}]               steps
 {"spread": [["i", 2], [null, 2]], "workers": [0, 1, 2, 3]}
 {"cut": "i", "bounds": [3, 7], "workers": [0, 1, 2]}
-{"parts": [[0, [[0, 4], [0, 8]]], [2, [[4, 8], [0, 8]]]]}
+{"parts": [[0, [[0, 4], [0, 8]]], [2, [[4, 8], [0, 8]]]]}   a third entry is the number of the term
 "follow"
 """
 
@@ -14,7 +14,7 @@ from typing import assert_never
 from ...analyzer.indices.region import Region
 from ...errors import PlanError
 from ...support.strict_documents import expect_keys, number_between, typed
-from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Parts, Spread
+from ..layouts.forms import At, Cut, Entry, Follow, Form, Label, Partial, Parts, Spread
 
 EXTENT_LIMIT = 1 << 48
 PART_LIMIT = 1 << 14
@@ -25,17 +25,28 @@ def encode_form(form: Form) -> object:
     """Return a form as JSON writes it."""
     match form:
         case tuple():
-            return [{"at": entry.group} if isinstance(entry, At) else entry for entry in form]
+            return [_encode_entry(entry) for entry in form]
         case Spread(degrees=degrees, workers=workers):
-            return {"spread": [list(degree) for degree in degrees], "workers": list(workers)}
+            spread = [[_encode_entry(entry), count] for entry, count in degrees]
+            return {"spread": spread, "workers": list(workers)}
         case Cut(along=along, bounds=bounds, workers=workers):
             return {"cut": along, "bounds": list(bounds), "workers": list(workers)}
         case Parts(boxes=boxes):
-            return {"parts": [[worker, box] for worker, box in boxes]}
+            return {"parts": [list(part) for part in boxes]}
         case Follow():
             return "follow"
         case _:
             assert_never(form)
+
+
+def _encode_entry(entry: Entry) -> object:
+    match entry:
+        case At(group=group):
+            return {"at": group}
+        case Partial():
+            return {"partial": True}
+        case _:
+            return entry
 
 
 def decode_form(value: object, kind: type[str] | type[int], workers: int, place: str) -> Form:
@@ -46,8 +57,8 @@ def decode_form(value: object, kind: type[str] | type[int], workers: int, place:
         return tuple([_entry(entry, kind, f"{place}[{i}]") for i, entry in enumerate(value)])
     if not isinstance(value, dict):
         raise PlanError(
-            f'{place} is {str(value)[:60]!r}; it must be a list with a label, null or {{"at": group}} for '
-            'each step, an object with "spread", "cut" or "parts", or "follow"'
+            f'{place} is {str(value)[:60]!r}; it must be a list with a label, null, {{"at": group}} or '
+            '{{"partial": true}} for each step, an object with "spread", "cut" or "parts", or "follow"'
         )
     for form in ("spread", "cut", "parts"):
         if form in value:
@@ -72,12 +83,10 @@ def _object(
         for i, degree in enumerate(_limited(value["spread"], f"{place}.spread")):
             here = f"{place}.spread[{i}]"
             label, count = _pair(degree, here)
-            degrees.append(
-                (
-                    None if label is None else _label(label, kind, here),
-                    number_between(count, here, 1, PART_LIMIT),
-                )
-            )
+            entry = _entry(label, kind, here)
+            if isinstance(entry, At):
+                raise PlanError(f'{here}: "at" is for steps; name the workers that take part')
+            degrees.append((entry, number_between(count, here, 1, PART_LIMIT)))
         return Spread(tuple(degrees), _workers(value["workers"], workers, place))
     expect_keys(value, ("cut", "bounds", "workers"), place)
     bounds = tuple(
@@ -90,6 +99,11 @@ def _object(
 def _entry(value: object, kind: type[str] | type[int], place: str) -> Entry:
     if value is None:
         return None
+    if isinstance(value, dict) and "partial" in value:
+        expect_keys(value, ("partial",), place)
+        if value["partial"] is not True:
+            raise PlanError(f'{place}: "partial" is {str(value["partial"])[:60]}; write true')
+        return Partial()
     if isinstance(value, dict):
         expect_keys(value, ("at",), place)
         return At(number_between(value["at"], f"{place}.at", 0, PART_LIMIT))
@@ -107,15 +121,19 @@ def _workers(value: object, workers: int, place: str) -> tuple[int, ...]:
     )
 
 
-def _part(value: object, workers: int, place: str) -> tuple[int, Region]:
-    worker, box = _pair(value, place)
+def _part(value: object, workers: int, place: str) -> tuple[int, Region] | tuple[int, Region, int]:
+    part = typed(value, list, place)
+    if len(part) not in (2, 3):
+        raise PlanError(f"{place} has {len(part)} entries; it must have a worker, a box and maybe a term")
+    worker, box, *term = part
     intervals = []
     for i, interval in enumerate(typed(box, list, f"{place}[1]")):
         here = f"{place}[1][{i}]"
         lower, upper = _pair(interval, here)
         start = number_between(lower, here, 0, EXTENT_LIMIT)
         intervals.append((start, number_between(upper, here, start, EXTENT_LIMIT)))
-    return number_between(worker, f"{place}[0]", 0, workers - 1), tuple(intervals)
+    found = number_between(worker, f"{place}[0]", 0, workers - 1), tuple(intervals)
+    return (*found, number_between(term[0], f"{place}[2]", 0, PART_LIMIT)) if term else found
 
 
 def _pair(value: object, place: str) -> tuple[object, object]:

@@ -33,6 +33,7 @@ from ..costs.plan_bytes import Contribution, count, count_bytes
 from ..layouts.copies import Copy, Version, versions_read
 from ..layouts.forms import Form
 from ..layouts.order import in_order
+from ..layouts.partial import check_partial
 from ..layouts.step_split import Layout, Strategies, check_strategies, is_stepped, plain_steps
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
@@ -156,12 +157,13 @@ class Plan(NotebookDisplay):
                         f"{place} overwrites {overwritten!r} but has another layout: their forms are "
                         f"{layout.form} and {other.form}; give both one layout"
                     )
-        self.versions_read(graph)
+        versions = self.versions_read(graph)
         for operation in graph.operations:
             key = operation.bound, self.strategies[operation.name]
             if key not in checked:
                 check_strategies(*key, self.factors, f"operation {operation.name!r}")
                 checked.add(key)
+        check_partial(graph, self.layouts, self.strategies, self.copies, versions)
 
     def count(self, graph: Graph) -> list[int]:
         """Count the bytes that move after no step, one, and so on up to all."""

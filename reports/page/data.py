@@ -179,6 +179,7 @@ class _Page:
             "words": form_text(layout.form, ", "),
             "via": None if layout.via is None else form_text(layout.via),
             "cuts": list(layout.parts),
+            "terms": layout.expanded.terms,
             "picture": self.pictures.of(layout.shape, *drawn_holdings(layout)).as_list,
         }
 

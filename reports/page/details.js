@@ -49,6 +49,7 @@ function tensorDetails(name) {
     el("h2", {id: "details-title"}, name, times(names.length)),
     el("p", {class: "quiet"}, `${group.role} of ${group.dtype}, ${formatCuts(layout)}; `,
       chosen(layout, "split on dimensions"), "; ", bytes(group.bytes), " move for it",
+      layout.terms > 1 ? `; held as ${layout.terms} partial results` : "",
       layout.via === null ? "" : `; partial results are reduced as ${layout.via}`),
     el("h3", {}, "What each worker holds"), pictures(regions, 2.5), regionTable(regions),
     ...copiesOf(copy => DATA.tensors[copy.tensor][0] === name),

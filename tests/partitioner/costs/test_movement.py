@@ -56,12 +56,14 @@ def test_assemblies_are_what_workers_need_and_as_many_bytes_as_counted(graph, wo
                     moved += fetched * graph.tensors[tensor].itemsize
         for output, tensor in enumerate(operation.outputs):
             owned = movements.layout(plan.layouts[graph.tensors[tensor].name])
-            for worker, terms in enumerate(movements.collections(operator, output, owned)):
-                assert len(terms) == (operator.terms if owned.elements[worker] else 0)
+            for worker, terms in enumerate(movements.collections(operator.outputs[output], owned)):
+                assert len(terms) == (operator.outputs[output].terms if owned.elements[worker] else 0)
                 for term, assembly in enumerate(terms):
                     held = [
                         region if mine == term else ((0, 0),) * len(region)
-                        for region, mine in zip(operator.outputs[output].regions, operator.term, strict=True)
+                        for region, mine in zip(
+                            operator.outputs[output].regions, operator.outputs[output].term, strict=True
+                        )
                     ]
                     fetched = check(assembly, owned.regions[worker], held, worker)
                     moved += fetched * graph.tensors[tensor].itemsize

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tofu.errors import PlanError
-from tofu.partitioner.checking.plain_forms import plain_parts
-from tofu.partitioner.layouts.forms import At, Cut, Form, Parts, Spread, expand
+from tofu.partitioner.checking.plain_forms import plain_parts, terms_of
+from tofu.partitioner.layouts.forms import At, Cut, Form, Partial, Parts, Spread, expand
 
 FACTORS = (3, 2)
 WORKERS = 6
@@ -24,13 +24,16 @@ workers = st.integers(0, WORKERS - 1)
 @st.composite
 def steps(draw: st.DrawFn) -> Form:
     return tuple(
-        draw(st.one_of(st.none(), labels, st.builds(At, st.integers(0, factor - 1)))) for factor in FACTORS
+        draw(st.one_of(st.none(), st.just(Partial()), labels, st.builds(At, st.integers(0, factor - 1))))
+        for factor in FACTORS
     )
 
 
 @st.composite
 def spreads(draw: st.DrawFn) -> Form:
-    degrees = tuple(draw(st.lists(st.tuples(st.none() | labels, st.integers(1, 3)), max_size=2)))
+    degrees = tuple(
+        draw(st.lists(st.tuples(st.none() | labels | st.just(Partial()), st.integers(1, 3)), max_size=2))
+    )
     count = int(np.prod([degree for _, degree in degrees], dtype=int))
     return Spread(
         degrees, tuple(draw(st.permutations(range(3 * WORKERS)))[i] % WORKERS for i in range(count))
@@ -46,25 +49,37 @@ def cuts(draw: st.DrawFn) -> Form:
 
 @given(st.one_of(steps(), spreads(), cuts()))
 def test_forms_expand_as_the_checker_reads_them(form: Form) -> None:
-    whole = np.array(WHOLE, np.int64)
-    who, boxes = expand(form, whole, lambda label: int(label), FACTORS)
+    expanded = expand(form, np.array(WHOLE, np.int64), lambda label: int(label), FACTORS)
     found = [
-        (worker, tuple((low, up) for low, up in box.tolist()))
-        for worker, box in zip(who.tolist(), boxes, strict=True)
+        (worker, tuple((low, up) for low, up in box.tolist()), term)
+        for worker, box, term in zip(
+            expanded.workers.tolist(), expanded.boxes, expanded.term.tolist(), strict=True
+        )
     ]
     if len(set(found)) < len(found):
         with pytest.raises(PlanError, match="the same part on one worker twice"):
             plain_parts(form, WHOLE, range(3), FACTORS, WORKERS, "it")
         return
-    assert list(plain_parts(form, WHOLE, range(3), FACTORS, WORKERS, "it")) == found
-    again = plain_parts(Parts(tuple(found)), WHOLE, range(3), FACTORS, WORKERS, "it")
-    assert list(again) == found
+    plain = plain_parts(form, WHOLE, range(3), FACTORS, WORKERS, "it")
+    assert list(plain) == found
+    assert terms_of(plain) == expanded.terms
+    assert plain_parts(Parts(tuple(found)), WHOLE, range(3), FACTORS, WORKERS, "it") == plain
+
+
+def test_terms_are_the_digits_of_the_partial_entries() -> None:
+    whole = np.array(WHOLE, np.int64)
+    both = expand((Partial(), Partial()), whole, lambda label: int(label), FACTORS)
+    assert (both.term.tolist(), both.terms) == ([0, 1, 2, 3, 4, 5], 6)
+    inner = expand((0, Partial()), whole, lambda label: int(label), FACTORS)
+    assert (inner.term.tolist(), inner.terms) == ([0, 1, 0, 1, 0, 1], 2)
+    outer = expand(Spread(((Partial(), 2), (1, 2)), (0, 1, 2, 3)), whole, lambda label: int(label), FACTORS)
+    assert (outer.term.tolist(), outer.terms) == ([0, 0, 1, 1], 2)
 
 
 def test_parts_of_a_scalar() -> None:
-    who, boxes = expand(Spread(((None, 2),), (1, 4)), np.zeros((0, 2), np.int64), lambda label: 0, FACTORS)
-    assert who.tolist() == [1, 4]
-    assert boxes.shape == (2, 0, 2)
+    parts = expand(Spread(((None, 2),), (1, 4)), np.zeros((0, 2), np.int64), lambda label: 0, FACTORS)
+    assert parts.workers.tolist() == [1, 4]
+    assert parts.boxes.shape == (2, 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +93,7 @@ def test_parts_of_a_scalar() -> None:
         (Cut(0, (9,), (0, 1)), "bounds [9] do not cut 0 to 7 into 2 parts"),
         (Cut(0, (3,), (0,)), "into 1 parts"),
         (Parts(((0, ((0, 7),)),)), "every box needs 3 intervals"),
+        (Parts(((0, WHOLE, 1), (1, WHOLE, 2))), "terms are numbered [1, 2]; number them from 0 without gaps"),
     ],
 )
 def test_forms_that_do_not_fit(form: Form, says: str) -> None:

@@ -18,13 +18,15 @@ import pytest
 import tofu
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.layouts.copies import Copy
-from tofu.partitioner.layouts.forms import Cut, Form, Label, Parts, Spread, expand
+from tofu.partitioner.layouts.forms import Cut, Form, Label, Partial, Parts, Spread, expand
+from tofu.partitioner.layouts.step_split import reducer_of, split_operation
 from tofu.partitioner.plans.plan import Plan, decode_plan, encode_plan
 from tofu.programs import plan_memory, schedule
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
 from tofu.programs.clock import transferred
 from tofu.programs.program import Compute, PartitionedGraph
+from tofu.tdl.ast import Reducer
 
 Values = dict[str, Any]
 
@@ -62,9 +64,9 @@ def random_form(draw: random.Random, extents: dict[Label, int], workers: int) ->
 def listed(form: Form, labels: Sequence[Label], extents: dict[Label, int], count: int) -> Parts:
     """The same form, part by part."""
     whole = np.array([(0, extents[label]) for label in labels], np.int64).reshape(-1, 2)
-    workers, boxes = expand(form, whole, labels.index, (count,))
-    regions = [tuple((a, b) for a, b in box.tolist()) for box in boxes]
-    return Parts(tuple(zip(workers.tolist(), regions, strict=True)))
+    parts = expand(form, whole, labels.index, (count,))
+    regions = [tuple((a, b) for a, b in box.tolist()) for box in parts.boxes]
+    return Parts(tuple(zip(parts.workers.tolist(), regions, strict=True)))
 
 
 def random_order(graph: Any, draw: random.Random) -> tuple[str, ...]:
@@ -106,6 +108,62 @@ def random_copies(
     )
 
 
+def leave_partial(
+    graph: Any,
+    factors: tuple[int, ...],
+    strategies: dict[str, Form],
+    layouts: dict[str, Any],
+    copies: dict[str, tuple[Copy, ...]],
+    draw: random.Random,
+) -> None:
+    """Do not reduce some sums at home: linear operations read their terms, others reduced copies."""
+    workers = int(np.prod(factors))
+    overwritten = {t.alias for t in graph.tensors} | {t.index for t in graph.tensors if t.alias is not None}
+    homes: dict[int, int] = {}
+    other: set[int] = set()
+    """Tensors whose terms are not summed, but combined by another reducer."""
+    readers: dict[int, list[str]] = {}
+    for operation in graph.operations:
+        reads = {name: operation.inputs[place] for place, name in operation.bound.read_places}
+        counts = [homes[tensor] for tensor in reads.values() if tensor in homes and tensor not in other]
+        terms = draw.choice(counts) if counts and draw.random() < 0.8 else 1
+        names = [n for n, tensor in reads.items() if homes.get(tensor) == terms > 1 and tensor not in other]
+        if terms > 1 and operation.bound.linear_in(names):
+            cut = {v: e for v, e in operation.bound.extents.items() if operation.bound.kind(v) == "concat"}
+            strategies[operation.name] = in_terms(draw, cut, terms, workers)
+        else:
+            names = []
+        for tensor in {reads[name] for name in reads.keys() - set(names)} & homes.keys():
+            readers.setdefault(tensor, []).append(operation.name)
+        tasks = split_operation(operation.bound, strategies[operation.name], factors)
+        made = tasks.terms
+        if reducer_of(operation.bound, tasks) is not Reducer.SUM:
+            other.update(operation.outputs)
+        for tensor in operation.outputs:
+            lasts = graph.tensors[tensor].role.persistent or tensor in (*graph.outputs, *overwritten)
+            if not lasts and made > 1 and draw.random() < 0.8:
+                homes[tensor] = draw.choice([n for n in range(2, made + 1) if made % n == 0])
+                extents: dict[Label, int] = dict(enumerate(graph.tensors[tensor].shape))
+                layout = layouts[graph.tensors[tensor].name]
+                kept = in_terms(draw, extents, homes[tensor], workers)
+                layouts[graph.tensors[tensor].name] = replace(layout, form=kept, via=None)
+                copies.pop(graph.tensors[tensor].name, None)
+    for tensor, names in readers.items():
+        extents = dict(enumerate(graph.tensors[tensor].shape))
+        reduced = tuple(dict.fromkeys(names))
+        copies[graph.tensors[tensor].name] = (Copy(random_form(draw, extents, workers), reduced),)
+
+
+def in_terms(draw: random.Random, extents: dict[Label, int], terms: int, workers: int) -> Form:
+    """A form in terms that also cuts a label, or repeats."""
+    labels = [label for label, extent in extents.items() if extent > 1]
+    inner: tuple[Label | None, int] = (
+        (draw.choice(labels), 2) if labels and draw.random() < 0.6 else (None, 1)
+    )
+    count = terms * inner[1]
+    return Spread(((Partial(), terms), inner), tuple(draw.randrange(workers) for _ in range(count)))
+
+
 def random_plan(graph: Any, workers: int, seed: int) -> Plan:
     draw = random.Random(seed)
     plan = tofu.partition(graph, workers)
@@ -115,7 +173,7 @@ def random_plan(graph: Any, workers: int, seed: int) -> Plan:
         found = random_form(draw, usable, workers)
         return listed(found, list(extents), extents, workers) if draw.random() < 0.2 else found
 
-    strategies = {
+    strategies: dict[str, Form] = {
         o.name: form(dict(o.bound.extents), lambda variable, o=o: o.bound.kind(variable) is not None)
         for o in graph.operations
     }
@@ -134,6 +192,8 @@ def random_plan(graph: Any, workers: int, seed: int) -> Plan:
         for tensor in graph.tensors
         if draw.random() < 0.3 and (found := random_copies(graph, tensor, order, workers, draw))
     }
+    if draw.random() < 0.7:
+        leave_partial(graph, plan.factors, strategies, layouts, copies, draw)
     plan = replace(plan, layouts=layouts, strategies=strategies, order=order, copies=copies)
     total = sum(entry.bytes for entry in plan.contributions(graph))
     return replace(
@@ -184,8 +244,8 @@ def idle(plan: Plan, program: PartitionedGraph) -> None:
         computed = [each.operation for each in one.instructions if isinstance(each, Compute)]
         for operation in program.graph.operations:
             form, bound = plan.strategies[operation.name], operation.bound
-            workers, _ = expand(form, bound.full_box, bound.variables.index, plan.factors)  # type: ignore[arg-type]
-            assert computed.count(operation.index) == (workers == worker).sum()
+            parts = expand(form, bound.full_box, bound.variables.index, plan.factors)  # type: ignore[arg-type]
+            assert computed.count(operation.index) == (parts.workers == worker).sum()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -71,7 +71,7 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
             {"fc1.product": Cut("k", (9,), (0, 1)), "*": HERE},
             {"fc1.product": Follow(), "*": HERE},
             {},
-            "is made as 2 partial results by 'fc1.product'; give it a form",
+            "operation 'fc1' reads 1 of the 2 terms of 'fc1.product'; give both as many",
         ),
         ({"*": "n"}, {"*": HERE}, {}, "operation '*': n is not a form"),
         ({"*": Spread(((None, 2),), [0, 1])}, {"*": HERE}, {}, "is not a form"),  # type: ignore[arg-type]
