@@ -36,7 +36,7 @@ def form_text(form: Form, between: str = ",") -> str:
             holders = sorted({part[0] for part in boxes})
             return f"{counted(len(boxes), 'part')} on {worker_text(holders)}"
         case Follow():
-            return "where it is made"
+            return "as its operation makes it"
         case _:
             assert_never(form)
 

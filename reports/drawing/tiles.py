@@ -122,7 +122,7 @@ def _intervals(extent: int, bounds: npt.NDArray[np.int64]) -> tuple[Interval, ..
 
 
 def _drawn(cuts: list[tuple[Interval, ...]]) -> list[tuple[Interval, ...]]:
-    """Join neighbours where there are most intervals until the tiles can be drawn."""
+    """Join neighbours along the dimension with most intervals until the tiles can be drawn."""
     while prod(map(len, cuts)) > MOST_TILES:
         axis = max(range(len(cuts)), key=lambda axis: len(cuts[axis]))
         pairs = [cuts[axis][number : number + 2] for number in range(0, len(cuts[axis]), 2)]

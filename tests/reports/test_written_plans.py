@@ -43,7 +43,7 @@ def plan(graph: Any) -> tofu.Plan:
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What was printed, without the rules of tables."""
+    """The lines that were printed, without the rules of tables."""
     return [" ".join(line.replace("│", " ").split()) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -171,7 +171,7 @@ def made(graph: Any, plan: tofu.Plan) -> PageData:
 
 
 def texts(parts: Any, workers: int) -> list[str]:
-    """What a page lists for each worker."""
+    """The text that a page lists for each worker."""
     found: list[dict[str, None]] = [{} for _ in range(workers)]
     for worker, box in parts:
         found[worker][format_region(box)] = None

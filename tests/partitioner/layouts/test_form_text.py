@@ -23,7 +23,7 @@ from tofu.partitioner.layouts.forms import At, Cut, Follow, Form, Partial, Parts
         (Parts(((1, ((0, 4), (0, 8))),)), "[0:4, 0:8] on worker 1"),
         (Parts(((2, ((0, 4),), 1),)), "[0:4] on worker 2 (term 1)"),
         (Parts(((5, ((0, 1),)), (0, ((1, 2),)), (5, ((2, 3),)))), "3 parts on workers 0, 5"),
-        (Follow(), "where it is made"),
+        (Follow(), "as its operation makes it"),
     ],
 )  # fmt: skip
 def test_every_form_has_words(form: Form, words: str) -> None:

@@ -38,7 +38,7 @@ def test_parts_are_those_of_the_checker(seed: int) -> None:
 
 
 def term_key(bound: Any, part: Part) -> object:
-    """What tells the partial results of an operation apart."""
+    """The term that a task reads, and its part of the reduction: these tell partial results apart."""
     reduced = [at for at, variable in enumerate(bound.variables) if bound.kind(variable) == "reduce"]
     return part.read, tuple(part.box[at] for at in reduced)
 
