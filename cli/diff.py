@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 
 import click
@@ -34,16 +32,19 @@ def command(
 ) -> None:
     """Compare the plans FIRST and SECOND: operators and tensors that differ, bytes of each, totals.
 
+    Choices are compared by their parts, whatever their forms. Copies and the order are compared too.
+
     MODEL is needed only if the first plan file does not say which model it was made for.
     """
     from ..partitioner import Plan
     from ..partitioner.explaining.difference import difference
     from ..reports import difference as report
+    from .json_output import print_json
 
     plans = Plan.load(first), Plan.load(second)
     graph = given.graph(plans[0], model)
     found = difference(graph, *plans)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(found)))
+        print_json(found)
         return
     report.show(found, (str(first), str(second)))

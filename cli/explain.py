@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 
 import click
@@ -42,6 +40,8 @@ def command(
 ) -> None:
     """Show what PLAN chose for TENSOR or OPERATOR, the bytes it moves, and those of every alternative.
 
+    The parts of a choice that is not in steps are listed. Alternatives are priced only for plans in steps.
+
     Without a name every weight is listed: how it and the data are split, and the bytes moved for either.
     MODEL is needed only if the plan file does not say which model it was made for. It may then follow PLAN
     directly.
@@ -51,6 +51,7 @@ def command(
     from ..partitioner.explaining.weights import folded, layers
     from ..reports import explanation
     from ..reports import layers as layers_report
+    from .json_output import print_json
 
     found = Plan.load(plan)
     if model is None and needs_model(found) and name not in {*found.layouts, *found.strategies}:
@@ -59,12 +60,12 @@ def command(
     if name is None:
         found_layers = layers(graph, found)
         if as_json:
-            click.echo(json.dumps({"layers": [dataclasses.asdict(layer) for layer in found_layers]}))
+            print_json({"layers": found_layers})
         else:
-            layers_report.show(folded(found_layers))
+            layers_report.show(folded(found_layers), found.workers)
         return
     result = explain(graph, found, name, what)  # type: ignore[arg-type]
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(result)))
+        print_json(result)
         return
     explanation.show(result)

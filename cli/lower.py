@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from .options import (
-    Shape,
-    accumulate_option,
-    dtype_option,
-    examples,
-    method_option,
-    model_candidates,
-    shape_option,
-    workers_option,
-)
+from .options import examples, method_option, model_candidates, workers_option
+from .planned import Planned, plan_in, planned_options
+
+if TYPE_CHECKING:
+    from ..dataflow.graph import Graph
+    from ..partitioner import Plan
 
 
 @click.command(
@@ -22,38 +20,59 @@ from .options import (
         "tofu lower mlp --workers 2",
         "tofu lower mlp --workers 4 --worker 3",
         "tofu lower mlp --workers 4 --operation fc1.product --method refine",
+        "tofu lower plan.json --worker 3",
     ),
 )
-@click.argument("model", shell_complete=model_candidates)
+@click.argument("target", metavar="MODEL|PLAN", shell_complete=model_candidates)
+@click.argument("model", required=False, shell_complete=model_candidates)
 @workers_option
 @click.option("--worker", type=click.IntRange(0), help="One worker's number: print its program alone.")
 @click.option("--operation", help="One operation's name: print its instructions alone.")
 @method_option
-@click.option("--batch", "-b", type=click.IntRange(1), help="Batch size; the model's own if left out.")
-@shape_option("An input's shape, for graph files and functions.")
-@click.option(
-    "--optimizer", default="sgd", show_default=True, help="The optimizer whose updates the graph contains."
-)
-@dtype_option(default="float32")
-@accumulate_option(default=1)
+@planned_options
+@click.pass_context
 def command(
-    model: str,
+    context: click.Context,
+    target: str,
+    model: str | None,
     workers: int,
     worker: int | None,
     operation: str | None,
     method: str,
-    batch: int | None,
-    shapes: dict[str, Shape],
-    optimizer: str,
-    dtype: str,
-    accumulate: int,
+    given: Planned,
 ) -> None:
-    """Partition MODEL's training graph and print what every worker does, one instruction per line.
+    """Partition MODEL's training graph, or take PLAN, and print what every worker does.
 
-    MODEL is a name that `tofu models` lists, a graph file that MXNet wrote, or `file.py:function`.
+    Each line is an instruction. PLAN is a plan file, whose name ends in .json. MODEL is a name that `tofu
+    models` lists, a graph file that MXNet wrote, or `file.py:function`. After PLAN it is needed only if the
+    file does not say which model it was made for. What is left out is as planned, or as `tofu plan` has it.
     """
     from ..partitioner import lower, partition
-    from .target import load_model
 
-    graph = load_model(model, batch, shapes).training_graph(optimizer, dtype=dtype, accumulate=accumulate)
-    click.echo(lower(graph, partition(graph, workers, method)).text(worker, operation))
+    plan = plan_in(target)
+    if plan is not None:
+        graph = _planned_graph(context, plan, model, given)
+    elif model is not None:
+        raise click.UsageError(f"{target} is not a plan file, so {model} cannot follow it; name one MODEL")
+    else:
+        graph = given.graph_of(target)
+        plan = partition(graph, workers, method)
+    click.echo(lower(graph, plan).text(worker, operation))
+
+
+def _planned_graph(context: click.Context, plan: Plan, model: str | None, given: Planned) -> Graph:
+    """Return the graph of a plan that is not searched. Raises PlanError if it is for other workers."""
+    from ..partitioner.checking.check_plan import check_workers
+
+    asked = {
+        name: context.params[name]
+        for name in ("workers", "method")
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    if "method" in asked:
+        raise click.UsageError("--method searches a plan for MODEL; leave it out for a plan file")
+    if "workers" in asked:
+        check_workers(plan, asked["workers"])
+    graph = given.graph(plan, model)
+    plan.verify(graph)
+    return graph

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,11 +18,12 @@ from .target import load_model
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..partitioner import Plan
+    from ..partitioner.plans.origin import PlanOrigin
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A user's settings of the graph. A field is None if the plan file supplies its value."""
+    """A user's settings of the graph. A field is None if it is left out: a plan file may supply its value."""
 
     batch: int | None
     """The samples in one iteration."""
@@ -43,13 +45,17 @@ class Planned:
 
         Raises PlanError if neither names a model.
         """
+        name, source = model_name(plan, model), plan.source
+        return self.graph_of(name, source if source is not None and source.model == name else None)
+
+    def graph_of(self, model: str, recorded: PlanOrigin | None = None) -> Graph:
+        """Return the training graph of MODEL; what is left out is as recorded, or as `tofu plan` has it."""
         from ..partitioner.plans.origin import PlanOrigin
 
-        name, source = model_name(plan, model), plan.source
-        recorded = source if source is not None and source.model == name else PlanOrigin(name)
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        source = replace(recorded, **{key: value for key, value in given.items() if value is not None})
-        found = load_model(name, source.batch, dict(source.shapes))
+        chosen = {key: value for key, value in given.items() if value is not None}
+        source = replace(recorded or PlanOrigin(model), **chosen)
+        found = load_model(model, source.batch, dict(source.shapes))
         return found.training_graph(source.optimizer, dtype=source.dtype, accumulate=source.accumulate)
 
 
@@ -69,6 +75,15 @@ def model_name(plan: Plan, model: str | None) -> str:
             f"because a file says so; name MODEL after it"
         )
     return plan.source.model
+
+
+def plan_in(target: str) -> Plan | None:
+    """Return the plan in a file; None if `target` names a model. Raises PlanError for a bad plan file."""
+    from ..partitioner import Plan
+    from ..partitioner.plans.plan import is_plan_file
+
+    path = Path(target)
+    return Plan.load(path) if path.suffix == ".json" and is_plan_file(path) else None
 
 
 def needs_model(plan: Plan) -> bool:

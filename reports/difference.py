@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from ..partitioner.explaining.difference import Change, Difference
-from .choices import format_choice
+from ..partitioner.explaining.difference import Change, ChangedCopies, Difference, Reordered
+from ..partitioner.layouts.copies import Copy
+from ..partitioner.layouts.form_text import form_text
+from ..partitioner.layouts.forms import Form
+from ..support.wording import counted
 from .console import wide_console
 from .tables import table
 from .units import format_bytes, format_change
@@ -16,7 +19,7 @@ SHOWN = 20
 def show(found: Difference, names: tuple[str, str]) -> None:
     """Print totals, then the differences, the largest first. `names` are those of the two plans."""
     console = wide_console()
-    if not found.operators and not found.tensors:
+    if not (found.operators or found.tensors or found.copies or found.order):
         console.print("the plans make the same choices", soft_wrap=True)
     plans = table("plan", "method", "steps", "bytes moved", "by step")
     for name, method, factors, cost, steps in zip(
@@ -28,6 +31,10 @@ def show(found: Difference, names: tuple[str, str]) -> None:
     for what, changes in (("operator", found.operators), ("tensor", found.tensors)):
         if changes:
             console.print(_table(what, changes))
+    if found.copies:
+        console.print(_copies(found.copies))
+    if found.order:
+        console.print(_order(found.order))
 
 
 def _table(what: str, changes: tuple[Change, ...]) -> Table:
@@ -37,11 +44,42 @@ def _table(what: str, changes: tuple[Change, ...]) -> Table:
         first, second = change.bytes
         rows.add_row(
             change.name,
-            *map(format_choice, change.choices),
+            *map(_words, change.choices, change.via),
             format_bytes(first),
             format_bytes(second),
             format_change(second - first),
         )
-    if len(changes) > SHOWN:
-        rows.add_row(f"{len(changes) - SHOWN} more with --json", "", "", "", "", "")
+    _count_rest(rows, len(changes))
     return rows
+
+
+def _words(form: Form, via: Form | None) -> str:
+    return form_text(form) + ("" if via is None else f", reduced as {form_text(via)}")
+
+
+def _copies(changes: tuple[ChangedCopies, ...]) -> Table:
+    rows = table("tensor", "first", "second", title=f"{counted(len(changes), 'tensor')} with other copies")
+    for change in changes[:SHOWN]:
+        rows.add_row(change.tensor, *("\n".join(map(_copy, copies)) or "none" for copies in change.copies))
+    _count_rest(rows, len(changes))
+    return rows
+
+
+def _copy(copy: Copy) -> str:
+    source = f", from version {copy.source}" if copy.source else ""
+    return f"{form_text(copy.form)}{source}, for {', '.join(copy.readers)}"
+
+
+def _order(changes: tuple[Reordered, ...]) -> Table:
+    title = f"{counted(len(changes), 'operator')} at other places in the order"
+    rows = table("operator", "place in first", "in second", title=title)
+    for change in changes[:SHOWN]:
+        rows.add_row(change.operation, *map(str, change.places))
+    _count_rest(rows, len(changes))
+    return rows
+
+
+def _count_rest(rows: Table, changes: int) -> None:
+    """Add a line that says how many changes are not shown, if there are any."""
+    if changes > SHOWN:
+        rows.add_row(f"{changes - SHOWN} more with --json", *[""] * (len(rows.columns) - 1))

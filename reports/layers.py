@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..partitioner.explaining.weights import Layer, Repeated
+from ..partitioner.layouts.form_text import worker_text
 from .console import wide_console
 from .tables import table
 from .units import format_bytes
 
 
-def show(blocks: Sequence[Repeated]) -> None:
-    """Print the layers; `640x320/8x3x3` is a weight whose second dimension is cut into 8."""
-    rows = table("weight", "shape", "used by", "split along", "data", "weight moves", "activations move")
+def show(blocks: Sequence[Repeated], workers: int) -> None:
+    """Print the layers; `640x320/8x3x3` is a weight whose second dimension is cut into 8.
+
+    If some layer is not on all of the plan's `workers`, two more columns say where every layer is.
+    """
+    found = [layer for block in blocks for layer in block.layers]
+    placed = any(len(layer.holders) < workers or len(layer.workers) < workers for layer in found)
+    heads = ["weight", "shape", "used by", "split along", "data", "weight moves", "activations move"]
+    rows = table(*heads, *(["held by", "computed by"] if placed else []))
     for block in blocks:
         for number, layer in enumerate(block.layers):
+            where = [worker_text(layer.holders), worker_text(layer.workers)] if placed else []
             ends = number == len(block.layers) - 1
-            rows.add_row(*_row(layer, block, number), end_section=ends)
+            rows.add_row(*_row(layer, block, number), *where, end_section=ends)
     console = wide_console()
     console.print(rows)
     console.print(

@@ -10,10 +10,12 @@ from math import prod
 from ..analyzer.bind.bound import Bound
 from ..analyzer.bind.staged_bound import StagedBound
 from ..analyzer.strategies.strategy import Strategy
+from ..partitioner.explaining.copies import kept_copies
+from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.step_split import Layout
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
-from .choices import format_choice
+from .copies import HEADS, copy_cells
 from .drawing.curve import memory_drawing
 from .drawing.layout import layout_drawing
 from .drawing.operator import operator_drawing
@@ -25,6 +27,7 @@ WORKERS = 2
 """The number of workers over which the strategies of an operator are drawn."""
 
 LAYOUTS = 12
+COPIES = 12
 
 PRE = '<pre style="font-family: monospace">'
 """Notebooks set a plain `pre` in the font of the text."""
@@ -47,13 +50,17 @@ def html(value: object) -> str:
 
 def _plan(plan: Plan) -> str:
     steps = " x ".join(map(str, plan.factors)) or "no step"
-    title = f"{plan.method} plan over {plan.workers} workers ({steps})"
-    costs = zip(plan.factors, plan.step_cost_bytes, strict=True)
+    how = steps if plan.in_steps else "not in steps"
+    title = f"{plan.method} plan over {plan.workers} workers ({how})"
+    costs = zip(plan.factors, plan.step_cost_bytes, strict=True) if plan.in_steps else ()
     rows = [[f"step {step}", f"{k}-way", format_bytes(cost)] for step, (k, cost) in enumerate(costs, 1)]
     rows += [
         ["moved in one iteration", "", format_bytes(plan.cost_bytes)],
         ["proven least", "", format_bytes(plan.lower_bound_bytes)],
     ]
+    split = "dimension per step" if plan.in_steps else "form"
+    copies = kept_copies(plan, plan.order or tuple(plan.strategies))
+    hidden = len(copies) - COPIES
     alike: dict[Layout, list[str]] = defaultdict(list)
     for name, layout in plan.layouts.items():
         alike[layout].append(name)
@@ -64,15 +71,18 @@ def _plan(plan: Plan) -> str:
         (
             f"<b>{escape(title)}</b>",
             _table((), rows),
-            _table(("largest tensors", "shape and cuts", "dimension per step", "parts by worker"), tensors),
+            _table(("largest tensors", "shape and cuts", split, "parts by worker"), tensors),
             f"<p>{more} more tensors in <code>layouts</code></p>" if more else "",
+            _table(HEADS, map(copy_cells, copies[:COPIES])) if copies else "",
+            f"<p>{hidden} more copies in <code>copies</code></p>" if hidden > 0 else "",
+            "<p>operations run in the order of <code>order</code></p>" if plan.order is not None else "",
         )
     )
 
 
 def _layout_row(names: Sequence[str], layout: Layout) -> list[str]:
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    cells = [names[0] + others, cut_shape(layout.shape, layout.parts), format_choice(layout.dimensions)]
+    cells = [names[0] + others, cut_shape(layout.shape, layout.parts), form_text(layout.form)]
     return [*cells, _Drawn(inline(layout_drawing(layout)))]
 
 

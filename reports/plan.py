@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.table import Table
 
 from ..dataflow.graph import Graph
 from ..partitioner import METHODS, Plan, contributors
+from ..partitioner.explaining.copies import kept_copies
+from ..partitioner.layouts.form_text import form_text
+from ..partitioner.layouts.order import in_order
 from ..partitioner.plans.plan import TransferSeconds
 from ..programs.memory import MemoryPlan
 from ..support.wording import counted
 from .console import wide_console
+from .copies import copies_table
 from .memory import page
 from .tables import table
 from .units import format_bytes, format_seconds
@@ -34,6 +38,11 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     console.print(_steps(plan))
     if plan.cost_bytes:
         console.print(_contributors(graph, plan))
+    order = [operation.name for operation in in_order(graph, plan.order)]
+    if plan.copies:
+        console.print(copies_table(kept_copies(plan, order)))
+    if plan.order is not None:
+        console.print(_order(graph, order), soft_wrap=True)
     if "levels" in facts:
         console.print(_levels(facts))
     console.print(page(memory, facts["single_device_peak_bytes"]))
@@ -43,13 +52,32 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(_transfers(plan.transfer_time), soft_wrap=True)
     for line in _unproven(plan):
         console.print(line, soft_wrap=True)
+    console.print(_proof(plan), soft_wrap=True)
+
+
+def _proof(plan: Plan) -> str:
+    """Return what is proven about the plan's bytes, and how long the search took."""
     closing = _closing()
     open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method not in closing
     closer = f", the method {closing[0]} proves more" if open_gap else ""
-    console.print(
-        f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven{closer}); "
-        f"searched in {plan.search_seconds:.2f} s",
-        soft_wrap=True,
+    if plan.in_steps:
+        least = format_bytes(plan.lower_bound_bytes)
+        proof = f"every plan of these steps moves at least {least} (proven{closer})"
+    else:
+        proof = "nothing is proven of plans that are not in steps"
+    return proof if plan.search_seconds is None else f"{proof}; searched in {plan.search_seconds:.2f} s"
+
+
+def _order(graph: Graph, order: Sequence[str]) -> str:
+    """Return where the order of a plan leaves that of the graph."""
+    pairs = [(mine, other.name) for mine, other in zip(order, graph.operations, strict=True)]
+    moved = [(place, mine, other) for place, (mine, other) in enumerate(pairs, 1) if mine != other]
+    if not moved:
+        return "operations run in the order of the graph"
+    place, mine, other = moved[0]
+    return (
+        f"operations run in an order of the plan: {counted(len(moved), 'place')} differ from the graph's; "
+        f"number {place} is {mine} instead of {other}"
     )
 
 
@@ -117,7 +145,8 @@ def _verdict(facts: dict[str, Any]) -> str:
 
 def _steps(plan: Plan) -> Table:
     steps = table("step", "groups", "bytes moved in one iteration", title="Communication")
-    for step, (factor, cost) in enumerate(zip(plan.factors, plan.step_cost_bytes, strict=True), 1):
+    costs = zip(plan.factors, plan.step_cost_bytes, strict=True) if plan.in_steps else ()
+    for step, (factor, cost) in enumerate(costs, 1):
         steps.add_row(str(step), f"{factor}-way", format_bytes(cost))
     steps.add_row("all", str(plan.workers), format_bytes(plan.cost_bytes), style="bold")
     return steps
@@ -126,7 +155,7 @@ def _steps(plan: Plan) -> Table:
 def _contributors(graph: Graph, plan: Plan) -> Table:
     largest = table("operation", "split along", "moves", "bytes", "share", title="Largest contributors")
     for entry in contributors(graph, plan)[:LARGEST]:
-        split = ", ".join(variable or "-" for variable in plan.split_along(entry.operation))
+        split = form_text(plan.strategies[entry.operation], ", ")
         moves, share = f"{entry.kind} {entry.tensor}", f"{entry.bytes / plan.cost_bytes:.1%}"
         largest.add_row(entry.operation, split, moves, format_bytes(entry.bytes), share)
     return largest

@@ -1,57 +1,29 @@
-"""Explain why a plan splits an operation or tensor as it does: the cost of its choice and of all others.
+"""Explain what a plan chose for an operation or tensor: its parts, the bytes that move, and the alternatives.
 
-All bytes come from the tables of the search. An alternative is priced twice. The first price leaves
-everything else in the plan unchanged. The second lets every neighbour (the tensors of an operation, the
-operations of a tensor) choose again, while the neighbours of those stay unchanged. Tied operations, and
-tensors that share storage, are one decision and change together.
+Bytes and parts are those of any plan. The prices of alternatives come from the tables of the search, which
+know choices in steps alone (`prices`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...support.wording import alternatives
 from ..costs.plan_bytes import Contribution
-from ..layouts.choices import (
-    Counts,
-    OperatorChoices,
-    TensorChoices,
-    operator_choices,
-    splittable,
-    tensor_choices,
-)
-from ..layouts.step_split import Choice, Dimensions, Strategies
+from ..layouts.forms import Form
+from ..layouts.order import in_order
+from ..layouts.parts import Part, holdings, tasks, without_part
+from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
 from ..problem.constraints import What
-from ..problem.moved_bytes import MovedBytes
-from ..problem.problem import Link
-from ..problem.sequences import candidates
-
-ALTERNATIVE_LIMIT = 512
-"""If there are more sequences, only those near the chosen one are priced, see `near_sequences`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another choice, and the bytes of the whole plan with it."""
-
-    choice: Choice
-    """The choice at each step."""
-
-    held_bytes: int
-    """The bytes if nothing else changes."""
-
-    following_bytes: int
-    """The bytes if the neighbours choose again."""
+from .copies import KeptCopy, kept_copies
+from .prices import Alternative, Prices, why_unpriced
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +39,23 @@ class Explanation:
     shape: tuple[tuple[str, int], ...]
     """The labels along which it could be split, with their extents."""
 
-    choice: Choice
-    """The plan's choice at each step."""
+    choice: Form
+    """The plan's choice: for steps, the label at each step."""
+
+    via: Form | None
+    """Where partial results of a tensor are reduced on their way home; None if at home."""
+
+    parts: tuple[Part, ...]
+    """The tasks of the operation, or the holdings of the tensor."""
+
+    idle: tuple[int, ...]
+    """The workers without a part."""
+
+    place: int | None
+    """The operation's place in the plan's own order, from 1 on; None if that is the graph's order."""
+
+    copies: tuple[KeptCopy, ...]
+    """The copies of the tensor, or those that the operation reads."""
 
     decided_together: tuple[str, ...]
     """All names that this one decision is about."""
@@ -88,10 +75,13 @@ class Explanation:
     complete: bool
     """Whether the alternatives are all that exist."""
 
+    unpriced: str
+    """Why alternatives are not priced; empty if they are."""
+
     @property
-    def chosen(self) -> Alternative:
-        """Return the alternative that the plan chose."""
-        return next(entry for entry in self.alternatives if entry.choice == self.choice)
+    def chosen(self) -> Alternative | None:
+        """Return the alternative that the plan chose; None if alternatives are not priced."""
+        return next((entry for entry in self.alternatives if entry.choice == self.choice), None)
 
 
 def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Explanation:
@@ -115,21 +105,31 @@ class Explainer:
     """Explains operations and tensors of one plan by their indices; shared results are computed once."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
-        """Prepare to explain a plan. Raises PlanError if it is not for `graph`."""
-        plan.check_graph(graph)
-        self._problem = problem = build_problem(graph)
+        """Prepare to explain a plan. Raises PlanError if it is not a plan for `graph`."""
+        plan.check_forms(graph)
+        problem = build_problem(graph)
         self._graph = graph
         self._plan = plan
-        self._objective = MovedBytes()
+        self.unpriced = why_unpriced(plan, problem)
+        """Why alternatives are not priced; empty if they are."""
+        self._prices = None if self.unpriced else Prices(plan, problem)
+        own_storage = [tensor.index if tensor.alias is None else tensor.alias for tensor in graph.tensors]
         self._classes: dict[What, Sequence[int]] = {
-            "operator": problem.operation_class,
-            "tensor": problem.tensor_class,
+            "operator": range(len(graph.operations)) if self.unpriced else problem.operation_class,
+            "tensor": own_storage if self.unpriced else problem.tensor_class,
         }
         self._members = {what: _members(classes) for what, classes in self._classes.items()}
-        self._links = {what: _by_class(problem.links, what) for what in self._classes}
-        self._operator_choices: dict[tuple[Bound, Strategies], tuple[OperatorChoices, bool]] = {}
-        self._tensor_choices: dict[tuple[Shape, Dimensions], tuple[TensorChoices, bool]] = {}
-        self._totals: dict[tuple[What, int], Counts] = {}
+        order = [operation.name for operation in in_order(graph, plan.order)]
+        self._places = {} if plan.order is None else {name: place for place, name in enumerate(order, 1)}
+        self._copies: dict[What, dict[str, list[KeptCopy]]] = {
+            "operator": defaultdict(list),
+            "tensor": defaultdict(list),
+        }
+        for copy in kept_copies(plan, order):
+            self._copies["tensor"][copy.tensor].append(copy)
+            for reader in copy.readers:
+                self._copies["operator"][reader].append(copy)
+        self._parts: dict[Layout | tuple[Bound, Form], tuple[Part, ...]] = {}
         self._moved: dict[What, dict[str, list[Contribution]]] = {
             "operator": defaultdict(list),
             "tensor": defaultdict(list),
@@ -140,85 +140,56 @@ class Explainer:
 
     def operator(self, index: int) -> Explanation:
         """Explain the operation with this index."""
-        extents = self._graph.operations[index].bound.extents
-        return self._explanation("operator", index, tuple(extents.items()))
+        operation = self._graph.operations[index]
+        form = self._plan.strategies[operation.name]
+        key = operation.bound, form
+        if key not in self._parts:
+            self._parts[key] = tasks(*key, self._plan.factors)
+        return self._explanation(
+            "operator", index, tuple(operation.bound.extents.items()), (form, None), self._parts[key]
+        )
 
     def tensor(self, index: int) -> Explanation:
         """Explain the tensor with this index."""
-        shape = self._graph.tensors[index].shape
-        return self._explanation("tensor", index, tuple((str(axis), n) for axis, n in enumerate(shape)))
+        tensor = self._graph.tensors[index]
+        layout = self._plan.layouts[tensor.name]
+        if layout not in self._parts:
+            self._parts[layout] = holdings(layout)
+        extents = tuple((str(axis), extent) for axis, extent in enumerate(tensor.shape))
+        return self._explanation("tensor", index, extents, (layout.form, layout.via), self._parts[layout])
 
-    def _explanation(self, what: What, index: int, shape: tuple[tuple[str, int], ...]) -> Explanation:
-        number = self._classes[what][index]
-        choices, complete = self._operator(number) if what == "operator" else self._tensor(number)
-        held, following = self._priced(what, number, len(choices.sequences))
+    def _explanation(
+        self,
+        what: What,
+        index: int,
+        shape: tuple[tuple[str, int], ...],
+        choice: tuple[Form, Form | None],
+        parts: tuple[Part, ...],
+    ) -> Explanation:
         names = self._graph.operations if what == "operator" else self._graph.tensors
-        together = tuple(names[member].name for member in self._members[what][number])
+        name = names[index].name
+        members = self._members[what][self._classes[what][index]]
+        together = tuple(names[member].name for member in members)
         moved = tuple(entry for member in together for entry in self._moved[what][member])
-        base = self._plan.cost_bytes - int(held[0])
-        priced = [
-            Alternative(sequence, base + int(alone), base + int(both))
-            for sequence, alone, both in zip(choices.sequences, held, following, strict=True)
-        ]
-        order = sorted(range(len(priced)), key=lambda i: (priced[i].following_bytes, priced[i].held_bytes, i))
+        priced, complete = ((), False) if self._prices is None else self._prices.alternatives(what, index)
         return Explanation(
             what=what,
-            name=names[index].name,
+            name=name,
             shape=shape,
-            choice=choices.sequences[0],
+            choice=choice[0],
+            via=choice[1],
+            parts=parts,
+            idle=without_part(parts, self._plan.workers),
+            place=self._places.get(name) if what == "operator" else None,
+            copies=tuple(self._copies[what].get(name, ())),
             decided_together=together,
             moved=moved,
             bytes=sum(entry.bytes for entry in moved),
             plan_bytes=self._plan.cost_bytes,
-            alternatives=tuple(priced[i] for i in order),
+            alternatives=priced,
             complete=complete,
+            unpriced=self.unpriced,
         )
-
-    def _priced(self, what: What, number: int, choices: int) -> tuple[Counts, Counts]:
-        """Price each choice of a class: with all else held, and with the neighbours choosing again."""
-        other: What = "tensor" if what == "operator" else "operator"
-        held, following = np.zeros((2, choices), np.int64)
-        for neighbour, links in _by_class(self._links[what][number], other).items():
-            mine = np.sum([self._table(link, what) for link in links], axis=0)
-            elsewhere = self._total(other, neighbour) - mine[0]
-            held += mine[:, 0]
-            following += (mine + elsewhere).min(axis=1) - elsewhere[0]
-        return held, following
-
-    def _total(self, what: What, number: int) -> Counts:
-        """Count the bytes that move for each choice of a class, with all neighbours held."""
-        key = (what, number)
-        if key not in self._totals:
-            self._totals[key] = np.sum(
-                [self._table(link, what)[:, 0] for link in self._links[what][number]], axis=0
-            )
-        return self._totals[key]
-
-    def _table(self, link: Link, what: What) -> Counts:
-        """Tabulate bytes by the choices of one side of a link, then the other, the plan's choices first."""
-        operator, tensor = self._operator(link.operator)[0], self._tensor(link.tensor)[0]
-        table = self._objective.table(operator, tensor, link.use, link.weight)
-        return table if what == "operator" else table.T
-
-    def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
-        """Return choices of an operator, the chosen one first, and whether they are all that exist."""
-        bound, factors = self._problem.operators[number], self._plan.factors
-        chosen = self._plan.split_along(self._graph.operations[self._members["operator"][number][0]].name)
-        key = (bound, chosen)
-        if key not in self._operator_choices:
-            sequences, complete = candidates(splittable(bound), factors, chosen, ALTERNATIVE_LIMIT)
-            self._operator_choices[key] = operator_choices(bound, sequences, factors), complete
-        return self._operator_choices[key]
-
-    def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
-        """Return choices of a tensor, the chosen one first, and whether they are all that exist."""
-        shape, factors = self._problem.shapes[number], self._plan.factors
-        chosen = self._plan.layouts[self._graph.tensors[self._members["tensor"][number][0]].name].dimensions
-        key = (shape, chosen)
-        if key not in self._tensor_choices:
-            sequences, complete = candidates(dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT)
-            self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
-        return self._tensor_choices[key]
 
 
 def _members(classes: Sequence[int]) -> dict[int, list[int]]:
@@ -226,12 +197,4 @@ def _members(classes: Sequence[int]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for index, number in enumerate(classes):
         found[number].append(index)
-    return found
-
-
-def _by_class(links: Iterable[Link], side: What) -> dict[int, list[Link]]:
-    """Group links by the class on one side, in order of appearance."""
-    found: dict[int, list[Link]] = defaultdict(list)
-    for link in links:
-        found[link.operator if side == "operator" else link.tensor].append(link)
     return found

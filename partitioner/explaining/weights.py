@@ -7,8 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Boxes
 from ...dataflow.graph import Graph, Operation, Phase, Role
 from ..costs.plan_bytes import Contribution
+from ..layouts.forms import Form
+from ..layouts.step_split import split_operation
+from ..layouts.tiling import intervals_along
 from ..plans.plan import Plan
 
 
@@ -48,6 +55,12 @@ class Layer:
 
     data: str
     """The name of its largest other input; the weight's own name if it has no other."""
+
+    holders: tuple[int, ...]
+    """The workers that hold parts of the weight, in ascending order."""
+
+    workers: tuple[int, ...]
+    """The workers that compute the first operation, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +158,31 @@ def _layer(
     tensor, first = graph.tensors[weight], uses[0]
     others = [graph.tensors[index] for index in first.inputs if index not in family]
     data = max(others, key=lambda other: prod(other.shape), default=tensor)
-    parts: dict[str, int] = {}
-    for variable, factor in zip(plan.split_along(first.name), plan.factors, strict=True):
-        if variable is not None:
-            parts[variable] = parts.get(variable, 1) * factor
+    held, form = plan.layouts[tensor.name], plan.strategies[first.name]
+    tasks = split_operation(first.bound, form, plan.factors)
     own = {graph.tensors[index].name for index in family}
     return Layer(
         weight=tensor.name,
         shape=tensor.shape,
-        weight_parts=plan.layouts[tensor.name].parts,
+        weight_parts=held.parts,
         operator=first.bound.description.name,
         uses=len(uses),
-        variables=tuple(parts.items()),
+        variables=_cut_variables(first.bound, form, tasks.boxes),
         data_parts=plan.layouts[data.name].parts,
         weight_bytes=sum(entry.bytes for entry in moved if entry.tensor in own),
         activation_bytes=sum(entry.bytes for entry in moved if entry.tensor not in own),
         operation=first.name,
         data=data.name,
+        holders=tuple(np.unique(held.workers).tolist()),
+        workers=tuple(np.unique(tasks.workers).tolist()),
     )
+
+
+def _cut_variables(bound: Bound, form: Form, boxes: Boxes) -> tuple[tuple[str, int], ...]:
+    """Count the parts of every variable that is cut, in the order of the steps if there are any."""
+    parts = dict(zip(bound.variables, intervals_along(boxes), strict=True))
+    steps = [str(entry) for entry in form if entry in parts] if isinstance(form, tuple) else []
+    return tuple((name, parts[name]) for name in dict.fromkeys((*steps, *parts)) if parts[name] > 1)
 
 
 def _key(layer: Layer) -> tuple[object, ...]:
@@ -176,4 +196,6 @@ def _key(layer: Layer) -> tuple[object, ...]:
         layer.data_parts,
         layer.weight_bytes,
         layer.activation_bytes,
+        layer.holders,
+        layer.workers,
     )

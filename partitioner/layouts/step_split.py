@@ -12,7 +12,7 @@ from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...errors import PlanError
 from ...tdl.ast import AnyReducer, Reducer
 from .forms import At, Expanded, Follow, Form, Label, Partial, Workers, expand
-from .tiling import check_held, check_tiling
+from .tiling import check_held, check_tiling, intervals_along
 
 Strategies = tuple[str | None, ...]
 Dimensions = tuple[int | None, ...]
@@ -88,12 +88,8 @@ class Layout:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Count the parts into which each dimension is cut by steps."""
-        counts = [1] * len(self.shape)
-        for dimension, factor in zip(self.dimensions, self.factors, strict=True):
-            if dimension is not None:
-                counts[dimension] *= factor
-        return tuple(counts)
+        """Count the intervals into which the regions cut each dimension."""
+        return intervals_along(self.regions)
 
     def check_held(self, place: str) -> None:
         """Raise PlanError if a part does not exist, or if a worker would hold an element twice."""
@@ -222,8 +218,7 @@ def plain_steps(form: Form) -> Choice:
     """Return the entries of a form that is one choice per step. Raises PlanError for any other form."""
     if not is_stepped([form]):
         raise PlanError(
-            f"{form} is not one label, or None, for each step; only plans in steps can be explained, "
-            "compared and drawn"
+            f"{form} is not one label, or None, for each step; `tofu.explain` lists the parts of any form"
         )
     return form  # type: ignore[return-value]
 

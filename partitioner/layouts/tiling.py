@@ -54,6 +54,11 @@ def _of_term(parts: Expanded, term: int) -> tuple[Workers, Boxes]:
     return parts.workers[here], parts.boxes[here]
 
 
+def intervals_along(boxes: Boxes) -> tuple[int, ...]:
+    """Count the intervals between the bounds of all parts along each axis: `[parts, d, 2] -> [d]`."""
+    return tuple(max(len(np.unique(boxes[:, axis])) - 1, 1) for axis in range(boxes.shape[1]))
+
+
 def _distinct(workers: Workers, boxes: Boxes) -> Boxes:
     """Return the boxes without replicas. Raises PlanError if a worker has the same box twice."""
     seen: set[tuple[int, Region]] = set()

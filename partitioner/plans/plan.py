@@ -136,6 +136,14 @@ class Plan(NotebookDisplay):
         groups = " x ".join(map(str, self.factors)) or "1"
         return f"<{self.method} plan over {self.workers} workers ({groups}): {self.cost_bytes:,} bytes moved>"
 
+    @property
+    def in_steps(self) -> bool:
+        """Whether every choice is one label, or None, for each step, and nothing is copied.
+
+        Only such a plan has a cost for each step.
+        """
+        return not self.copies and is_stepped((*self.layouts.values(), *self.strategies.values()))
+
     def save(self, path: str | Path) -> None:
         """Write a plan file; the same plan gives the same bytes. Raises PlanError if that fails."""
 
@@ -294,13 +302,18 @@ def read_plan(path: Path) -> Plan:
         raise PlanError(f"the plan file {str(path)!r} cannot be used: {error}") from error
 
 
+def is_plan_file(path: Path) -> bool:
+    """Tell whether a file says that it is a plan file, whether or not it is a good one."""
+    try:
+        found = parse_json(read_bounded(path, "plan file"))
+    except PlanError:
+        return False
+    return isinstance(found, dict) and found.get("format") == FORMAT
+
+
 def encode_plan(plan: Plan) -> str:
     """Return the text of a plan file, which is ASCII and deterministic."""
-    stepped = (
-        plan.order is None
-        and not plan.copies
-        and is_stepped((*plan.layouts.values(), *plan.strategies.values()))
-    )
+    stepped = plan.order is None and plan.in_steps
     head: dict[str, object] = {
         "format": FORMAT,
         "version": 1 if stepped else 2,
@@ -468,12 +481,12 @@ def _layout(value: object, version: int, factors: tuple[int, ...], place: str) -
 def _copy(value: object, workers: int, place: str) -> Copy:
     entry = typed_object(value, place)
     expect_keys(entry, ("form", "readers", "source"), place)
+    readers = typed(entry["readers"], list, f"{place}.readers")
+    if not readers:
+        raise PlanError(f"{place} has no readers; name the operations that read it")
     return Copy(
         decode_form(entry["form"], int, workers, f"{place}.form"),
-        tuple(
-            typed(name, str, f"{place}.readers[{i}]")
-            for i, name in enumerate(typed(entry["readers"], list, f"{place}.readers"))
-        ),
+        tuple(typed(name, str, f"{place}.readers[{i}]") for i, name in enumerate(readers)),
         number_between(entry["source"], f"{place}.source", 0, EXTENT_LIMIT),
     )
 

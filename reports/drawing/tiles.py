@@ -1,7 +1,9 @@
-"""A tensor's regions, one per worker, as a plane of tiles: whose regions every part of it belongs to.
+"""A tensor's regions on workers as a plane of tiles: whose regions every part of it belongs to.
 
 All bounds of all regions cut a tensor's dimensions into intervals, and no region cuts the boxes between them.
-Two dimensions are drawn, those that are cut first; combinations of the intervals of others become panels.
+Two dimensions are drawn, those that are cut first; combinations of the intervals of others become panels. If
+there are too many boxes to draw, neighbouring intervals are joined, and a tile names all workers with a
+region in it.
 """
 
 from __future__ import annotations
@@ -9,16 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from ...analyzer.indices.region import Boxes, Interval, Shape
+from ...partitioner.layouts.forms import Workers
+
+MOST_TILES = 4096
+"""The most tiles of one plane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The box of a row and a column; `workers` are those whose regions contain it."""
+    """The box of a row and a column; `workers` are those with a region in it."""
 
     row: int
     column: int
@@ -58,7 +65,12 @@ class Plane:
 
 def plane(shape: Shape, regions: Boxes) -> Plane:
     """Return the tiles of a tensor, for a region of each worker: `[workers, dimensions, 2]`."""
-    cuts = [_intervals(extent, regions[:, axis]) for axis, extent in enumerate(shape)]
+    return plane_of_parts(shape, np.arange(len(regions)), regions, len(regions))
+
+
+def plane_of_parts(shape: Shape, holders: Workers, regions: Boxes, workers: int) -> Plane:
+    """Return the tiles of a tensor, for regions and the worker that holds each, of `workers` workers."""
+    cuts = _drawn([_intervals(extent, regions[:, axis]) for axis, extent in enumerate(shape)])
     axes = _axes([len(intervals) for intervals in cuts])
     rows, columns = (((0, 1),) if axis is None else cuts[axis] for axis in axes)
     others = [axis for axis, intervals in enumerate(cuts) if axis not in axes and len(intervals) > 1]
@@ -70,9 +82,9 @@ def plane(shape: Shape, regions: Boxes) -> Plane:
             box = dict(at) | {
                 axis: interval for axis, interval in zip(axes, (low, right), strict=True) if axis is not None
             }
-            tiles.append(Tile(row, column, _holders(regions, box)))
+            tiles.append(Tile(row, column, _holders(holders, regions, box)))
         panels.append(Panel(at, tuple(tiles)))
-    return Plane(shape, len(regions), axes, rows, columns, tuple(panels))
+    return Plane(shape, workers, axes, rows, columns, tuple(panels))
 
 
 def own_parts(read: Boxes) -> Boxes:
@@ -109,6 +121,15 @@ def _intervals(extent: int, bounds: npt.NDArray[np.int64]) -> tuple[Interval, ..
     return tuple(pairwise(ordered))
 
 
+def _drawn(cuts: list[tuple[Interval, ...]]) -> list[tuple[Interval, ...]]:
+    """Join neighbours along the dimension with most intervals until the tiles can be drawn."""
+    while prod(map(len, cuts)) > MOST_TILES:
+        axis = max(range(len(cuts)), key=lambda axis: len(cuts[axis]))
+        pairs = [cuts[axis][number : number + 2] for number in range(0, len(cuts[axis]), 2)]
+        cuts[axis] = tuple((pair[0][0], pair[-1][1]) for pair in pairs)
+    return cuts
+
+
 def _axes(intervals: Sequence[int]) -> tuple[int | None, int | None]:
     """Return the first two dimensions that are cut, else the first ones, in order."""
     by_cut = sorted(range(len(intervals)), key=lambda axis: (intervals[axis] < 2, axis))
@@ -122,9 +143,9 @@ def _axes(intervals: Sequence[int]) -> tuple[int | None, int | None]:
             return None, None
 
 
-def _holders(regions: Boxes, box: dict[int, Interval]) -> tuple[int, ...]:
-    """Return the workers whose region contains the box; a dimension that it does not name is cut nowhere."""
+def _holders(holders: Workers, regions: Boxes, box: dict[int, Interval]) -> tuple[int, ...]:
+    """Return the workers with a region in the box; a dimension that it does not name is cut nowhere."""
     inside = (regions[..., 0] < regions[..., 1]).all(axis=1)
     for axis, (lower, upper) in box.items():
-        inside &= (regions[:, axis, 0] <= lower) & (upper <= regions[:, axis, 1])
-    return tuple(np.flatnonzero(inside).tolist())
+        inside &= (regions[:, axis, 0] < upper) & (lower < regions[:, axis, 1])
+    return tuple(np.unique(holders[inside]).tolist())

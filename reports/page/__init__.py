@@ -18,6 +18,7 @@ SCRIPTS = (
     "header.js",
     "layers.js",
     "lists.js",
+    "copies.js",
     "outcome.js",
     "page.js",
 )

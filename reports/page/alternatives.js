@@ -4,8 +4,7 @@ const ALTERNATIVES_AT_FIRST = 10;
 
 function alternatives(number, neighbours) {
   if (number === null) {
-    return [el("h3", {}, "Alternatives"), el("p", {}, "The page prices alternatives for up to 64 workers; ",
-      el("code", {}, "tofu explain"), " prices those of one name.")];
+    return [el("h3", {}, "Alternatives"), el("p", {}, `Not priced: ${DATA.unpriced}.`)];
   }
   const [choices, chosen, held, following, together, complete] = DATA.alternatives[number];
   const priced = DATA.choices[choices].map((choice, index) =>

@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from ...dataflow.graph import Graph, Phase
 from ...partitioner.costs.plan_bytes import Contribution
+from ...partitioner.explaining.copies import kept_copies
 from ...partitioner.explaining.explain import Explainer, Explanation
 from ...partitioner.explaining.weights import folded, layers
+from ...partitioner.layouts.form_text import form_text
+from ...partitioner.layouts.order import in_order
 from ...partitioner.layouts.step_split import Layout
+from ...partitioner.plans.form_document import encode_form
 from ...partitioner.plans.plan import Plan
 from ...programs.memory import MemoryPlan
-from ..choices import format_choice
 from ..drawing.curve import memory_drawing
-from ..drawing.layout import drawn_layout, drawn_steps
+from ..drawing.layout import DRAWN_WORKERS, drawn_holdings, drawn_steps
 from ..drawing.palette import ink, palette
 from ..drawing.svg import contents
 from .operators import Kinds
@@ -53,20 +56,24 @@ def page_data(
     operators, tensors = gathered.operators(), gathered.tensors()
     curve = _curve(graph, memory)
     fullest = memory.fullest
-    colours = palette(prod(gathered.factors))
+    colours = palette(gathered.workers)
     data = {
         "facts": dict(facts),
         "factors": list(plan.factors),
+        "in_steps": plan.in_steps,
         "drawn_workers": len(colours),
         "colours": colours,
         "inks": [ink(colour) for colour in colours],
-        "priced": gathered.prices,
+        "priced": gathered.explainer is not None,
+        "unpriced": gathered.unpriced,
         "layers": [
             {"times": block.times, "layers": [dataclasses.asdict(layer) for layer in block.layers]}
             for block in folded(layers(graph, plan))
         ],
         "operators": operators,
         "tensors": tensors,
+        "copies": gathered.copies(),
+        "order": gathered.order if plan.order is not None else None,
         "operator_groups": gathered.operator_groups.values,
         "tensor_groups": gathered.tensor_groups.values,
         "kinds": gathered.kinds.kinds.values,
@@ -93,13 +100,20 @@ class _Page:
         self._graph = graph
         self._plan = plan
         steps = drawn_steps(plan.factors)
-        self.factors = plan.factors[:steps]
-        self.prices = steps == len(plan.factors)
-        self.pictures = Pictures()
-        self.kinds = Kinds(self.pictures, self.factors)
+        self.workers = prod(plan.factors[:steps])
+        self.pictures = Pictures(self.workers)
+        self.kinds = Kinds(self.pictures, plan.factors)
         self.layouts, self.choices, self.alternatives = Unique(), Unique(), Unique()
         self.operator_groups, self.tensor_groups = Unique(), Unique()
-        self._explainer = Explainer(graph, plan) if self.prices else None
+        self.order = [operation.index for operation in in_order(graph, plan.order)]
+        explainer = Explainer(graph, plan)
+        self.unpriced = explainer.unpriced
+        if self.workers < plan.workers and not self.unpriced:
+            self.unpriced = (
+                f"the page prices alternatives for up to {DRAWN_WORKERS} workers; tofu explain prices "
+                "those of one name"
+            )
+        self.explainer = None if self.unpriced else explainer
         self._moved: dict[str, list[Contribution]] = defaultdict(list)
         for entry in plan.contributions(graph):
             self._moved[entry.operation].append(entry)
@@ -111,9 +125,9 @@ class _Page:
         for operation in self._graph.operations:
             moved = self._moved[operation.name]
             group = (
-                self.kinds.split(operation, self._plan.split_along(operation.name)),
+                self.kinds.split(operation, self._plan.strategies[operation.name]),
                 operation.phase,
-                None if self._explainer is None else self._prices(self._explainer.operator(operation.index)),
+                None if self.explainer is None else self._prices(self.explainer.operator(operation.index)),
                 tuple((entry.kind, entry.bytes) for entry in moved),
                 tuple(self._layout(self._plan.layouts[entry.tensor]) for entry in moved),
             )
@@ -133,30 +147,50 @@ class _Page:
                 self._layout(self._plan.layouts[tensor.name]),
                 tensor.role,
                 tensor.dtype,
-                None if self._explainer is None else self._prices(self._explainer.tensor(tensor.index)),
+                None if self.explainer is None else self._prices(self.explainer.tensor(tensor.index)),
                 totals[tensor.name],
             )
             found.append([tensor.name, self.tensor_groups.number(group)])
         return found
 
+    def copies(self) -> list[dict[str, Any]]:
+        """Return every copy: its tensor, who holds it, and its readers as they run."""
+        tensors = {tensor.name: tensor.index for tensor in self._graph.tensors}
+        operations = {operation.name: operation.index for operation in self._graph.operations}
+        order = [self._graph.operations[index].name for index in self.order]
+        return [
+            {
+                "tensor": tensors[copy.tensor],
+                "version": copy.number,
+                "source": copy.source,
+                "layout": self._layout(replace(self._plan.layouts[copy.tensor], form=copy.form, via=None)),
+                "readers": [operations[reader] for reader in copy.readers],
+            }
+            for copy in kept_copies(self._plan, order)
+        ]
+
     def _layout(self, layout: Layout) -> int:
-        return self.layouts.number((layout.shape, layout.dimensions), lambda: self._layout_entry(layout))
+        return self.layouts.number(layout, lambda: self._layout_entry(layout))
 
     def _layout_entry(self, layout: Layout) -> dict[str, Any]:
         return {
             "shape": list(layout.shape),
-            "choice": list(layout.dimensions),
-            "picture": self.pictures.of(layout.shape, drawn_layout(layout).regions).as_list,
+            "choice": encode_form(layout.form),
+            "words": form_text(layout.form, ", "),
+            "via": None if layout.via is None else form_text(layout.via),
+            "cuts": list(layout.parts),
+            "terms": layout.expanded.terms,
+            "picture": self.pictures.of(layout.shape, *drawn_holdings(layout)).as_list,
         }
 
     def _prices(self, explanation: Explanation) -> int:
         """Return what every choice adds to the plan: all else held, and the neighbours choosing again."""
         ordered = sorted(explanation.alternatives, key=lambda entry: tuple(map(str, entry.choice)))
-        choices = self.choices.number(tuple(format_choice(entry.choice) for entry in ordered))
+        choices = self.choices.number(tuple(form_text(entry.choice) for entry in ordered))
         return self.alternatives.number(
             (
                 choices,
-                format_choice(explanation.choice),
+                form_text(explanation.choice),
                 tuple(entry.held_bytes - explanation.plan_bytes for entry in ordered),
                 tuple(entry.following_bytes - explanation.plan_bytes for entry in ordered),
                 len(explanation.decided_together),
@@ -175,6 +209,6 @@ def _phases(graph: Graph, memory: MemoryPlan) -> Iterator[tuple[str, float]]:
     """Yield where forward and backward begin, 0 to 1; updates come among the latter."""
     ticks = len(memory.live_bytes[memory.fullest])
     for phase, name in ((Phase.FORWARD, "forward"), (Phase.BACKWARD, "backward and updates")):
-        first = next((o.index for o in graph.operations if o.phase is phase), None)
-        if first is not None:
-            yield name, memory.begins[first] / ticks
+        begins = [memory.begins[o.index] for o in graph.operations if o.phase is phase]
+        if begins:
+            yield name, min(begins) / ticks

@@ -28,11 +28,12 @@ function operatorDetails(name) {
   const work = kind.flops === null ? "" : `; ${formatCount(kind.flops)} floating-point operations`;
   return [
     el("h2", {id: "details-title"}, name, times(names.length)),
-    el("p", {class: "quiet"}, `${kind.name}, ${group.phase}; split along `, el("b", {}, formatChoice(split.choice)),
-      ", one per step; moves ", bytes(group.bytes), work),
+    el("p", {class: "quiet"}, `${kind.name}, ${group.phase}; `, chosen(split, "split along"), "; moves ",
+      bytes(group.bytes), work, placeOf(name)),
     el("h3", {}, "Description"), el("pre", {tabindex: "0"}, kind.text),
     el("h3", {}, "Strategies"), strategies(kind, split),
     el("h3", {}, "What each worker reads and makes"), pictures(regions, 1.7), regionTable(regions),
+    ...copiesOf(copy => copy.readers.some(reader => DATA.operators[reader][0] === name)),
     el("h3", {}, "What moves"), movedTable(moved),
     ...alternatives(group.alternatives, "tensors"),
     ...alike(names, name, "operator"),
@@ -46,10 +47,12 @@ function tensorDetails(name) {
   const regions = [["holds", layout.picture]];
   return [
     el("h2", {id: "details-title"}, name, times(names.length)),
-    el("p", {class: "quiet"}, `${group.role} of ${group.dtype}, ${formatCuts(layout.shape, layout.choice)}; `,
-      "split on dimensions ", el("b", {}, formatChoice(layout.choice)), ", one per step; ",
-      bytes(group.bytes), " move for it"),
+    el("p", {class: "quiet"}, `${group.role} of ${group.dtype}, ${formatCuts(layout)}; `,
+      chosen(layout, "split on dimensions"), "; ", bytes(group.bytes), " move for it",
+      layout.terms > 1 ? `; held as ${layout.terms} partial results` : "",
+      layout.via === null ? "" : `; partial results are reduced as ${layout.via}`),
     el("h3", {}, "What each worker holds"), pictures(regions, 2.5), regionTable(regions),
+    ...copiesOf(copy => DATA.tensors[copy.tensor][0] === name),
     el("h3", {}, "What moves"), movedTable(touching(name)),
     ...alternatives(group.alternatives, "operators"),
     ...alike(names, name, "tensor"),
@@ -79,9 +82,8 @@ function strategies(kind, split) {
     no: reason => `not split: ${reason}`,
   };
   return table(["variable", "extent", "how", "chosen"], kind.variables.map(([name, extent, [how, detail]]) => {
-    const steps = split.choice.flatMap((variable, step) => variable === name ? [step + 1] : []);
-    const cells = [name, formatCount(extent), ways[how](detail), steps.length ? `step ${steps.join(", ")}` : ""];
-    return row(cells, steps.length ? {class: "chosen"} : {});
+    const parts = split.chosen[name] || "";
+    return row([name, formatCount(extent), ways[how](detail), parts], parts ? {class: "chosen"} : {});
   }));
 }
 

@@ -65,18 +65,16 @@ function formatShare(part, whole) {
   return whole ? `${(100 * part / whole).toFixed(1)}%` : "–";
 }
 
-function formatChoice(choice) {
-  return choice.map(entry => entry === null ? "-" : entry).join(", ") || "-";
+// A choice in words; one that is a list has an entry for each step.
+function chosen({choice, words}, splits) {
+  const steps = Array.isArray(choice);
+  return [steps ? `${splits} ` : "in the form ", el("b", {}, words), steps ? ", one per step" : ""];
 }
 
 // 640 x 320 with two cuts of the first dimension: 640/2 × 320.
-function formatCuts(shape, choice) {
-  const parts = shape.map(() => 1);
-  choice.forEach((dimension, step) => {
-    if (dimension !== null) parts[dimension] *= DATA.factors[step];
-  });
-  const cuts = shape.map((extent, axis) => parts[axis] > 1 ? `${extent}/${parts[axis]}` : `${extent}`);
-  return cuts.join(" × ") || "one number";
+function formatCuts({shape, cuts}) {
+  return shape.map((extent, axis) => cuts[axis] > 1 ? `${extent}/${cuts[axis]}` : `${extent}`).join(" × ")
+    || "one number";
 }
 
 // Exact on the element, rounded on the page.

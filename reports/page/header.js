@@ -1,7 +1,7 @@
 // The figures at the top, and the sums by step, phase and movement.
 
 const PHASES = ["forward", "backward", "update"];
-const MOVEMENTS = {fetch: "fetch inputs", concat: "collect outputs", reduce: "reduce outputs"};
+const MOVEMENTS = {copy: "make copies", fetch: "fetch inputs", concat: "collect outputs", reduce: "reduce outputs"};
 
 function drawHeader() {
   const facts = DATA.facts;
@@ -12,7 +12,7 @@ function drawHeader() {
     el("h1", {}, facts.model),
     el("p", {class: "quiet"},
       `batch ${formatCount(facts.batch)}${parts}${stored}: ${formatCount(facts.operators)} operators and ${formatCount(facts.tensors)} tensors `,
-      `over ${facts.workers} workers, split ${DATA.factors.join(" × ") || "in no step"} `,
+      `over ${facts.workers} workers, ${DATA.in_steps ? `split ${DATA.factors.join(" × ") || "in no step"}` : "not in steps,"} `,
       `by the method ${facts.method}${within}`),
     el("dl", {class: "figures"},
       figure(`Moved in ${parts ? "the last micro-batch" : "one iteration"}`, bytes(facts.cost_bytes, {id: "cost"}), `${formatCount(facts.cost_bytes)} bytes`),
@@ -48,7 +48,8 @@ function peakNote(facts) {
 function drawBytes() {
   const unproven = new Set(DATA.facts.unproven_steps.map(entry => entry.step));
   const steps = DATA.facts.step_cost_bytes.map((count, step) =>
-    [`step ${step + 1}, ${DATA.factors[step]}-way${unproven.has(step) ? ", not proven the best" : ""}`, count]);
+    [!DATA.in_steps ? "the plan is not in steps"
+      : `step ${step + 1}, ${DATA.factors[step]}-way${unproven.has(step) ? ", not proven the best" : ""}`, count]);
   const sums = {phase: {}, kind: {}};
   for (const {group, names} of OPERATORS) {
     for (const [kind, count] of group.moved) {

@@ -31,7 +31,7 @@ function layerRow(layer, most) {
     [nameButton(layer.weight, 1), el("div", {class: "small quiet"}, layer.operator + used)],
     held(layer.weight),
     held(layer.data),
-    parts.join(" ") || "–",
+    [parts.join(" ") || "–", ...computedBy(layer)],
     {bar: [
       el("span", {class: "first"}, bytes(layer.weight_bytes)), " + ",
       el("span", {class: "second"}, bytes(layer.activation_bytes)),
@@ -40,9 +40,15 @@ function layerRow(layer, most) {
   ]);
 }
 
+// Who computes a layer, if not all workers do.
+function computedBy({workers}) {
+  return workers.length < DATA.facts.workers
+    ? [el("div", {class: "small quiet"}, `on ${workers.length > 1 ? "workers" : "worker"} ${workers.join(", ")}`)] : [];
+}
+
 // The parts of a tensor by worker, and its shape with the cuts.
 function held(name) {
   const {layout} = tensorNamed(name);
-  const cuts = formatCuts(layout.shape, layout.choice);
+  const cuts = formatCuts(layout);
   return [tiles(layout.picture[0], `${name}: ${cuts}, ${layout.picture[2]}`), el("span", {class: "small quiet"}, cuts)];
 }

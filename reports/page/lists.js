@@ -32,14 +32,14 @@ function drawTensors() {
       {title: "tensor", cell: named, key: entry => entry.names[0]},
       {title: "role", cell: entry => entry.group.role, key: entry => entry.group.role},
       {title: "shape and cuts", class: "cuts", number: true,
-        cell: entry => formatCuts(entry.layout.shape, entry.layout.choice), key: entry => product(entry.layout.shape)},
+        cell: entry => formatCuts(entry.layout), key: entry => product(entry.layout.shape)},
       movedColumn(most),
     ],
   });
 }
 
 function splitAlong(entry) {
-  return formatChoice(entry.split.choice);
+  return entry.split.words;
 }
 
 function share(entry) {

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Operation
-from ...partitioner.layouts.choices import operator_choices
-from ...partitioner.layouts.step_split import Strategies
+from ...partitioner.layouts.form_text import form_text
+from ...partitioner.layouts.forms import Form
+from ...partitioner.layouts.step_split import OperationParts
+from ...partitioner.layouts.tiling import intervals_along
+from ...partitioner.plans.form_document import encode_form
+from ..drawing.layout import drawn_tasks
+from ..drawing.tiles import halo
 from .pictures import Pictures
 from .unique import Unique
 
@@ -21,35 +29,60 @@ class Kinds:
         self._pictures = pictures
         self._factors = factors
 
-    def split(self, operation: Operation, strategies: Strategies) -> int:
-        """Return the number of an operation's kind with these strategies."""
-        return self.splits.number(
-            (operation.bound, strategies), lambda: self._split(operation.bound, strategies)
-        )
+    def split(self, operation: Operation, form: Form) -> int:
+        """Return the number of an operation's kind in this form."""
+        return self.splits.number((operation.bound, form), lambda: self._split(operation.bound, form))
 
-    def _split(self, bound: Bound, strategies: Strategies) -> dict[str, Any]:
-        steps = len(self._factors)
-        choices = operator_choices(bound, [strategies[:steps]], self._factors)
+    def _split(self, bound: Bound, form: Form) -> dict[str, Any]:
+        tasks = drawn_tasks(bound, form, self._factors)
+        in_rows = all(map(_in_a_row, np.moveaxis(tasks.boxes, 1, 0)))
         reads = [
-            ["reads", name, *self._pictures.of(bound.shapes[name], boxes[0]).as_list]
-            for name, boxes in choices.inputs.items()
+            [
+                "reads",
+                name,
+                *self._pictures.of(
+                    bound.shapes[name], tasks.workers, regions, halo(regions) if in_rows else None
+                ).as_list,
+            ]
+            for name, regions in bound.input_regions(tasks.boxes).items()
+            if name in bound.reads
         ]
-        terms = int(choices.terms[0])
-        partial = f", one of {terms} partial values" if terms > 1 else ""
-        several = len(choices.outputs) > 1
+        partial = f", one of {tasks.terms} partial values" if tasks.terms > 1 else ""
+        several = len(bound.output_shapes) > 1
+        made = zip(bound.output_shapes, bound.output_regions(tasks.boxes), strict=True)
         makes = [
             [
                 "makes",
                 f"output {n}{partial}" if several else f"output{partial}",
-                *self._pictures.of(*out).as_list,
+                *self._pictures.of(shape, tasks.workers, regions).as_list,
             ]
-            for n, out in enumerate(zip(bound.output_shapes, (b[0] for b in choices.outputs), strict=True))
+            for n, (shape, regions) in enumerate(made)
         ]
         return {
             "kind": self.kinds.number(bound, lambda: _kind(bound)),
-            "choice": list(strategies),
+            "choice": encode_form(form),
+            "words": form_text(form, ", "),
+            "chosen": _chosen(bound, form, tasks),
             "tensors": reads + makes,
         }
+
+
+def _in_a_row(intervals: npt.NDArray[np.int64]) -> bool:
+    """Tell whether intervals `[parts, 2]` are equal or disjoint, so that neighbours may have a halo."""
+    distinct = np.unique(intervals, axis=0)
+    return bool((distinct[1:, 0] >= distinct[:-1, 1]).all())
+
+
+def _chosen(bound: Bound, form: Form, tasks: OperationParts) -> dict[str, str]:
+    """Return how each variable is split: at which steps, or into how many parts."""
+    if isinstance(form, tuple):
+        steps: dict[str, list[str]] = {}
+        for step, entry in enumerate(form, 1):
+            if isinstance(entry, str):
+                steps.setdefault(entry, []).append(str(step))
+        return {variable: f"step {', '.join(numbers)}" for variable, numbers in steps.items()}
+    counts = zip(bound.variables, intervals_along(tasks.boxes), strict=True)
+    return {variable: f"in {count}" for variable, count in counts if count > 1}
 
 
 def _kind(bound: Bound) -> dict[str, Any]:

@@ -32,7 +32,7 @@ function drawMethods() {
     least ? `${(entry.cost_bytes / least).toFixed(2)} ×` : "–",
     {small: entry.step_cost_bytes.map(formatBytes).join(", ")},
     [bytes(entry.peak_bytes_per_worker), limited && !entry.fits ? ", out of memory" : ""],
-    `${entry.search_seconds.toFixed(2)} s`,
+    entry.search_seconds === null ? "–" : `${entry.search_seconds.toFixed(2)} s`,
   ], entry === DATA.facts ? {class: "chosen"} : {}));
   byId("methods").append(el("div", {class: "scroll"}, table(titles, rows)));
   const left = Object.entries(DATA.left_out);

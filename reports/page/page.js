@@ -10,6 +10,8 @@ drawLayers();
 drawBytes();
 drawOperators();
 drawTensors();
+drawCopies();
+drawOrder();
 drawMemory();
 drawMethods();
 openFromAddress();

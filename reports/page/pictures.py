@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...analyzer.indices.region import Boxes, Shape, to_region
+from ...partitioner.layouts.forms import Workers
 from ..drawing.svg import contents
 from ..drawing.tensor import HEIGHT, WIDTH, caption, tensor_drawing
-from ..drawing.tiles import halo, plane
+from ..drawing.tiles import plane_of_parts
 from ..units import format_region
 from .unique import Unique
 
@@ -34,16 +36,28 @@ class Picture:
 
 
 class Pictures:
-    def __init__(self) -> None:
+    """The drawings and lists of one page; `workers` are those that it draws."""
+
+    def __init__(self, workers: int) -> None:
         self.drawings = Unique()
         self.regions = Unique()
+        self._workers = workers
 
-    def of(self, shape: Shape, regions: Boxes) -> Picture:
-        """Which region of a tensor belongs to which worker: `[workers, dimensions, 2]`."""
-        drawn = plane(shape, regions)
+    def of(
+        self, shape: Shape, holders: Workers, regions: Boxes, beyond: Mapping[int, int] | None = None
+    ) -> Picture:
+        """Picture which regions of a tensor belong to which workers: `[parts]` and `[parts, dimensions, 2]`.
+
+        `beyond` is the halo, if there may be one.
+        """
+        drawn = plane_of_parts(shape, holders, regions, self._workers)
         body = contents(tensor_drawing(drawn, ""))
-        texts = tuple(format_region(to_region(box)) for box in regions)
-        return Picture(self.drawings.number(body), self.regions.number(texts), caption(drawn), halo(regions))
+        lists: list[dict[str, None]] = [{} for _ in range(self._workers)]
+        for worker, box in zip(holders.tolist(), regions, strict=True):
+            lists[worker][format_region(to_region(box))] = None
+        texts = tuple("; ".join(listed) or "no part" for listed in lists)
+        number = self.drawings.number(body)
+        return Picture(number, self.regions.number(texts), caption(drawn), dict(beyond or {}))
 
     @property
     def symbols(self) -> dict[str, str]:

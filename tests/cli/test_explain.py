@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from tofu.partitioner.plans.form_document import decode_form
+
+from ..written_plans import COPY, FORMS, READERS, SWAPPED, WORKERS, mixed, placed, training_graph
+
 Tofu = Callable[..., Result]
 
 
@@ -92,3 +96,45 @@ def test_mistakes_end_in_one_message(tofu: Tofu, plan: str, tmp_path: Path) -> N
         assert listed.exit_code == 0, path
         assert "activations move" in listed.output
         assert tofu("explain", path, "fc1_weight", "mlp", *options).output.startswith("tensor fc1_weight")
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> tuple[str, str]:
+    """The files of two plans that are not in steps."""
+    paths = str(tmp_path / "placed.json"), str(tmp_path / "mixed.json")
+    graph = training_graph()
+    placed(graph).save(paths[0])
+    mixed(graph).save(paths[1])
+    return paths
+
+
+def test_plans_of_any_form_are_explained(tofu: Tofu, written: tuple[str, str]) -> None:
+    for name, form in FORMS.items():
+        facts = json.loads(tofu("explain", written[1], name, "--as", "operator", "--json").output)
+        assert decode_form(facts["choice"], str, WORKERS, name) == form
+        assert facts["alternatives"] == []
+        assert facts["unpriced"]
+    assert facts["parts"][0] == {"worker": 1, "box": [[0, 8], [0, 128]], "term": None, "read": None}
+    (copy,) = json.loads(tofu("explain", written[1], "fc2_weight", "--json").output)["copies"]
+    assert decode_form(copy["form"], int, WORKERS, "copy") == COPY.form
+    assert copy["readers"] == list(READERS)
+    text = tofu("explain", written[1], "relu1").output
+    assert text.startswith("operator relu1 (i0: 16, i1: 128) is split along i0,@1, one per step")
+    assert "without a part: workers 0, 2" in text
+    listed = json.loads(tofu("explain", written[1], "--json").output)["layers"]
+    layers = {each["weight"]: each for each in listed}
+    assert layers["fc2_weight"]["workers"] == [0, 2]
+    assert "computed by" in tofu("explain", written[0]).output
+
+
+def test_plans_of_any_form_are_compared_and_verified(tofu: Tofu, written: tuple[str, str], plan: str) -> None:
+    facts = json.loads(tofu("diff", *written, "--json").output)
+    changed = {change["name"]: change["choices"] for change in facts["operators"]}
+    for name, form in FORMS.items():
+        assert decode_form(changed[name][1], str, WORKERS, name) == form
+    assert [entry["operation"] for entry in facts["order"]] == list(reversed(SWAPPED))
+    assert [entry["tensor"] for entry in facts["copies"]] == ["fc2_weight"]
+    assert "the same choices" in tofu("diff", written[1], written[1]).output
+    assert "different graphs" in tofu("diff", plan, written[0]).output
+    for path in written:
+        assert json.loads(tofu("verify", path, "--json").output)["verified"] is True

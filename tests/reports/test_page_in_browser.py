@@ -16,7 +16,13 @@ from tofu.cli import main
 from tofu.partitioner import Plan
 from tofu.partitioner.explaining.explain import explain
 from tofu.partitioner.plans.plan import contributors
+from tofu.programs.memory import plan_memory
 from tofu.reports.drawing.palette import contrast
+from tofu.reports.page import render
+from tofu.reports.page.data import Comparison, page_data
+
+from ..written_plans import READERS, mixed, training_graph
+from .test_written_plans import facts
 
 pytestmark = pytest.mark.browser
 
@@ -241,3 +247,44 @@ def test_print_is_light_and_hides_what_paper_cannot_do(opened: Callable[..., Any
     )
     assert contrast(hexadecimal(colours[0]), "#FFFFFF") == 1
     assert contrast(*map(hexadecimal, colours)) >= READABLE
+
+
+def test_a_plan_in_other_forms(chromium: Any, tmp_path: Path) -> None:
+    """Copies, the order and the parts of each worker are there; a plan in steps has no such sections."""
+    graph = training_graph()
+    plan = mixed(graph)
+    memory = plan_memory(tofu.lower(graph, plan))
+    page = tmp_path / "plan.html"
+    page.write_text(render(page_data(graph, plan, facts(graph, plan), memory, Comparison([], {}))))
+    context = chromium.new_context(offline=True)
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda message: complaints.append(message.text))
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(page.as_uri() + "#operator=fc2.product")
+    dialog = opened.locator("dialog[open]")
+    text = dialog.inner_text()
+    assert "in the form n cut at 3, 7 on workers 0, 2, 0; moves" in text
+    assert "number 5 in the order of the plan" in text
+    assert "Not priced: alternatives are priced only for plans in steps" in text
+    assert "in 3" in text
+    dialog.locator("summary").first.click()
+    assert "[0:3, 0:64]; [7:16, 0:64]" in dialog.inner_text()
+    opened.locator("dialog button.close").click()
+    assert numbers(opened, "#cost") == [plan.cost_bytes]
+    assert sum(numbers(opened, "#by-kind")) == plan.cost_bytes
+    (copy,) = opened.locator("#copies tbody tr").all_inner_texts()
+    assert copy.split() == ["fc2_weight", "1", "home", "whole", "on", "worker", "2", *READERS, "2"]
+    order = [text.split()[1] for text in opened.locator("#order tbody tr").all_inner_texts()]
+    assert order == list(plan.order or ())
+    opened.locator("#order tbody button", has_text="relu1").first.click()
+    assert "i0, @1" in opened.locator("dialog[open]").inner_text()
+    context.close()
+    assert complaints == []
+
+
+def test_a_plan_in_steps_has_neither_copies_nor_order(opened: Callable[..., Any]) -> None:
+    page = opened()
+    assert page.locator("#copies, #order").count() == 0
+    links = page.locator("nav a").all_inner_texts()
+    assert links == ["Layers", "Bytes", "Operators", "Tensors", "Memory", "Methods"]

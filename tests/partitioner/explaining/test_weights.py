@@ -54,7 +54,7 @@ def test_a_copy_in_another_type_belongs_to_its_weight(name: str) -> None:
 
 
 def row(name: str, moved: int) -> Layer:
-    return Layer(name, (4, 4), (2, 1), "f", 1, (("i", 2),), (2, 1), moved, 0, name, name)
+    return Layer(name, (4, 4), (2, 1), "f", 1, (("i", 2),), (2, 1), moved, 0, name, name, (0, 1), (0, 1))
 
 
 def test_repeated_blocks_are_told_once() -> None:

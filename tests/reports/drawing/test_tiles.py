@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tofu.analyzer.indices.region import split, whole
 from tofu.operators.declare import parse
-from tofu.reports.drawing.tiles import Plane, halo, own_parts, plane
+from tofu.reports.drawing.tiles import MOST_TILES, Plane, halo, own_parts, plane, plane_of_parts
 
 
 @st.composite
@@ -53,6 +53,37 @@ def test_tiles_are_what_every_element_says(tensor: tuple[tuple[int, ...], np.nda
         )
         for element in product(*map(range, shape))
     }
+
+
+@given(tensors(), st.data())
+def test_tiles_of_parts_name_their_holders(
+    tensor: tuple[tuple[int, ...], np.ndarray], data: st.DataObject
+) -> None:
+    """Several parts may be on one worker, and workers may have none."""
+    shape, regions = tensor
+    holders = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(regions), max_size=len(regions))))
+    drawn = plane_of_parts(shape, holders, regions, 4)
+    assert drawn.workers == 4
+    apart = by_element(plane(shape, regions))
+    expected = {element: sorted({int(holders[row]) for row in rows}) for element, rows in apart.items()}
+    assert {element: list(found) for element, found in by_element(drawn).items()} == expected
+
+
+def test_too_many_tiles_are_joined() -> None:
+    """No more are drawn than can be seen, and each names all who hold a part of it."""
+    side, workers = 300, 7
+    diagonal = np.array([[[n, n + 1], [n, n + 1]] for n in range(side)], np.int64)
+    holders = np.arange(side) % workers
+    drawn = plane_of_parts((side, side), holders, diagonal, workers)
+    (panel,) = drawn.panels
+    assert len(panel.tiles) <= MOST_TILES < side * side
+    for intervals in (drawn.rows, drawn.columns):
+        assert (intervals[0][0], intervals[-1][1]) == (0, side)
+        assert all(before[1] == after[0] for before, after in pairwise(intervals))
+    for tile in panel.tiles:
+        (top, bottom), (left, right) = drawn.rows[tile.row], drawn.columns[tile.column]
+        inside = {n % workers for n in range(max(top, left), min(bottom, right))}
+        assert set(tile.workers) == inside
 
 
 def test_the_dimensions_that_are_cut_are_drawn() -> None:

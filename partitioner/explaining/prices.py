@@ -1,0 +1,185 @@
+"""Price the alternatives to a plan's choices by the tables of the search.
+
+An alternative is priced twice. The first price leaves everything else in the plan unchanged. The second lets
+every neighbour (the tensors of an operation, the operations of a tensor) choose again, while the neighbours
+of those stay unchanged. Tied operations, and tensors that share storage, are one decision and change
+together.
+
+Assumes: the plan is in steps, and each class of the problem has one choice (`why_unpriced`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape
+from ...dataflow.graph import Graph
+from ..layouts.choices import (
+    Counts,
+    OperatorChoices,
+    TensorChoices,
+    operator_choices,
+    splittable,
+    tensor_choices,
+)
+from ..layouts.form_text import form_text
+from ..layouts.forms import Form
+from ..layouts.step_split import Choice, Dimensions, Layout, Strategies, is_stepped
+from ..plans.plan import Plan
+from ..problem.constraints import What
+from ..problem.moved_bytes import MovedBytes
+from ..problem.problem import Link, Problem
+from ..problem.sequences import candidates
+
+ALTERNATIVE_LIMIT = 512
+"""If there are more sequences, only those near the chosen one are priced, see `near_sequences`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another choice, and the bytes of the whole plan with it."""
+
+    choice: Choice
+    """The choice at each step."""
+
+    held_bytes: int
+    """The bytes if nothing else changes."""
+
+    following_bytes: int
+    """The bytes if the neighbours choose again."""
+
+
+def why_unpriced(plan: Plan, problem: Problem) -> str:
+    """Say why the tables of the search do not price this plan, or return an empty text."""
+    for name in plan.copies:
+        return _unpriced(f"this one keeps copies of {name!r}")
+    operations = [operation.name for operation in problem.graph.operations]
+    tensors = [tensor.name for tensor in problem.graph.tensors]
+    found = _not_in_steps("operation", operations, plan.strategies, problem.operation_class)
+    return found or _not_in_steps("tensor", tensors, plan.layouts, problem.tensor_class)
+
+
+def _not_in_steps(
+    what: str,
+    names: Sequence[str],
+    choices: Mapping[str, Layout] | Mapping[str, Form],
+    classes: Sequence[int],
+) -> str:
+    first: dict[int, str] = {}
+    for name, number in zip(names, classes, strict=True):
+        choice = choices[name]
+        if not is_stepped([choice]):
+            form = choice.form if isinstance(choice, Layout) else choice
+            how = "reduced in two hops" if is_stepped([form]) else form_text(form)
+            return _unpriced(f"{what} {name!r} is {how}")
+        leader = first.setdefault(number, name)
+        if choices[leader] != choice:
+            return _unpriced(f"{what}s {leader!r} and {name!r} are tied but have two choices")
+    return ""
+
+
+def _unpriced(reason: str) -> str:
+    return (
+        f"alternatives are priced only for plans in steps, and {reason}; to compare it with an alternative, "
+        "write that plan too and take their difference"
+    )
+
+
+class Prices:
+    """The prices of a plan's alternatives; shared results are computed once."""
+
+    def __init__(self, plan: Plan, problem: Problem) -> None:
+        """Prepare to price a plan for which `why_unpriced` has no reason."""
+        self._problem = problem
+        self._graph: Graph = problem.graph
+        self._plan = plan
+        self._objective = MovedBytes()
+        self._classes: dict[What, Sequence[int]] = {
+            "operator": problem.operation_class,
+            "tensor": problem.tensor_class,
+        }
+        self._first = {what: _first(classes) for what, classes in self._classes.items()}
+        self._links = {what: _by_class(problem.links, what) for what in self._classes}
+        self._operator_choices: dict[tuple[Bound, Strategies], tuple[OperatorChoices, bool]] = {}
+        self._tensor_choices: dict[tuple[Shape, Dimensions], tuple[TensorChoices, bool]] = {}
+        self._totals: dict[tuple[What, int], Counts] = {}
+
+    def alternatives(self, what: What, index: int) -> tuple[tuple[Alternative, ...], bool]:
+        """Return alternatives, the one with least `following_bytes` first, and whether these are all."""
+        number = self._classes[what][index]
+        choices, complete = self._operator(number) if what == "operator" else self._tensor(number)
+        held, following = self._priced(what, number, len(choices.sequences))
+        base = self._plan.cost_bytes - int(held[0])
+        priced = [
+            Alternative(sequence, base + int(alone), base + int(both))
+            for sequence, alone, both in zip(choices.sequences, held, following, strict=True)
+        ]
+        order = sorted(range(len(priced)), key=lambda i: (priced[i].following_bytes, priced[i].held_bytes, i))
+        return tuple(priced[i] for i in order), complete
+
+    def _priced(self, what: What, number: int, choices: int) -> tuple[Counts, Counts]:
+        """Price each choice of a class: with all else held, and with the neighbours choosing again."""
+        other: What = "tensor" if what == "operator" else "operator"
+        held, following = np.zeros((2, choices), np.int64)
+        for neighbour, links in _by_class(self._links[what][number], other).items():
+            mine = np.sum([self._table(link, what) for link in links], axis=0)
+            elsewhere = self._total(other, neighbour) - mine[0]
+            held += mine[:, 0]
+            following += (mine + elsewhere).min(axis=1) - elsewhere[0]
+        return held, following
+
+    def _total(self, what: What, number: int) -> Counts:
+        """Count the bytes that move for each choice of a class, with all neighbours held."""
+        key = (what, number)
+        if key not in self._totals:
+            self._totals[key] = np.sum(
+                [self._table(link, what)[:, 0] for link in self._links[what][number]], axis=0
+            )
+        return self._totals[key]
+
+    def _table(self, link: Link, what: What) -> Counts:
+        """Tabulate bytes by the choices of one side of a link, then the other, the plan's choices first."""
+        operator, tensor = self._operator(link.operator)[0], self._tensor(link.tensor)[0]
+        table = self._objective.table(operator, tensor, link.use, link.weight)
+        return table if what == "operator" else table.T
+
+    def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
+        """Return choices of an operator, the chosen one first, and whether they are all that exist."""
+        bound, factors = self._problem.operators[number], self._plan.factors
+        chosen = self._plan.split_along(self._graph.operations[self._first["operator"][number]].name)
+        key = (bound, chosen)
+        if key not in self._operator_choices:
+            sequences, complete = candidates(splittable(bound), factors, chosen, ALTERNATIVE_LIMIT)
+            self._operator_choices[key] = operator_choices(bound, sequences, factors), complete
+        return self._operator_choices[key]
+
+    def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
+        """Return choices of a tensor, the chosen one first, and whether they are all that exist."""
+        shape, factors = self._problem.shapes[number], self._plan.factors
+        chosen = self._plan.layouts[self._graph.tensors[self._first["tensor"][number]].name].dimensions
+        key = (shape, chosen)
+        if key not in self._tensor_choices:
+            sequences, complete = candidates(dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT)
+            self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
+        return self._tensor_choices[key]
+
+
+def _first(classes: Sequence[int]) -> dict[int, int]:
+    """Return the first index that is in each class."""
+    found: dict[int, int] = {}
+    for index, number in enumerate(classes):
+        found.setdefault(number, index)
+    return found
+
+
+def _by_class(links: Iterable[Link], side: What) -> dict[int, list[Link]]:
+    """Group links by the class on one side, in order of appearance."""
+    found: dict[int, list[Link]] = defaultdict(list)
+    for link in links:
+        found[link.operator if side == "operator" else link.tensor].append(link)
+    return found
