@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from ..analyzer.indices.region import Region
 from ..partitioner.explaining.explain import Explanation
 from ..partitioner.layouts.form_text import form_text, worker_text
+from ..partitioner.layouts.parts import Holding, Task
 from ..partitioner.layouts.step_split import is_stepped
 from .console import wide_console
 from .copies import copies_table
@@ -63,8 +65,8 @@ def _parts(explanation: Explanation) -> Table:
     labels = ", ".join(label for label, _ in explanation.shape)
     columns: dict[str, Sequence[object]] = {
         "worker": [str(part.worker) for part in explanation.parts],
-        labels or "value": [format_region(part.box) for part in explanation.parts],
-        "reads term": [part.read for part in explanation.parts],
+        labels or "value": [format_region(_box(part)) for part in explanation.parts],
+        "reads term": [part.read if isinstance(part, Task) else None for part in explanation.parts],
         "partial result": [part.term for part in explanation.parts],
     }
     shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
@@ -74,6 +76,10 @@ def _parts(explanation: Explanation) -> Table:
     if len(explanation.parts) > SHOWN:
         rows.add_row(f"{len(explanation.parts) - SHOWN} more with --json", *[""] * (len(shown) - 1))
     return rows
+
+
+def _box(part: Task | Holding) -> Region:
+    return part.box if isinstance(part, Task) else part.region
 
 
 def _moved(explanation: Explanation) -> Table:

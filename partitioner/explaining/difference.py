@@ -160,7 +160,9 @@ class _Expanded:
 
     def _holdings(self, layout: Layout) -> PartSet:
         if layout not in self._found:
-            self._found[layout] = frozenset((part.worker, part.box, part.term) for part in holdings(layout))
+            self._found[layout] = frozenset(
+                (part.worker, part.region, part.term) for part in holdings(layout)
+            )
         return self._found[layout]
 
 

@@ -17,7 +17,7 @@ from ...support.wording import alternatives
 from ..costs.plan_bytes import Contribution
 from ..layouts.forms import Form
 from ..layouts.order import in_order
-from ..layouts.parts import Part, holdings, tasks, without_part
+from ..layouts.parts import Holding, Task, holdings, tasks, without_part
 from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
@@ -45,7 +45,7 @@ class Explanation:
     via: Form | None
     """Where partial results of a tensor are reduced on their way home; None if at home."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Task, ...] | tuple[Holding, ...]
     """The tasks of the operation, or the holdings of the tensor."""
 
     idle: tuple[int, ...]
@@ -129,7 +129,7 @@ class Explainer:
             self._copies["tensor"][copy.tensor].append(copy)
             for reader in copy.readers:
                 self._copies["operator"][reader].append(copy)
-        self._parts: dict[Layout | tuple[Bound, Form], tuple[Part, ...]] = {}
+        self._parts: dict[Layout | tuple[Bound, Form], tuple[Task, ...] | tuple[Holding, ...]] = {}
         self._moved: dict[What, dict[str, list[Contribution]]] = {
             "operator": defaultdict(list),
             "tensor": defaultdict(list),
@@ -164,7 +164,7 @@ class Explainer:
         index: int,
         shape: tuple[tuple[str, int], ...],
         choice: tuple[Form, Form | None],
-        parts: tuple[Part, ...],
+        parts: tuple[Task, ...] | tuple[Holding, ...],
     ) -> Explanation:
         names = self._graph.operations if what == "operator" else self._graph.tensors
         name = names[index].name

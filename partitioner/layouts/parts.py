@@ -11,45 +11,72 @@ from itertools import repeat
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Region, to_region
-from .forms import Form, Workers
+from ...programs.program import region_text
+from .forms import Form
 from .step_split import Layout, split_operation
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A box on a worker: a task of an operation, or a holding of a tensor."""
+class Task:
+    """A part of an operation."""
 
     worker: int
-    """The worker's number."""
+    """The worker that computes it."""
 
     box: Region
-    """Intervals of the index variables of an operation, or of the dimensions of a tensor."""
+    """One interval for each variable of the operation."""
 
     term: int | None = None
-    """The number of the partial result that it is or makes; None if there is one alone."""
+    """The number of the partial result that it makes; None if there is one alone."""
 
     read: int | None = None
-    """The number of the term of its inputs that a task reads; None if they are reduced."""
+    """The number of the term of its inputs that it reads; None if they are reduced."""
+
+    def __str__(self) -> str:
+        reads = "" if self.read is None else f", reads term {self.read}"
+        return _shown(self.worker, self.box, self.term) + reads
 
 
-def holdings(layout: Layout) -> tuple[Part, ...]:
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A part of a tensor."""
+
+    worker: int
+    """The worker that holds it."""
+
+    region: Region
+    """One interval for each dimension of the tensor."""
+
+    term: int | None = None
+    """The number of the term of the tensor; None if the tensor is reduced."""
+
+    def __str__(self) -> str:
+        return _shown(self.worker, self.region, self.term)
+
+
+def holdings(layout: Layout) -> tuple[Holding, ...]:
     """Return what workers hold of a tensor."""
     found = layout.expanded
-    terms = _numbers(found.term, found.terms)
-    return tuple(map(Part, found.workers.tolist(), map(to_region, found.boxes), terms))
+    terms = numbers(found.term.tolist(), found.terms)
+    return tuple(map(Holding, found.workers.tolist(), map(to_region, found.boxes), terms))
 
 
-def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Part, ...]:
+def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...]:
     """Return what workers compute of an operation. Raises PlanError if a variable does not exist."""
     found = split_operation(bound, form, factors)
-    terms, reads = _numbers(found.term, found.terms), _numbers(found.read, found.reads)
-    return tuple(map(Part, found.workers.tolist(), map(to_region, found.boxes), terms, reads))
+    terms, reads = numbers(found.term.tolist(), found.terms), numbers(found.read.tolist(), found.reads)
+    return tuple(map(Task, found.workers.tolist(), map(to_region, found.boxes), terms, reads))
 
 
-def _numbers(term: Workers, terms: int) -> Iterable[int | None]:
-    return term.tolist() if terms > 1 else repeat(None)
+def numbers(term: Iterable[int], terms: int) -> Iterable[int | None]:
+    """Return the numbers of terms; None for each part if there is one term alone."""
+    return term if terms > 1 else repeat(None)
 
 
-def without_part(parts: Iterable[Part], workers: int) -> tuple[int, ...]:
+def _shown(worker: int, box: Region, term: int | None) -> str:
+    return f"worker {worker} {region_text(box)}" + ("" if term is None else f" term {term}")
+
+
+def without_part(parts: Iterable[Task] | Iterable[Holding], workers: int) -> tuple[int, ...]:
     """Return the workers that have no part."""
     return tuple(sorted(set(range(workers)) - {part.worker for part in parts}))

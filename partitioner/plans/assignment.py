@@ -6,56 +6,21 @@ Forms are how plans are written and searched. What they stand for is here, as va
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import TypeVar
 
-from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
-from ...programs.program import region_text
 from ...support.wording import alternatives, counted
-from ..costs.movement import Collections, Movements, WorkerRegions
+from ..costs.movement import Movements, WorkerRegions
 from ..layouts.copies import Copies
-from ..layouts.forms import Expanded, Form
-from ..layouts.step_split import Layout, split_operation
+from ..layouts.forms import Form
+from ..layouts.parts import Holding, Task, holdings, numbers, tasks
+from ..layouts.step_split import Layout
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A part of an operation."""
-
-    worker: int
-    """The worker that computes it."""
-
-    box: Region
-    """One interval for each variable of the operation."""
-
-    term: int = 0
-    """The number of the partial result that it makes; 0 if there is one."""
-
-    def __str__(self) -> str:
-        return _shown(self.worker, self.box, self.term)
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """A part of a tensor."""
-
-    worker: int
-    """The worker that holds it."""
-
-    region: Region
-    """One interval for each dimension of the tensor."""
-
-    term: int = 0
-    """The number of the term of the tensor; 0 if the tensor is reduced."""
-
-    def __str__(self) -> str:
-        return _shown(self.worker, self.region, self.term)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +76,7 @@ class Tasks(Mapping[str, tuple[Task, ...]]):
 
     def __getitem__(self, name: str) -> tuple[Task, ...]:
         operation = _found("operation", name, self._operations)
-        parts = split_operation(operation.bound, self._strategies[name], self._factors)
-        return tuple(
-            Task(worker, to_region(box), term)
-            for worker, box, term in zip(
-                parts.workers.tolist(), parts.boxes, parts.term.tolist(), strict=True
-            )
-        )
+        return tasks(operation.bound, self._strategies[name], self._factors)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._operations)
@@ -160,13 +119,13 @@ class Versions(Mapping[str, tuple[Version, ...]]):
         readers = self._readers.get(tensor.index, [])
         copied = {reader for copy in copies for reader in copy.readers}
         home = tuple(reader for reader in readers if reader not in copied)
-        found = [Version(0, None, _held(layout.expanded), self._made(name, movements), home)]
+        found = [Version(0, None, holdings(layout), self._made(name, movements), home)]
         for number, copy in enumerate(copies, 1):
             held = Layout(tensor.shape, copy.form, self._factors)
             regions.append(movements.layout(held))
             hops = _hops(movements, regions[copy.source], regions[number])
             read = tuple(reader for reader in readers if reader in copy.readers)
-            found.append(Version(number, copy.source, _held(held.expanded), hops, read))
+            found.append(Version(number, copy.source, holdings(held), hops, read))
         return tuple(found)
 
     def _made(self, name: str, movements: Movements) -> tuple[tuple[Move, ...], ...]:
@@ -199,33 +158,25 @@ def _hops(movements: Movements, *regions: WorkerRegions) -> tuple[tuple[Move, ..
 
 def _moves(made: WorkerRegions, wanted: WorkerRegions, movements: Movements) -> tuple[Move, ...]:
     """Return how holdings are filled, those excepted that their own worker has already."""
-    collections: Collections = movements.collections(made, wanted)
+    sources, targets = _holdings(made), _holdings(wanted)
     moves = []
-    for target, assemblies in zip(_holdings(wanted), collections, strict=True):
+    for target, assemblies in zip(targets, movements.collections(made, wanted), strict=True):
         terms = tuple(
-            tuple(Holding(made.workers[part], region, made.term[part]) for part, region in assembly.parts)
+            tuple(replace(sources[part], region=region) for part, region in assembly.parts)
             for assembly in assemblies
         )
-        here = [Holding(target.worker, target.region, piece.term) for pieces in terms for piece in pieces]
-        if len(terms) > 1 or list(terms[0]) != here[:1]:
+        first = terms[0][:1]
+        there = [(piece.worker, piece.region) for piece in first] == [(target.worker, target.region)]
+        if len(terms) > 1 or len(terms[0]) > 1 or not there:
             moves.append(Move(target, terms))
     return tuple(moves)
 
 
-def _holdings(regions: WorkerRegions) -> Iterator[Holding]:
-    return map(Holding, regions.workers, regions.regions, regions.term)
-
-
-def _held(parts: Expanded) -> tuple[Holding, ...]:
-    boxes = map(to_region, parts.boxes)
-    return tuple(map(Holding, parts.workers.tolist(), boxes, parts.term.tolist()))
+def _holdings(regions: WorkerRegions) -> tuple[Holding, ...]:
+    return tuple(map(Holding, regions.workers, regions.regions, numbers(regions.term, regions.terms)))
 
 
 def _found(what: str, name: str, known: Mapping[str, Value]) -> Value:
     if name not in known:
         raise PlanError(f"there is no {what} {name!r}{alternatives(name, known)}")
     return known[name]
-
-
-def _shown(worker: int, box: Region, term: int) -> str:
-    return f"worker {worker} {region_text(box)}" + (f" term {term}" if term else "")

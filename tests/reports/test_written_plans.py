@@ -191,7 +191,7 @@ def test_pages_list_the_parts_of_every_worker(graph: Any, plan: tofu.Plan, seed:
         layout = data["layouts"][data["tensor_groups"][group][0]]
         held = holdings(plan.layouts[name])
         assert list(data["regions"][layout["picture"][1]]) == texts(
-            ((part.worker, part.box) for part in held), plan.workers
+            ((part.worker, part.region) for part in held), plan.workers
         )
         assert layout["choice"] == encode_form(plan.layouts[name].form)
         assert layout["terms"] == len({part.term for part in held})

@@ -15,7 +15,7 @@ from tofu.partitioner.explaining.difference import difference
 from tofu.partitioner.explaining.explain import Explainer, explain
 from tofu.partitioner.explaining.weights import layers
 from tofu.partitioner.layouts.order import in_order
-from tofu.partitioner.layouts.parts import Part
+from tofu.partitioner.layouts.parts import Holding, Task
 from tofu.plans import Copy, Partial, Parts, Spread, compose
 
 from ...written_plans import COPY, FORMS, READERS, SWAPPED, mixed, placed, training_graph
@@ -63,9 +63,9 @@ def test_what_an_explanation_says(graph: Any, plan: tofu.Plan) -> None:
     found = explain(graph, plan, "fc2.product", "operator")
     assert found.choice == FORMS["fc2.product"]
     assert found.parts == (
-        Part(0, ((0, 3), (0, 64), (0, 128))),
-        Part(2, ((3, 7), (0, 64), (0, 128))),
-        Part(0, ((7, 16), (0, 64), (0, 128))),
+        Task(0, ((0, 3), (0, 64), (0, 128))),
+        Task(2, ((3, 7), (0, 64), (0, 128))),
+        Task(0, ((7, 16), (0, 64), (0, 128))),
     )
     assert found.idle == (1, 3)
     assert found.place == 5
@@ -132,8 +132,12 @@ def test_forms_with_the_same_parts_are_the_same_choice(graph: Any) -> None:
     """The pipeline again, each form as a list of its boxes in another order."""
     plan = mixed(graph)
 
-    def listed(parts: tuple[Part, ...]) -> Parts:
-        return Parts(tuple((part.worker, part.box) for part in reversed(parts)))
+    def listed(parts: tuple[Task, ...] | tuple[Holding, ...]) -> Parts:
+        return Parts(
+            tuple(
+                (part.worker, part.box if isinstance(part, Task) else part.region) for part in reversed(parts)
+            )
+        )
 
     explainer = Explainer(graph, plan)
     again = dataclasses.replace(

@@ -9,7 +9,7 @@ import pytest
 
 from tofu.partitioner.checking.plain_forms import plain_parts
 from tofu.partitioner.layouts.forms import Parts
-from tofu.partitioner.layouts.parts import Part, holdings, tasks, without_part
+from tofu.partitioner.layouts.parts import Task, holdings, tasks, without_part
 from tofu.partitioner.layouts.step_split import Layout
 
 from ..lowering.test_assignments import network, random_plan
@@ -25,8 +25,7 @@ def test_parts_are_those_of_the_checker(seed: int) -> None:
         whole = tuple((0, extent) for extent in tensor.shape)
         expected = plain_parts(layout.form, whole, range(len(whole)), plan.factors, workers, "")
         found = holdings(layout)
-        assert sorted((p.worker, p.box, p.term or 0) for p in found) == sorted(expected)
-        assert all(part.read is None for part in found)
+        assert sorted((p.worker, p.region, p.term or 0) for p in found) == sorted(expected)
         assert set(without_part(found, workers)) == set(range(workers)) - {worker for worker, *_ in expected}
     for operation in graph.operations:
         bound, form = operation.bound, plan.strategies[operation.name]
@@ -37,7 +36,7 @@ def test_parts_are_those_of_the_checker(seed: int) -> None:
         assert len({part.term for part in found}) == len({term_key(bound, part) for part in found})
 
 
-def term_key(bound: Any, part: Part) -> object:
+def term_key(bound: Any, part: Task) -> object:
     """The term that a task reads, and its part of the reduction: these tell partial results apart."""
     reduced = [at for at, variable in enumerate(bound.variables) if bound.kind(variable) == "reduce"]
     return part.read, tuple(part.box[at] for at in reduced)

@@ -10,7 +10,8 @@ import pytest
 
 import tofu
 from tofu.errors import PlanError
-from tofu.partitioner.plans.assignment import Holding, Move, Task
+from tofu.partitioner.layouts.parts import Holding, Task
+from tofu.partitioner.plans.assignment import Move
 from tofu.programs.program import Compute
 
 from ..lowering.assignments import network, random_plan
@@ -66,9 +67,9 @@ def test_values_print_themselves() -> None:
     assert (home.number, home.source, home.hops) == (0, None, ())
     assert home.readers[0] == "fc2.product"
     assert str(home).splitlines()[1] == "  worker 0 [0:4, 0:64]"
-    move = Move(Holding(0, ((0, 4),)), ((Holding(0, ((0, 4),)),), (Holding(1, ((0, 4),), 1),)))
-    assert str(move) == "worker 0 [0:4] from (worker 0 [0:4]) + (worker 1 [0:4] term 1)"
-    assert Task(0, ((0, 4),)) == Task(0, ((0, 4),), 0)
+    move = Move(Holding(0, ((0, 4),)), ((Holding(0, ((0, 4),), 0),), (Holding(1, ((0, 4),), 1),)))
+    assert str(move) == "worker 0 [0:4] from (worker 0 [0:4] term 0) + (worker 1 [0:4] term 1)"
+    assert Task(0, ((0, 4),)) != Task(0, ((0, 4),), 0)
 
 
 def test_names_that_do_not_exist_and_plans_without_a_graph(tmp_path: Any) -> None:
