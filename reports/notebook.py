@@ -59,7 +59,7 @@ def _plan(plan: Plan) -> str:
         ["proven least", "", format_bytes(plan.lower_bound_bytes)],
     ]
     split = "dimension per step" if plan.in_steps else "form"
-    copies = kept_copies(plan, plan.order or tuple(plan.strategies))
+    copies = kept_copies(plan, plan.order)
     hidden = len(copies) - COPIES
     alike: dict[Layout, list[str]] = defaultdict(list)
     for name, layout in plan.layouts.items():
@@ -75,7 +75,9 @@ def _plan(plan: Plan) -> str:
             f"<p>{more} more tensors in <code>layouts</code></p>" if more else "",
             _table(HEADS, map(copy_cells, copies[:COPIES])) if copies else "",
             f"<p>{hidden} more copies in <code>copies</code></p>" if hidden > 0 else "",
-            "<p>operations run in the order of <code>order</code></p>" if plan.order is not None else "",
+            "<p>operations run in the order of <code>order</code></p>"
+            if plan.written_order is not None
+            else "",
         )
     )
 

@@ -38,10 +38,10 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     console.print(_steps(plan))
     if plan.cost_bytes:
         console.print(_contributors(graph, plan))
-    order = [operation.name for operation in in_order(graph, plan.order)]
+    order = [operation.name for operation in in_order(graph, plan.written_order)]
     if plan.copies:
         console.print(copies_table(kept_copies(plan, order)))
-    if plan.order is not None:
+    if plan.written_order is not None:
         console.print(_order(graph, order), soft_wrap=True)
     if "levels" in facts:
         console.print(_levels(facts))

@@ -6,11 +6,13 @@ import ast
 import doctest
 import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tofu
+from tofu.partitioner.methods import method
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -27,6 +29,15 @@ def _scripts(document: Path) -> list[str]:
     """Return the blocks of Python that are not sessions."""
     blocks = PYTHON.findall(document.read_text(encoding="utf-8"))
     return [block for block in blocks if not block.startswith(">>>")]
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    """Forget the methods that examples register, whose functions end with their document."""
+    before = dict(method._searching)
+    yield
+    method._searching.clear()
+    method._searching.update(before)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=_name)

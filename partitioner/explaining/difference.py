@@ -184,7 +184,7 @@ def _changed_copies(graph: Graph, first: Plan, second: Plan, expanded: _Expanded
 
 
 def _reordered(graph: Graph, first: Plan, second: Plan) -> Iterator[Reordered]:
-    before, after = in_order(graph, first.order), in_order(graph, second.order)
+    before, after = in_order(graph, first.written_order), in_order(graph, second.written_order)
     places = {operation.index: place for place, operation in enumerate(after, 1)}
     for place, operation in enumerate(before, 1):
         if places[operation.index] != place:

@@ -119,8 +119,10 @@ class Explainer:
             "tensor": own_storage if self.unpriced else problem.tensor_class,
         }
         self._members = {what: _members(classes) for what, classes in self._classes.items()}
-        order = [operation.name for operation in in_order(graph, plan.order)]
-        self._places = {} if plan.order is None else {name: place for place, name in enumerate(order, 1)}
+        order = [operation.name for operation in in_order(graph, plan.written_order)]
+        self._places = (
+            {} if plan.written_order is None else {name: place for place, name in enumerate(order, 1)}
+        )
         self._copies: dict[What, dict[str, list[KeptCopy]]] = {
             "operator": defaultdict(list),
             "tensor": defaultdict(list),

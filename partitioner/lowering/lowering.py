@@ -60,7 +60,7 @@ def lower(graph: Graph, plan: Plan) -> PartitionedGraph:
     """
     plan.check_graph(graph)
     lowering = _Lowering(graph, plan)
-    for operation in in_order(graph, plan.order):
+    for operation in in_order(graph, plan.written_order):
         lowering.add(operation)
     return lowering.finish()
 

@@ -85,7 +85,7 @@ def compose(
         cost_bytes=0,
         step_cost_bytes=(0,),
         lower_bound_bytes=0,
-        order=None if order is None else _order(order, names),
+        written_order=None if order is None else _order(order, names),
         copies=_copies(graph, copies or {}),
         graph=graph,
     )

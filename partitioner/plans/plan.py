@@ -95,8 +95,8 @@ class Plan(NotebookDisplay):
     source: PlanOrigin | None = None
     """The origin of the graph, if known."""
 
-    order: tuple[str, ...] | None = None
-    """The operations in the order in which they run; None for the graph's."""
+    written_order: tuple[str, ...] | None = None
+    """The operations in the order in which they run; None for the graph's, which `order` gives."""
 
     copies: Mapping[str, tuple[Copy, ...]] = field(default_factory=dict)
     """For each tensor name that has any, its versions besides its home."""
@@ -119,8 +119,15 @@ class Plan(NotebookDisplay):
     def versions(self) -> Versions:
         """Map every tensor's name to its home and its copies. Raises PlanError if the graph is not known."""
         graph = self._known_graph()
-        order = in_order(graph, self.order)
+        order = in_order(graph, self.written_order)
         return Versions(graph, self.strategies, self.layouts, self.copies, self.factors, order)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Return the names of all operations in the order in which they run."""
+        if self.written_order is not None:
+            return self.written_order
+        return tuple(self.strategies if self.graph is None else [o.name for o in self.graph.operations])
 
     def of(self, graph: Graph) -> Plan:
         """Return the plan with its graph. Raises PlanError if it is for another one."""
@@ -209,7 +216,7 @@ class Plan(NotebookDisplay):
 
         Raises PlanError for an order or a copy that cannot be.
         """
-        return versions_read(graph, in_order(graph, self.order), self.layouts, self.copies)
+        return versions_read(graph, in_order(graph, self.written_order), self.layouts, self.copies)
 
     def contributions(self, graph: Graph) -> list[Contribution]:
         """Count the bytes that every operation moves for every tensor it touches, with zeros."""
@@ -313,7 +320,7 @@ def is_plan_file(path: Path) -> bool:
 
 def encode_plan(plan: Plan) -> str:
     """Return the text of a plan file, which is ASCII and deterministic."""
-    stepped = plan.order is None and plan.in_steps
+    stepped = plan.written_order is None and plan.in_steps
     head: dict[str, object] = {
         "format": FORMAT,
         "version": 1 if stepped else 2,
@@ -329,8 +336,8 @@ def encode_plan(plan: Plan) -> str:
         head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
     if plan.source is not None:
         head["source"] = dataclasses.asdict(plan.source)
-    if plan.order is not None:
-        head["order"] = plan.order
+    if plan.written_order is not None:
+        head["order"] = plan.written_order
     if plan.copies:
         head["copies"] = {
             name: [
@@ -408,7 +415,7 @@ def decode_plan(data: bytes) -> Plan:
             _unproven(step, len(factors), f"unproven[{i}]")
             for i, step in enumerate(typed(head.get("unproven", []), list, "unproven"))
         ),
-        order=tuple(
+        written_order=tuple(
             typed(name, str, f"order[{i}]") for i, name in enumerate(typed(head["order"], list, "order"))
         )
         if "order" in head

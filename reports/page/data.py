@@ -73,7 +73,7 @@ def page_data(
         "operators": operators,
         "tensors": tensors,
         "copies": gathered.copies(),
-        "order": gathered.order if plan.order is not None else None,
+        "order": gathered.order if plan.written_order is not None else None,
         "operator_groups": gathered.operator_groups.values,
         "tensor_groups": gathered.tensor_groups.values,
         "kinds": gathered.kinds.kinds.values,
@@ -105,7 +105,7 @@ class _Page:
         self.kinds = Kinds(self.pictures, plan.factors)
         self.layouts, self.choices, self.alternatives = Unique(), Unique(), Unique()
         self.operator_groups, self.tensor_groups = Unique(), Unique()
-        self.order = [operation.index for operation in in_order(graph, plan.order)]
+        self.order = [operation.index for operation in in_order(graph, plan.written_order)]
         explainer = Explainer(graph, plan)
         self.unpriced = explainer.unpriced
         if self.workers < plan.workers and not self.unpriced:

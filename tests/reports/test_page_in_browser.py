@@ -276,7 +276,7 @@ def test_a_plan_in_other_forms(chromium: Any, tmp_path: Path) -> None:
     (copy,) = opened.locator("#copies tbody tr").all_inner_texts()
     assert copy.split() == ["fc2_weight", "1", "home", "whole", "on", "worker", "2", *READERS, "2"]
     order = [text.split()[1] for text in opened.locator("#order tbody tr").all_inner_texts()]
-    assert order == list(plan.order or ())
+    assert order == list(plan.written_order or ())
     opened.locator("#order tbody button", has_text="relu1").first.click()
     assert "i0, @1" in opened.locator("dialog[open]").inner_text()
     context.close()

@@ -138,7 +138,9 @@ def test_the_report_of_a_plan(graph: Any, plan: tofu.Plan, capsys: pytest.Captur
     ) in said
     assert said[-1] == "nothing is proven of plans that are not in steps"
     assert not any("-way" in line for line in said)
-    unmoved = dataclasses.replace(plan, order=tuple(o.name for o in graph.operations), search_seconds=1.5)
+    unmoved = dataclasses.replace(
+        plan, written_order=tuple(o.name for o in graph.operations), search_seconds=1.5
+    )
     plan_report.show(graph, unmoved, facts(graph, plan), plan_memory(tofu.lower(graph, unmoved)))
     said = lines(capsys)
     assert "operations run in the order of the graph" in said
@@ -211,7 +213,7 @@ def test_pages_list_the_parts_of_every_worker(graph: Any, plan: tofu.Plan, seed:
     )
     assert len(data["copies"]) == sum(map(len, plan.copies.values()))
     names = [data["operators"][number][0] for number in data["order"] or ()]
-    assert tuple(names) == (plan.order or ())
+    assert tuple(names) == (plan.written_order or ())
     assert render(page).startswith("<!DOCTYPE html>")
 
 

@@ -47,8 +47,8 @@ def test_explanations_add_up_to_the_plan(seed: int) -> None:
         assert found.alternatives == ()
         assert found.chosen is None
         assert "only for plans in steps" in found.unpriced
-    order = [operation.name for operation in in_order(graph, plan.order)]
-    if plan.order is not None:
+    order = [operation.name for operation in in_order(graph, plan.written_order)]
+    if plan.written_order is not None:
         assert sorted(operators, key=lambda found: found.place or 0) == [
             explainer.operator(next(o.index for o in graph.operations if o.name == name)) for name in order
         ]
@@ -148,7 +148,7 @@ def test_forms_with_the_same_parts_are_the_same_choice(graph: Any) -> None:
             for t in graph.tensors
         },
         copies={"fc2_weight": (Copy(Parts(((2, ((0, 64), (0, 128))),)), READERS),)},
-        order=tuple(plan.order or ()),
+        written_order=tuple(plan.written_order or ()),
     )
     found = difference(graph, plan, again)
     assert found.operators == found.tensors == found.copies == found.order == ()
@@ -162,7 +162,7 @@ def test_differences_of_any_plans_add_up(seeds: tuple[int, int]) -> None:
     changes = [entry.bytes[1] - entry.bytes[0] for entry in found.operators]
     assert sum(changes) == second.cost_bytes - first.cost_bytes
     assert {entry.tensor for entry in found.copies} <= first.copies.keys() | second.copies.keys()
-    orders = [[o.name for o in in_order(graph, plan.order)] for plan in (first, second)]
+    orders = [[o.name for o in in_order(graph, plan.written_order)] for plan in (first, second)]
     moved = {name for name, other in zip(*orders, strict=True) if name != other}
     assert {entry.operation for entry in found.order} == moved
     for entry in found.order:

@@ -186,7 +186,7 @@ def random_plan(graph: Any, workers: int, seed: int) -> Plan:
     }
     if draw.random() < 0.7:
         leave_partial(graph, plan.factors, strategies, layouts, copies, draw)
-    plan = replace(plan, layouts=layouts, strategies=strategies, order=order, copies=copies)
+    plan = replace(plan, layouts=layouts, strategies=strategies, written_order=order, copies=copies)
     total = sum(entry.bytes for entry in plan.contributions(graph))
     return replace(
         plan,
