@@ -111,18 +111,16 @@ class _Shadow:
             return []
         return [self._at[place] for place in self._starts[self._cut(start) : self._cut(stop)]]
 
-    def write(self, buffer: int, writer: _Event) -> None:
-        """Make one cell of a buffer, which nobody has read since `writer` wrote it."""
+    def join(self, buffer: int) -> list[_Cell]:
+        """Make one cell of a buffer's cells, with the history of the first; return it, nothing if empty."""
         cells = self.cells(buffer)
-        for cell in cells:
-            cell.writer = writer
-            cell.readers.clear()
         if len(cells) > 1:
             start, cells[0].stop = self._bounds[buffer]
             first = bisect_left(self._starts, start) + 1
             for place in self._starts[first : first + len(cells) - 1]:
                 del self._at[place]
             del self._starts[first : first + len(cells) - 1]
+        return cells[:1]
 
     def _cut(self, place: int) -> int:
         """Return the number of the cell that begins at a place, after cutting the one that lies across it."""
@@ -172,11 +170,12 @@ class _Scheduler:
             check_order(program)
         for now, places in self._by_tick():
             replayed = [self._replay(worker, index, now) for worker, index in places]
-            for (worker, index), (event, _) in zip(places, replayed, strict=True):
-                for buffer in writes(self._partitioned.programs[worker].instructions[index]):
-                    self._shadows[worker].write(buffer, event)
-            for (worker, index), (event, read) in zip(places, replayed, strict=True):
-                self._record_reads(worker, index, event, read)
+            for event, _, written in replayed:
+                for cell in written:
+                    cell.writer = event
+                    cell.readers = {}
+            for event, read, _ in replayed:
+                self._record_reads(event, read)
         return Schedule(tuple(map(tuple, self._waits)), tuple(self._lanes), tuple(self._ticks))
 
     def _by_tick(self) -> Iterator[tuple[int, list[tuple[int, int]]]]:
@@ -191,26 +190,31 @@ class _Scheduler:
         for now, group in groupby(timed, key=itemgetter(0)):
             yield now, [place for _, place in group]
 
-    def _replay(self, worker: int, index: int, now: int) -> tuple[_Event, list[_Cell]]:
-        """Set an instruction's waits. Return it as an event, and the cells that it reads."""
+    def _replay(self, worker: int, index: int, now: int) -> tuple[_Event, list[_Cell], list[_Cell]]:
+        """Set an instruction's waits. Return it as an event, and the cells that it reads and writes."""
         instruction = self._partitioned.programs[worker].instructions[index]
         own = LANES * worker + self._lanes[worker][index]
         known = self._known[own]
         read: list[_Cell] = []
+        written: list[_Cell] = []
         missing: list[_Event] = []
         for owner, buffer in reads(worker, instruction):
             for cell in self._shadows[owner].cells(buffer):
                 read.append(cell)
-                if cell.writer[2] > known[cell.writer[1]]:
+                _, lane, last, _ = cell.writer
+                if last > known[lane]:
                     missing.append(cell.writer)
+        shadow = self._shadows[worker]
         for buffer in writes(instruction):
-            for cell in self._shadows[worker].cells(buffer):
-                missing += [
-                    each for each in (cell.writer, *cell.readers.values()) if each[2] > known[each[1]]
-                ]
+            cells = shadow.cells(buffer)
+            for cell in cells:
+                for event in (cell.writer, *cell.readers.values()):
+                    if event[2] > known[event[1]]:
+                        missing.append(event)
+            written += cells if len(cells) == 1 else shadow.join(buffer)
         if missing:
             self._wait(worker, index, own, missing)
-        return (now, own, index, self._done[own]), read
+        return (now, own, index, self._done[own]), read, written
 
     def _wait(self, worker: int, index: int, own: int, missing: list[_Event]) -> None:
         """Let an instruction wait for events: for the fewest from which all follow."""
@@ -225,19 +229,21 @@ class _Scheduler:
         self._waits[worker][index] = tuple(sorted(kept))
         self._done[own], self._known[own] = done, done.tolist()
 
-    def _record_reads(self, worker: int, index: int, event: _Event, read: list[_Cell]) -> None:
-        now, own, _, _ = event
+    def _record_reads(self, event: _Event, read: list[_Cell]) -> None:
+        now, own, index, _ = event
         for cell in read:
             if cell.writer[0] == now and cell.writer[1] != own:
-                self._refuse(worker, index, now, own)
+                self._refuse(own // LANES, index, cell)
             cell.readers[own] = event
 
-    def _refuse(self, worker: int, index: int, now: int, own: int) -> None:
+    def _refuse(self, worker: int, index: int, raced: _Cell) -> None:
+        instruction = self._partitioned.programs[worker].instructions[index]
         owner, buffer = next(
             (owner, buffer)
-            for owner, buffer in reads(worker, self._partitioned.programs[worker].instructions[index])
-            if any(c.writer[0] == now and c.writer[1] != own for c in self._shadows[owner].cells(buffer))
+            for owner, buffer in reads(worker, instruction)
+            if any(cell is raced for cell in self._shadows[owner].cells(buffer))
         )
+        now = instruction.tick
         operation = operation_at(self._partitioned, now)
         tensor = self._partitioned.graph.tensors[self._partitioned.programs[owner].buffers[buffer].tensor]
         raise ProgramError(
