@@ -148,6 +148,7 @@ class _Scheduler:
 
     def __init__(self, partitioned: PartitionedGraph, memory: MemoryPlan) -> None:
         self._partitioned = partitioned
+        self._instructions = [program.instructions for program in partitioned.programs]
         self._lanes = [tuple(map(lane_of, program.instructions)) for program in partitioned.programs]
         self._ticks = [tuple([each.tick for each in p.instructions]) for p in partitioned.programs]
         self._shadows = [
@@ -192,7 +193,7 @@ class _Scheduler:
 
     def _replay(self, worker: int, index: int, now: int) -> tuple[_Event, list[_Cell], list[_Cell]]:
         """Set an instruction's waits. Return it as an event, and the cells that it reads and writes."""
-        instruction = self._partitioned.programs[worker].instructions[index]
+        instruction = self._instructions[worker][index]
         own = LANES * worker + self._lanes[worker][index]
         known = self._known[own]
         read: list[_Cell] = []
@@ -237,7 +238,7 @@ class _Scheduler:
             cell.readers[own] = event
 
     def _refuse(self, worker: int, index: int, raced: _Cell) -> None:
-        instruction = self._partitioned.programs[worker].instructions[index]
+        instruction = self._instructions[worker][index]
         owner, buffer = next(
             (owner, buffer)
             for owner, buffer in reads(worker, instruction)
