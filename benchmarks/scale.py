@@ -1,15 +1,16 @@
 """Large graphs: the time from a plan to a schedule, its growth, and how much of a step overlaps.
 
-    python -m benchmarks.scale [--only placed|split|overlap] [--save benchmarks/results/scale.json]
+    python -m benchmarks.scale [--only placed|scattered|split|overlap] [--save benchmarks/results/scale.json]
 
-*Placed*: LSTMs of 32 layers, two neighbouring layers on each of 16 workers. *Split*: such LSTMs, every
-operation split over 16 workers by the plan of `recursive`. Seconds are processor seconds; `total` is lowering,
-memory plan and schedule. Every size runs in a process of its own, whose peak includes the graph and the plan.
+*Placed*: LSTMs of 32 layers, two neighbouring layers on each of 16 workers. *Scattered*: every operation on
+the worker after that of the operation before, so that most inputs cross. *Split*: every operation split over
+all 16 workers by the plan of `recursive`. Seconds are processor seconds; `total` is lowering, memory plan and
+schedule. Every size runs in a process of its own, whose peak includes the graph and the plan.
 
-*Overlap*: an LSTM of 4 layers and 8 steps, one layer on each of 4 workers, with kernels that only sleep. No
-order can take less than `bound_seconds`: the longest chain of dependences, or the work of one worker.
-`simulated_seconds` is what a simulation of the order gives, in which an operation starts as soon as its inputs
-are made and its worker has finished the operations before. `seconds` is the median of measured steps.
+*Overlap*: an LSTM of 4 layers and 8 steps, one layer on each of 4 workers, with kernels that only sleep.
+`simulated_seconds` is the least time that the dependences and the order allow: an operation starts as soon as
+its inputs are made and its worker has finished the operations before. `bound_seconds` is a lower bound for
+every order. `seconds` is the median of measured steps.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tofu.operators.stages.bound_operator import BoundOperator
 from tofu.partitioner.plans.plan import Plan
 from tofu.plans import Spread, compose
 from tofu.programs import plan_memory, schedule
-from tofu.programs.program import PartitionedGraph
+from tofu.programs.program import Lane, PartitionedGraph
 from tofu.runtime.executor import Executor
 
 from .machine import described
@@ -86,9 +87,26 @@ def layers_on_workers(graph: Graph, layers: int, workers: int) -> Plan:
     )
 
 
+def scattered_operations(graph: Graph, workers: int) -> Plan:
+    """Place every operation on the worker after that of the operation before."""
+    forms = [Spread((), (worker,)) for worker in range(workers)]
+    made = {tensor for operation in graph.operations for tensor in operation.outputs}
+    return compose(
+        graph,
+        workers,
+        {operation.name: forms[operation.index % workers] for operation in graph.operations},
+        {t.name: forms[t.index % workers] for t in graph.tensors if t.index not in made},
+    )
+
+
 def placed(steps: int) -> dict[str, Any]:
     """Place an LSTM's layers on workers."""
     return _prepared(steps, lambda graph: layers_on_workers(graph, LAYERS, WORKERS))
+
+
+def scattered(steps: int) -> dict[str, Any]:
+    """Place an LSTM's operations on workers by turns."""
+    return _prepared(steps, lambda graph: scattered_operations(graph, WORKERS))
 
 
 def split(steps: int) -> dict[str, Any]:
@@ -131,26 +149,27 @@ def _growth(case: Callable[[int], dict[str, Any]], sizes: Sequence[int]) -> Iter
     operations = [math.log(row["operations"]) for row in rows]
     yield {
         "exponents": {
-            stage: round(float(np.polyfit(operations, [math.log(r["seconds"][stage]) for r in rows], 1)[0]), 2)
+            stage: round(
+                float(np.polyfit(operations, [math.log(r["seconds"][stage]) for r in rows], 1)[0]), 2
+            )
             for stage in rows[0]["seconds"]
         }
     }
 
 
 def overlap() -> Iterator[dict[str, Any]]:
-    """Yield the bound, then simulated and measured seconds in the order of the graph and of the simulation."""
+    """Yield the seconds of a step in the order of the graph, and in that of simulated starts."""
     model = tofu.models.get("lstm", batch=2, layers=OVERLAP_LAYERS, steps=OVERLAP_STEPS, hidden=4)
     graph = model.training_graph()
     plan = layers_on_workers(graph, OVERLAP_LAYERS, OVERLAP_LAYERS)
-    workers = [int(plan.strategies[each.name].workers[0]) for each in graph.operations]
+    workers = workers_of(graph, plan)
     dependences = Dependences.of(graph)
     bound = dependences.bound(workers) * SLEEP_SECONDS
-    graph_order = range(len(graph.operations))
-    best = sorted(graph_order, key=dependences.starts(workers).__getitem__)
-    for name, order in (("graph", graph_order), ("simulated starts", best)):
+    graph_order = list(range(len(graph.operations)))
+    for name, order in (("graph", graph_order), ("simulated starts", dependences.order(workers))):
         starts = dependences.starts(workers, order)
-        program = tofu.lower(graph, replace(plan, order=tuple([graph.operations[i].name for i in order])))
-        seconds = slept_seconds(program, SLEEP_SECONDS)
+        program = tofu.lower(graph, in_order(plan, graph, order))
+        seconds = median(list(slept(program, SLEEP_SECONDS, 1 + MEASURED_STEPS))[1:])
         simulated = (max(starts) + 1) * SLEEP_SECONDS
         yield {
             "order": name,
@@ -161,6 +180,17 @@ def overlap() -> Iterator[dict[str, Any]]:
             "over_simulated": round(seconds / simulated, 3),
             "over_bound": round(seconds / bound, 3),
         }
+
+
+def workers_of(graph: Graph, plan: Plan) -> list[int]:
+    """Return the worker of every operation of a plan that splits none."""
+    forms = [plan.strategies[operation.name] for operation in graph.operations]
+    return [form.workers[0] for form in forms if isinstance(form, Spread)]
+
+
+def in_order(plan: Plan, graph: Graph, order: Sequence[int]) -> Plan:
+    """Return a plan whose operations run in an order of their numbers."""
+    return replace(plan, order=tuple([graph.operations[number].name for number in order]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +231,32 @@ class Dependences:
         return lengths
 
     def bound(self, workers: Sequence[int]) -> int:
-        """Return the time that no order goes below."""
-        return max(max(self.remaining()), max(map(workers.count, set(workers))))
+        """Return a time that no order goes below: the largest that one worker alone needs.
+
+        Its operations may start after the longest chain before them. Of those that may, it takes the one with
+        the longest chain after it (Jackson's rule, which is optimal for one worker and unit times).
+        """
+        heads = [0] * len(workers)
+        for each, needed in enumerate(self.before):
+            heads[each] = max((heads[other] + 1 for other in needed), default=0)
+        remaining, found = self.remaining(), 0
+        for worker in set(workers):
+            coming = sorted(
+                (heads[each], -remaining[each]) for each, at in enumerate(workers) if at == worker
+            )
+            now, place, ready = 0, 0, list[int]()
+            while ready or place < len(coming):
+                now = now if ready else max(now, coming[place][0])
+                while place < len(coming) and coming[place][0] <= now:
+                    heapq.heappush(ready, coming[place][1])
+                    place += 1
+                found = max(found, now - heapq.heappop(ready))
+                now += 1
+        return found
+
+    def order(self, workers: Sequence[int]) -> list[int]:
+        """Return the operations in the order of their simulated starts."""
+        return sorted(range(len(workers)), key=self.starts(workers).__getitem__)
 
     def starts(self, workers: Sequence[int], order: Sequence[int] | None = None) -> list[int]:
         """Simulate one lane per worker; return when each operation starts.
@@ -236,8 +290,8 @@ class Dependences:
         return starts
 
 
-def slept_seconds(program: PartitionedGraph, seconds: float) -> float:
-    """Run programs whose kernels only sleep, a thread for each lane; return the median time of a step."""
+def slept(program: PartitionedGraph, seconds: float, steps: int) -> Iterator[float]:
+    """Run programs whose kernels only sleep, a thread for each lane; yield the time of every step."""
 
     def prepare(call: KernelCall) -> Callable[[], None]:
         return partial(time.sleep, seconds)
@@ -248,18 +302,16 @@ def slept_seconds(program: PartitionedGraph, seconds: float) -> float:
     }
     operations = [replace(each, bound=sleeping[each.bound]) for each in program.graph.operations]
     graph = replace(program.graph, operations=tuple(operations))
-    measured = []
-    with Executor(replace(program, graph=graph), threads=2 * program.workers) as executor:
-        executor.run()
-        for _ in range(MEASURED_STEPS):
+    with Executor(replace(program, graph=graph), threads=len(Lane) * program.workers) as executor:
+        for _ in range(steps):
             start = time.perf_counter()
             executor.run()
-            measured.append(time.perf_counter() - start)
-    return median(measured)
+            yield time.perf_counter() - start
 
 
 PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "placed": partial(_growth, placed, PLACED_STEPS),
+    "scattered": partial(_growth, scattered, PLACED_STEPS),
     "split": partial(_growth, split, SPLIT_STEPS),
     "overlap": overlap,
 }
