@@ -22,7 +22,7 @@ import numpy as np
 
 import tofu
 from tofu.partitioner import lower, partition
-from tofu.programs.clock import lasting_buffers, reads, ticks, writes
+from tofu.programs.clock import lasting_buffers, reads, writes
 from tofu.programs.memory import Lifetimes, buffer_lifetimes, plan_memory
 from tofu.programs.offsets import live_sizes
 from tofu.programs.program import BufferKind, PartitionedGraph
@@ -93,7 +93,8 @@ def fetched_early(partitioned: PartitionedGraph, planned: Lifetimes) -> Lifetime
     births = [born.copy() for born in planned.births]
     written_at = _write_ticks(partitioned)
     for worker, program in enumerate(partitioned.programs):
-        for now, instruction in zip(ticks(program), program.instructions, strict=True):
+        for instruction in program.instructions:
+            now = instruction.tick
             for target in writes(instruction):
                 if program.buffers[target].kind is not BufferKind.FETCHED:
                     continue
@@ -106,9 +107,9 @@ def fetched_early(partitioned: PartitionedGraph, planned: Lifetimes) -> Lifetime
 def as_soon_as_possible(partitioned: PartitionedGraph) -> Lifetimes:
     """Lifetimes if an instruction's time is the length of the longest chain of data that leads to it."""
     order = sorted(
-        (now, worker, index)
+        (instruction.tick, worker, index)
         for worker, program in enumerate(partitioned.programs)
-        for index, now in enumerate(ticks(program))
+        for index, instruction in enumerate(program.instructions)
     )
     counts = [len(program.buffers) for program in partitioned.programs]
     ready = [np.zeros(count, np.int64) for count in counts]
@@ -140,9 +141,9 @@ def _write_ticks(partitioned: PartitionedGraph) -> list[dict[int, list[int]]]:
     found: list[dict[int, list[int]]] = []
     for program in partitioned.programs:
         written: dict[int, list[int]] = {buffer.index: [] for buffer in program.buffers}
-        for now, instruction in zip(ticks(program), program.instructions, strict=True):
+        for instruction in program.instructions:
             for buffer in writes(instruction):
-                written[buffer].append(now)
+                written[buffer].append(instruction.tick)
         found.append(written)
     return found
 

@@ -20,6 +20,9 @@ from .program import (
 
 def check_order(program: Program) -> None:
     """Raise ProgramError if a worker's list is not in the order of the clock."""
+    ticks = [instruction.tick for instruction in program.instructions]
+    if ticks == sorted(ticks):
+        return
     for number, (before, after) in enumerate(pairwise(program.instructions)):
         if after.tick < before.tick:
             raise ProgramError(
@@ -34,7 +37,8 @@ def first_ticks(partitioned: PartitionedGraph) -> list[int]:
     firsts = [ticks] * len(partitioned.graph.operations)
     for program in partitioned.programs:
         for instruction in program.instructions:
-            firsts[instruction.operation] = min(firsts[instruction.operation], instruction.tick)
+            if instruction.tick < firsts[instruction.operation]:
+                firsts[instruction.operation] = instruction.tick
     return firsts
 
 
@@ -50,8 +54,10 @@ def reads(worker: int, instruction: Instruction) -> list[tuple[int, int]]:
     match instruction:
         case Compute(inputs=inputs):
             return [(worker, buffer) for buffer in inputs if buffer is not None]
-        case MultiFetch() | Reduce():
-            return [(piece.worker, piece.buffer) for piece in transferred(instruction)]
+        case MultiFetch(pieces=pieces):
+            return [(piece.worker, piece.buffer) for piece in pieces]
+        case Reduce(parts=parts):
+            return [(piece.worker, piece.buffer) for part in parts for piece in part]
         case _:
             assert_never(instruction)
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from ..dataflow.graph import Graph
 from ..errors import ProgramError
 from ..operators.stages.bound_operator import BoundOperator
+from ..support.gc_pause import gc_paused
 from ..support.notebook_display import NotebookDisplay
 from .clock import check_order, first_ticks, lasting_buffers, operation_at, reads, writes
 from .offsets import ALIGNMENT_BYTES, live_sizes, place
@@ -97,6 +98,7 @@ class MemoryPlan(NotebookDisplay):
         return tuple(int(live.max(initial=0)) for live in self.live_bytes)
 
 
+@gc_paused()
 def plan_memory(partitioned: PartitionedGraph) -> MemoryPlan:
     """Plan every worker's arena; workers with equal lifetimes and sizes share the work.
 
@@ -198,20 +200,19 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
     for worker, program in enumerate(partitioned.programs):
         births, deaths = lifetimes.births[worker].tolist(), lifetimes.deaths[worker].tolist()
         for instruction in program.instructions:
-            if not isinstance(instruction, Compute) or not places[instruction.operation]:
+            if not isinstance(instruction, Compute):
                 continue
-            now, inputs = instruction.tick, instruction.inputs
-            here = places[instruction.operation]
-            elsewhere = [buffer for place, buffer in enumerate(inputs) if place not in here]
-            dying = [
+            here, now, inputs = places[instruction.operation], instruction.tick, instruction.inputs
+            ending = [
                 buffer
-                for buffer in dict.fromkeys([inputs[place] for place in here])
-                if buffer is not None
-                and births[buffer] < now
-                and deaths[buffer] == now
-                and buffer not in elsewhere
+                for buffer in [inputs[place] for place in here]
+                if buffer is not None and deaths[buffer] == now and births[buffer] < now
             ]
-            for output in instruction.outputs if dying else ():
+            if not ending:
+                continue
+            elsewhere = [buffer for place, buffer in enumerate(inputs) if place not in here]
+            dying = [buffer for buffer in dict.fromkeys(ending) if buffer not in elsewhere]
+            for output in instruction.outputs:
                 if births[output] != now:
                     continue
                 host = next((b for b in dying if _same_form(partitioned, worker, b, output)), None)

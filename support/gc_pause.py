@@ -12,7 +12,8 @@ def gc_paused() -> Iterator[None]:
     """Pause the cyclic garbage collector.
 
     Use around code that allocates many long-lived objects: collecting would scan them all and free nothing.
-    A collector that was off stays off afterwards.
+    Afterwards they count as old, or the first allocation would make the collector scan them. A collector that
+    was off stays off.
     """
     searched = gc.isenabled()
     gc.disable()
@@ -20,4 +21,12 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if searched:
+            _count_as_old()
             gc.enable()
+
+
+def _count_as_old() -> None:
+    """Move all objects to the oldest generation, unless the program keeps frozen ones."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()

@@ -67,6 +67,12 @@ class OperatorRegions:
     outputs: tuple[WorkerRegions, ...]
     """For each output, the regions that the tasks produce."""
 
+    reads: tuple[tuple[Region | None, ...], ...]
+    """For each task, the regions that it reads, parameter by parameter; None for one that is not read."""
+
+    siblings: tuple[tuple[int, ...], ...]
+    """For each task, the numbers of the other tasks of its worker."""
+
     reducer: AnyReducer | None
     """Combines the partial results; None if the outputs are only concatenated."""
 
@@ -97,6 +103,7 @@ class Movements:
         self._operators: dict[tuple[Bound, Form], OperatorRegions] = {}
         self._layouts: dict[Layout, WorkerRegions] = {}
         self._fetches: dict[tuple[WorkerRegions, WorkerRegions], Fetches] = {}
+        self._kept: dict[tuple[WorkerRegions, WorkerRegions], tuple[int | None, ...]] = {}
         self._collections: dict[tuple[WorkerRegions, WorkerRegions], Collections] = {}
 
     def operator(self, bound: Bound, form: Form) -> OperatorRegions:
@@ -107,12 +114,19 @@ class Movements:
             reads = bound.input_regions(parts.boxes)
             read = tuple(parts.read.tolist()), parts.reads
             made = tuple(parts.term.tolist()), parts.terms
+            inputs = {name: self._regions(workers, reads[name], *read) for name in bound.reads}
+            unread = (None,) * len(workers)
+            regions = [
+                inputs[name].regions if name in inputs else unread for name in bound.description.tensor_names
+            ]
             found = OperatorRegions(
                 bound,
                 workers,
                 tuple(map(to_region, parts.boxes)),
-                {name: self._regions(workers, reads[name], *read) for name in bound.reads},
+                inputs,
                 tuple([self._regions(workers, boxes, *made) for boxes in bound.output_regions(parts.boxes)]),
+                tuple([tuple([each[task] for each in regions]) for task in range(len(workers))]),
+                _siblings(workers),
                 reducer_of(bound, parts),
             )
             self._operators[bound, form] = found
@@ -146,6 +160,17 @@ class Movements:
             found = self._fetches[needed, held] = tuple([
                 self._fetch(worker, region, own.get((worker, term), ()), by_term[term])
                 for worker, region, term in zip(needed.workers, needed.regions, terms, strict=True)
+            ])  # fmt: skip
+        return found
+
+    def kept(self, made: WorkerRegions, held: WorkerRegions) -> tuple[int | None, ...]:
+        """Return, for each region that is made, the number of its worker's holding of exactly that."""
+        found = self._kept.get((made, held))
+        if found is None:
+            parts = zip(held.workers, held.regions, held.term, strict=True)
+            free = {part: number for number, part in enumerate(parts)} if made.terms == held.terms else {}
+            found = self._kept[made, held] = tuple([
+                free.pop(part, None) for part in zip(made.workers, made.regions, made.term, strict=True)
             ])  # fmt: skip
         return found
 
@@ -198,6 +223,16 @@ class Movements:
             counts = tuple(map(elements, regions))
             found = self._known[key] = WorkerRegions(workers, regions, counts, term, terms)
         return found
+
+
+def _siblings(workers: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return, for each task, the numbers of the other tasks of its worker."""
+    of_worker: dict[int, list[int]] = {}
+    for task, worker in enumerate(workers):
+        of_worker.setdefault(worker, []).append(task)
+    return tuple([
+        tuple([other for other in of_worker[worker] if other != task]) for task, worker in enumerate(workers)
+    ])  # fmt: skip
 
 
 def _by_term(held: WorkerRegions) -> list[list[Holder | None]]:

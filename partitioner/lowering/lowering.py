@@ -115,7 +115,7 @@ class _Lowering:
             self._output_buffers(operation, operator, tensor, output, inputs)
             for output, tensor in enumerate(operation.outputs)
         ]
-        last = self._compute(operation.index, operator, reads, inputs, produced)
+        last = self._compute(operation.index, operator, inputs, produced)
         self._tick = last + 1
         for output, tensor in enumerate(operation.outputs):
             self._collect(operation, operator, tensor, output, produced[output])
@@ -204,7 +204,6 @@ class _Lowering:
         self,
         operation: int,
         operator: OperatorRegions,
-        reads: Sequence[_Read | None],
         inputs: Sequence[tuple[int | None, ...]],
         produced: Sequence[Sequence[Held]],
     ) -> int:
@@ -217,7 +216,7 @@ class _Lowering:
                     operation,
                     operator.boxes[task],
                     inputs[task],
-                    tuple([None if read is None else read.needed.regions[task] for read in reads]),
+                    operator.reads[task],
                     tuple([held[task][1] for held in produced]),
                     tick,
                 )
@@ -238,30 +237,19 @@ class _Lowering:
         that is written. One that another task of the worker reads may not be overwritten.
         """
         made = operator.outputs[output]
-        owned, homes = self._owned[tensor], self._homes[tensor]
+        homes = self._homes[tensor]
         names = operation.bound.description.tensor_names
         elsewhere = [position for position, name in enumerate(names) if name not in operation.bound.in_place]
-        free: dict[tuple[int, Region, int], Held] = {}
-        if made.terms == owned.terms:
-            parts = zip(owned.workers, owned.regions, owned.term, strict=True)
-            free.update(zip(parts, homes, strict=True))
-        by_worker: dict[int, list[int]] = {}
-        for task, worker in enumerate(made.workers):
-            by_worker.setdefault(worker, []).append(task)
         found = []
-        for task, worker in enumerate(made.workers):
-            key = worker, made.regions[task], made.term[task]
-            held = free.get(key)
-            others = (inputs[other] for other in by_worker[worker] if other != task)
-            if (
-                held is not None
-                and all(inputs[task][position] != held[1] for position in elsewhere)
-                and not any(held[1] in read for read in others)
-            ):
-                del free[key]
-                found.append(held)
-            else:
-                found.append((worker, self._buffer(tensor, made, task, BufferKind.PARTIAL)))
+        for task, number in enumerate(self._movements.kept(made, self._owned[tensor])):
+            if number is not None:
+                held = homes[number]
+                own = [inputs[task][position] for position in elsewhere]
+                others = [inputs[other] for other in operator.siblings[task]]
+                if not any(held[1] in read for read in (own, *others)):
+                    found.append(held)
+                    continue
+            found.append((made.workers[task], self._buffer(tensor, made, task, BufferKind.PARTIAL)))
         return found
 
     def _collect(

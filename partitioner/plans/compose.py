@@ -8,9 +8,11 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TypeVar
 
+from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
+from ...support.gc_pause import gc_paused
 from ...support.wording import alternatives
 from ..layouts.copies import Copy
 from ..layouts.forms import Follow, Form, Parts, check_form
@@ -22,6 +24,7 @@ METHOD = "written"
 T = TypeVar("T")
 
 
+@gc_paused()
 def compose(
     graph: Graph,
     workers: int,
@@ -57,6 +60,7 @@ def compose(
     maker = {tensor: operation for operation in graph.operations for tensor in operation.outputs}
     layouts: dict[str, Layout] = {}
     known: dict[Layout, Layout] = {}
+    made: dict[tuple[Bound, Form, int], Parts] = {}
     for tensor in graph.tensors:
         if tensor.alias is not None:
             overwritten = graph.tensors[tensor.alias].name
@@ -69,7 +73,7 @@ def compose(
             continue
         form = places.get(tensor.name, Follow())
         if isinstance(form, Follow):
-            form = _followed(tensor, maker.get(tensor.index), written, factors)
+            form = _followed(tensor, maker.get(tensor.index), written, factors, made)
         layout = Layout(tensor.shape, form, factors)
         if layout not in known:
             layout.check(f"tensor {tensor.name!r}")
@@ -174,19 +178,27 @@ def _readers(copy: Copy, operations: Set[str], readers: Sequence[str], place: st
 
 
 def _followed(
-    tensor: Tensor, maker: Operation | None, written: Mapping[str, Form], factors: tuple[int, ...]
-) -> Form:
-    """Return the parts of a tensor where its operation makes them."""
+    tensor: Tensor,
+    maker: Operation | None,
+    written: Mapping[str, Form],
+    factors: tuple[int, ...],
+    known: dict[tuple[Bound, Form, int], Parts],
+) -> Parts:
+    """Return the parts of a tensor where its operation makes them; `known` are those of equal operations."""
     if maker is None:
         raise PlanError(f"no operation makes tensor {tensor.name!r}; give it a form")
+    key = maker.bound, written[maker.name], maker.outputs.index(tensor.index)
+    if key in known:
+        return known[key]
     try:
         tasks = split_operation(maker.bound, written[maker.name], factors)
     except PlanError as error:
         raise PlanError(f"operation {maker.name!r}: {error}") from error
-    made = maker.bound.output_regions(tasks.boxes)[maker.outputs.index(tensor.index)]
+    made = maker.bound.output_regions(tasks.boxes)[key[2]]
     term = [(number,) if tasks.terms > 1 else () for number in tasks.term.tolist()]
     parts = zip(tasks.workers.tolist(), map(to_region, made), term, strict=True)
-    return Parts(tuple(dict.fromkeys((worker, region, *number) for worker, region, number in parts)))
+    known[key] = Parts(tuple(dict.fromkeys((worker, region, *number) for worker, region, number in parts)))
+    return known[key]
 
 
 def _on_the_way(layout: Layout) -> Layout:

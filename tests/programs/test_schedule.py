@@ -1,5 +1,6 @@
 """The waits order every two accesses of different workers to the same memory, checked independently."""
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from tofu.partitioner import lower, partition
 from tofu.programs.clock import reads, writes
 from tofu.programs.memory import plan_memory
 from tofu.programs.program import BufferKind, Lane, MultiFetch, PartitionedGraph, Program
-from tofu.programs.schedule import Schedule, schedule
+from tofu.programs.schedule import Schedule, _Shadow, schedule
 
 
 def ancestors(plan: Schedule) -> dict[tuple[int, int], set[tuple[int, int]]]:
@@ -150,3 +151,33 @@ def test_ticks_never_decrease(toys: Any) -> None:
     _, partitioned, _ = toys.random_toy(5, workers=4, operations=10)
     plan = schedule(partitioned, plan_memory(partitioned))
     assert all((np.diff(values) >= 0).all() for values in plan.ticks)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_shadow_remembers_who_touched_every_byte(seed: int) -> None:
+    """Buffers that overlap in any way, next to a record byte by byte."""
+    generator = random.Random(seed)
+    bounds = [tuple(sorted(generator.choices(range(12), k=2))) for _ in range(6)]
+    shadow = _Shadow(bounds)
+    writers: list[Any] = [-1] * 12
+    readers: list[dict[int, int]] = [{} for _ in range(12)]
+    for now in range(60):
+        buffer, lane = generator.randrange(6), generator.randrange(3)
+        event = (now, lane, now, np.zeros(0, np.int64))
+        span = range(*bounds[buffer])
+        cells = shadow.cells(buffer)
+        expected = [(writers[byte], readers[byte]) for byte in span]
+        found = [(c.writer[0], {lane: each[0] for lane, each in c.readers.items()}) for c in cells]
+        assert all(each in found for each in expected)
+        assert all(each in expected for each in found)
+        if generator.random() < 0.5:
+            for cell in shadow.join(buffer):
+                cell.writer, cell.readers = event, {}
+            assert len(shadow.cells(buffer)) == (1 if span else 0)
+            for byte in span:
+                writers[byte], readers[byte] = now, {}
+        else:
+            for cell in cells:
+                cell.readers[lane] = event
+            for byte in span:
+                readers[byte] = {**readers[byte], lane: now}

@@ -37,3 +37,19 @@ def test_within_another_and_where_it_was_off_it_stays_off():
     with gc_paused():
         pass
     assert not gc.isenabled()
+
+
+def test_what_was_made_meanwhile_counts_as_old():
+    with gc_paused():
+        made = [[]]
+    assert any(each is made for each in gc.get_objects(generation=2))
+
+
+def test_frozen_objects_stay_frozen():
+    gc.freeze()
+    try:
+        with gc_paused():
+            pass
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
