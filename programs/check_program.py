@@ -58,6 +58,9 @@ class _Computes:
     outputs: list[list[Region]]
     """For each output, the regions that they make."""
 
+    reducers: set[AnyReducer | None]
+    """The reducers that combine what the parts of the operation's own reductions make."""
+
     atoms: Atoms = frozenset()
     """All atoms of the outputs."""
 
@@ -183,9 +186,13 @@ class _Walk:
             self._check_home(tensor, homes)
 
     def _check_home(self, tensor: Tensor, homes: Sequence[Held]) -> None:
-        regions = [self._buffer(*home).region for home in homes]
+        buffers = [self._buffer(*home) for home in homes]
+        other = next((b for b in buffers if self._root(b.tensor) != self._root(tensor.index)), None)
+        if other is not None:
+            name = self._graph.tensors[other.tensor].name
+            raise ProgramError(f"the home of tensor {tensor.name!r} has a buffer for {name!r}")
         whole = tuple((0, extent) for extent in tensor.shape)
-        check_tiling(whole, regions, f"the home of tensor {tensor.name!r}")
+        check_tiling(whole, [buffer.region for buffer in buffers], f"the home of tensor {tensor.name!r}")
 
     def _check_terms_read(self, operation: Operation, computes: _Computes) -> None:
         """Check that an operation reads every term once, and covers its iteration space for each."""
@@ -234,6 +241,11 @@ class _Walk:
             )
 
     def _check_buffer(self, worker: int, number: int, buffer: Buffer) -> None:
+        if not 0 <= buffer.tensor < len(self._graph.tensors):
+            raise ProgramError(
+                f"worker {worker}: buffer {number} is for tensor {buffer.tensor}; the graph has "
+                f"{len(self._graph.tensors)}"
+            )
         tensor = self._graph.tensors[buffer.tensor]
         whole = tuple((0, extent) for extent in tensor.shape)
         needed = size(buffer.region) * self._itemsize[buffer.tensor]
@@ -317,6 +329,11 @@ class _Walk:
             {_own_term(operation, compute) for _, compute in computes},
             {name: [to_region(region) for region in inputs[name]] for name in bound.reads},
             [[to_region(region) for region in made] for made in bound.output_regions(boxes)],
+            {
+                bound.reducer(variable)
+                for axis, variable in enumerate(bound.variables)
+                if bound.kind(variable) == "reduce" and len({box[axis] for box in regions}) > 1
+            },
         )
 
     def _begin(self, operation: Operation, computes: _Computes, partial: frozenset[str], place: str) -> None:
@@ -333,6 +350,11 @@ class _Walk:
         if len(types) > 1 or not operation.bound.linear_in(partial):
             listed = ", ".join(sorted(partial))
             raise ProgramError(f"{place}: reads terms of {listed}, but is not linear in that")
+        for name, tensor in zip(names, operation.inputs, strict=True):
+            if name in partial and self._reducers(tensor) != {Reducer.SUM}:
+                combined = " and ".join(sorted(map(str, self._reducers(tensor))))
+                what = repr(self._graph.tensors[tensor].name)
+                raise ProgramError(f"{place}: reads terms of {what}, which are combined by {combined}")
         read = self._readable(operation, partial)
         computes.atoms = frozenset((own, each) for own in computes.own for each in read)
 
@@ -377,6 +399,9 @@ class _Walk:
         """
         terms: dict[str, Atoms] = {}
         names = operation.bound.description.tensor_names
+        for count in (len(compute.inputs), len(compute.input_regions)):
+            if count != len(names):
+                raise ProgramError(f"{place}: lists {count} inputs, but the description {len(names)}")
         for position, (name, tensor) in enumerate(zip(names, operation.inputs, strict=True)):
             if name not in regions:
                 continue
@@ -400,18 +425,15 @@ class _Walk:
         values = [self._assemble(worker, target, part, place) for part in reduce.parts]
         value = self._sum(values, place)
         allowed = self._reducers(value.tensor)
-        if reduce.reducer not in allowed:
-            stated = " or ".join(sorted(map(str, allowed))) or "nothing"
+        if allowed != {reduce.reducer}:
+            stated = " and ".join(sorted(map(str, allowed)))
             raise ProgramError(f"{place}: reduces by {reduce.reducer}, but the description by {stated}")
         self._fill((worker, reduce.target), value, place)
 
     def _reducers(self, tensor: int) -> set[AnyReducer | None]:
-        """Return the reducers that may combine terms of a tensor."""
-        maker = self._maker[tensor]
-        if self._computes[maker].partial:
-            return {Reducer.SUM}
-        bound = self._graph.operations[maker].bound
-        return {bound.reducer(v) for v in bound.variables if bound.kind(v) == "reduce"}
+        """Return the reducers that combine terms of a tensor; programs can combine by one only."""
+        maker = self._computes[self._maker[tensor]]
+        return maker.reducers | ({Reducer.SUM} if maker.partial else set())
 
     def _sum(self, values: Sequence[_Value], place: str) -> _Value:
         """Return the value that different terms of one tensor make together."""

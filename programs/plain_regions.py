@@ -26,6 +26,27 @@ def inside(inner: Region, outer: Region) -> bool:
     return len(inner) == len(outer) and size(common(inner, outer)) == size(inner)
 
 
+def lacking(region: Region, parts: Sequence[Region]) -> Region | None:
+    """Return a part of a region that none of `parts` covers; None if they cover all of it."""
+    rest = [region] if size(region) else []
+    for part in parts:
+        rest = [piece for box in rest for piece in _without(box, part)]
+    return rest[0] if rest else None
+
+
+def _without(box: Region, hole: Region) -> list[Region]:
+    """Return disjoint boxes that are together what `hole` leaves of `box`."""
+    if not size(common(box, hole)):
+        return [box]
+    pieces: list[Region] = []
+    for axis, (lower, upper) in enumerate(common(box, hole)):
+        start, stop = box[axis]
+        sides = [(start, lower), (upper, stop)]
+        pieces += [(*box[:axis], side, *box[axis + 1 :]) for side in sides if side[0] < side[1]]
+        box = (*box[:axis], (lower, upper), *box[axis + 1 :])
+    return pieces
+
+
 def split_region(region: Region, axes: Sequence[int | None], factors: Sequence[int]) -> tuple[Region, ...]:
     """Return every worker's part; the first step is the most significant digit of a worker's number."""
     if not axes:

@@ -9,11 +9,13 @@ states. It establishes, in this order:
 3. The boxes of every operation cover its iteration space exactly once (apart from replicas), so every element
    of every output is produced once per term of a reduction, and the terms cover the reduction once. An
    operation that reads terms of a sum covers it once for each, and is linear in what it reads.
-4. The stated bytes, for each step and in all, are those that move.
-5. (`check_program`) In the programs, every region that is read is in the buffer it is read from. Every buffer
+4. The order runs every operation once, after those that make what it reads and before those that overwrite
+   it. A copy is made of what is there already, for operations that read the tensor, and has what they read.
+5. The stated bytes, for each step and in all, are those that move.
+6. (`check_program`) In the programs, every region that is read is in the buffer it is read from. Every buffer
    is filled with exactly its region, from buffers that already hold the pieces. The bytes that cross between
    workers are those that the plan states.
-6. (`check_memory`) No value is overwritten while it is needed, and no two instructions race.
+7. (`check_memory`) No value is overwritten while it is needed, and no two instructions race.
 
 It does not prove the lower bounds that the plan states, only that none is above the cost of the plan or the
 step that it is stated for.
@@ -21,6 +23,7 @@ step that it is stated for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
@@ -31,7 +34,7 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
-from ...programs.plain_regions import check_tiling, common, size
+from ...programs.plain_regions import check_tiling, common, lacking, shown, size
 from ...tdl.ast import Reducer
 from ..layouts.forms import At, Form, Partial
 from ..plans.plan import Plan
@@ -41,9 +44,9 @@ ADVICE = "the plan was changed, or its method has a defect: partition the graph 
 
 
 def verify(graph: Graph, plan: Plan) -> None:
-    """Raise PlanError naming the first fault of a plan for `graph`, by points 1 to 4 above.
+    """Raise PlanError naming the first fault of a plan for `graph`, by points 1 to 5 above.
 
-    `check_program` is point 5, `check_memory` point 6.
+    `check_program` is point 6, `check_memory` point 7.
     """
     _check_subject(graph, plan)
     try:
@@ -99,12 +102,14 @@ class _PlanCheck:
         self._counts: dict[tuple[object, ...], int] = {}
         self._versions: dict[tuple[int, int], PlainParts] = {}
         self._maker = {tensor: each for each in graph.operations for tensor in each.outputs}
+        self._named = {each.name: each for each in graph.operations}
 
     def run(self) -> None:
         plan, graph = self._plan, self._graph
+        turns = self._turns()
         for tensor in graph.tensors:
             self._check_tensor(tensor)
-        copied = sum(self._copied(tensor) for tensor in graph.tensors if tensor.name in plan.copies)
+        copied = self._check_copies(turns)
         steps = len(plan.factors)
         stepped = _stepped([*(layout.form for layout in plan.layouts.values()), *plan.strategies.values()])
         stepped = stepped and all(layout.via is None for layout in plan.layouts.values())
@@ -126,6 +131,35 @@ class _PlanCheck:
                 f"the plan states a lower bound of {plan.lower_bound_bytes} bytes, which is not between 0 "
                 f"and its cost of {plan.cost_bytes}"
             )
+
+    def _turns(self) -> dict[str, int]:
+        """Return when each operation runs: its place in the order, once the order is checked."""
+        tensors, overwriter = self._graph.tensors, dict[int, str]()
+        order = [*self._named] if self._plan.order is None else self._plan.order
+        turns = {name: turn for turn, name in enumerate(order)}
+        times = Counter(self._named.keys())
+        times.subtract(order)
+        for name, missing in times.items():
+            if missing:
+                raise PlanError(
+                    f"operation {name!r} is {order.count(name)} times in the order, but "
+                    f"{order.count(name) + missing} times in the graph"
+                )
+        for operation in (self._named[name] for name in order):
+            place = f"the order runs {operation.name!r}"
+            for tensor in operation.inputs:
+                read, maker = tensors[tensor].name, self._maker.get(tensor)
+                if maker is not None and turns[maker.name] >= turns[operation.name]:
+                    raise PlanError(f"{place}, which reads {read!r}, before {maker.name!r}, which makes it")
+                if tensor in overwriter:
+                    raise PlanError(
+                        f"{place}, which reads {read!r}, after {overwriter[tensor]!r}, which overwrites it"
+                    )
+            for tensor in operation.outputs:
+                alias = tensors[tensor].alias
+                if alias is not None:
+                    overwriter[alias] = operation.name
+        return turns
 
     def _check_tensor(self, tensor: Tensor) -> None:
         """Check that the holdings of a tensor tile it, and that it is where what it overwrites is."""
@@ -172,10 +206,18 @@ class _PlanCheck:
                     f"the plan states a lower bound of {bound} bytes for {what}, above the {moved} moved"
                 )
 
-    def _copied(self, tensor: Tensor) -> int:
+    def _check_copies(self, turns: dict[str, int]) -> int:
+        """Check all copies; return the bytes that move to make them."""
+        copies = self._plan.copies
+        unknown = sorted(copies.keys() - {tensor.name for tensor in self._graph.tensors})
+        if unknown:
+            raise PlanError(f"the plan copies tensor {unknown[0]!r}, which is not in the graph")
+        return sum(self._copied(tensor, turns) for tensor in self._graph.tensors if tensor.name in copies)
+
+    def _copied(self, tensor: Tensor, turns: dict[str, int]) -> int:
         """Check a tensor's copies; return the bytes that move to make them."""
         versions = [self._layout(tensor.index, len(self._plan.factors))]
-        moved = 0
+        begins, moved = [-1], 0
         for number, copy in enumerate(self._plan.copies[tensor.name], 1):
             place = f"copy {number} of tensor {tensor.name!r}"
             if not 0 <= copy.source < number:
@@ -186,15 +228,20 @@ class _PlanCheck:
                     if worker == other and term == another and size(common(region, also)):
                         raise PlanError(f"{place}: worker {worker} would hold some elements twice")
             moved += _summed(versions[copy.source], parts, place) * tensor.itemsize
+            _check_source(versions[copy.source], parts, place)
             versions.append(parts)
-            readers = [o.index for o in self._graph.operations if o.name in copy.readers]
-            if not readers or len(readers) != len(copy.readers):
-                raise PlanError(f"{place} is read by {', '.join(copy.readers) or 'nothing'}")
-            for reader in readers:
-                if (reader, tensor.index) in self._versions:
-                    name = self._graph.operations[reader].name
-                    raise PlanError(f"{place} is read by {name!r}, which reads another version as well")
-                self._versions[reader, tensor.index] = parts
+            if not copy.readers:
+                raise PlanError(f"{place} is read by nothing")
+            for name in copy.readers:
+                reader = self._named.get(name)
+                if reader is None or tensor.index not in reader.inputs:
+                    raise PlanError(f"{place} is for {name!r}, which does not read the tensor")
+                if (reader.index, tensor.index) in self._versions:
+                    raise PlanError(f"{place} is for {name!r}, which reads another version as well")
+                self._versions[reader.index, tensor.index] = parts
+            begins.append(min(turns[name] for name in copy.readers))
+            if begins[-1] < begins[copy.source]:
+                raise PlanError(f"{place} is made before version {copy.source}, from which it is made")
         return moved
 
     def _layout(self, tensor: int, steps: int) -> PlainParts:
@@ -224,7 +271,11 @@ class _PlanCheck:
                 names[tensor] = (*names.get(tensor, ()), name)
         partial: list[str] = []
         for tensor, read in names.items():
-            held = self._versions.get((operation.index, tensor), self._layout(tensor, steps))
+            copied = self._versions.get((operation.index, tensor))
+            held = self._layout(tensor, steps) if copied is None else copied
+            if copied is not None:
+                what = f"operation {operation.name!r} reads a copy of {self._graph.tensors[tensor].name!r}"
+                _check_covered(_needed(tasks, copied, read), copied, what)
             total += self._count(key, tasks, tensor, read, held)
             if terms_of(held) > 1:
                 self._check_read(operation, tensor, tasks, terms_of(held))
@@ -343,14 +394,19 @@ def _check_terms(whole: Region, parts: PlainParts, place: str) -> None:
         check_tiling(whole, by_term.get(term, []), here)
 
 
-def _fetched(tasks: _Tasks, held: PlainParts, names: tuple[str, ...]) -> int:
-    """Count the elements that tasks read and their workers lack."""
+def _needed(tasks: _Tasks, held: PlainParts, names: tuple[str, ...]) -> set[tuple[int, Region, int]]:
+    """Return the workers, regions and terms of what tasks read."""
     read = tasks.read if terms_of(held) > 1 else [0] * len(tasks.read)
-    needed = {
+    return {
         (worker, tasks.inputs[name][task], read[task])
         for name in names
         for task, worker in enumerate(tasks.workers)
     }
+
+
+def _fetched(tasks: _Tasks, held: PlainParts, names: tuple[str, ...]) -> int:
+    """Count the elements that tasks read and their workers lack."""
+    needed = _needed(tasks, held, names)
     return sum(size(region) for _, region, _ in needed) - _there(needed, held)
 
 
@@ -362,6 +418,24 @@ def _summed(made: PlainParts, wanted: PlainParts, place: str) -> int:
     each = before // after
     sources = [(worker, region, term // each) for worker, region, term in made]
     return each * sum(size(region) for _, region, _ in wanted) - _there(wanted, sources)
+
+
+def _check_source(made: PlainParts, wanted: PlainParts, place: str) -> None:
+    """Raise PlanError unless every wanted part is in each of the terms that are summed to it."""
+    each = terms_of(made) // terms_of(wanted)
+    summands = [(worker, region, term * each + n) for worker, region, term in wanted for n in range(each)]
+    _check_covered(summands, made, place)
+
+
+def _check_covered(needed: Iterable[tuple[int, Region, int]], held: PlainParts, place: str) -> None:
+    """Raise PlanError unless every region lies in what is held of its term."""
+    by_term: dict[int, list[Region]] = {}
+    for _, region, term in held:
+        by_term.setdefault(term, []).append(region)
+    for worker, region, term in needed:
+        gap = lacking(region, by_term.get(term, []))
+        if gap is not None:
+            raise PlanError(f"{place}: worker {worker} needs {shown(gap)}, which no worker holds")
 
 
 def _there(needed: Iterable[tuple[int, Region, int]], held: Iterable[tuple[int, Region, int]]) -> int:
