@@ -202,11 +202,14 @@ def in_place_hosts(partitioned: PartitionedGraph, lifetimes: Lifetimes) -> list[
         for instruction in program.instructions:
             if not isinstance(instruction, Compute):
                 continue
-            here, now, inputs = places[instruction.operation], instruction.tick, instruction.inputs
+            here = places[instruction.operation]
+            if not here:
+                continue
+            now, inputs = instruction.tick, instruction.inputs
             ending = [
                 buffer
-                for buffer in [inputs[place] for place in here]
-                if buffer is not None and deaths[buffer] == now and births[buffer] < now
+                for place in here
+                if (buffer := inputs[place]) is not None and deaths[buffer] == now > births[buffer]
             ]
             if not ending:
                 continue

@@ -198,31 +198,32 @@ class _Scheduler:
         known = self._known[own]
         read: list[_Cell] = []
         written: list[_Cell] = []
-        missing: list[_Event] = []
+        missing: dict[int, _Event] = {}
         for owner, buffer in reads(worker, instruction):
             for cell in self._shadows[owner].cells(buffer):
                 read.append(cell)
                 _, lane, last, _ = cell.writer
-                if last > known[lane]:
-                    missing.append(cell.writer)
+                if last > known[lane] and (lane not in missing or last > missing[lane][2]):
+                    missing[lane] = cell.writer
         shadow = self._shadows[worker]
         for buffer in writes(instruction):
             cells = shadow.cells(buffer)
             for cell in cells:
                 for event in (cell.writer, *cell.readers.values()):
-                    if event[2] > known[event[1]]:
-                        missing.append(event)
+                    _, lane, last, _ = event
+                    if last > known[lane] and (lane not in missing or last > missing[lane][2]):
+                        missing[lane] = event
             written += cells if len(cells) == 1 else shadow.join(buffer)
         if missing:
-            self._wait(worker, index, own, missing)
+            self._wait(worker, index, own, sorted(missing.values(), key=itemgetter(0), reverse=True))
         return (now, own, index, self._done[own]), read, written
 
     def _wait(self, worker: int, index: int, own: int, missing: list[_Event]) -> None:
-        """Let an instruction wait for events: for the fewest from which all follow."""
+        """Let an instruction wait for events, the latest first: for the fewest from which all follow."""
+        assert missing[0][0] < self._ticks[worker][index], "a wait must go back in time"
         done = self._done[own].copy()
         kept: list[tuple[int, int]] = []
-        for tick, lane, last, before in sorted(missing, key=itemgetter(0, 2), reverse=True):
-            assert tick < self._ticks[worker][index], "a wait must go back in time"
+        for _, lane, last, before in missing:
             if last > done[lane]:
                 kept.append((lane // LANES, last))
                 np.maximum(done, before, out=done)
