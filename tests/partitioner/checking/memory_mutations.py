@@ -39,6 +39,12 @@ def lies_outside_its_arena(subject, draw):
     subject.offsets[worker][buffer.index] = draw.choice([-64, subject.arenas[worker], 1 << 40])
 
 
+def lies_between_elements(subject, draw):
+    worker, buffer, _ = draw.choice(subject.buffers())
+    subject.offsets[worker][buffer.index] += 1
+    subject.arenas[worker] += 1
+
+
 def has_too_small_an_arena(subject, draw):
     worker, _, _ = draw.choice(subject.buffers())
     ends = [subject.offsets[w][b.index] + b.nbytes for w, b, _ in subject.buffers() if w == worker]

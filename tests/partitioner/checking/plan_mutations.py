@@ -196,6 +196,19 @@ def holds_a_part_twice(subject, draw):
     write(subject, subject.document["tensors"][tensor.name], listed([*parts, draw.choice(parts)]))
 
 
+def reduces_on_the_way_without_a_part(subject, draw):
+    """A first hop of a reduction that misses some elements."""
+
+    def between(tensor):
+        via = subject.plan.layouts[tensor.name].via
+        return [] if via is None else held_parts(subject, via, tensor.shape)
+
+    tensor = some_tensor(subject, draw, lambda t: not is_overwritten(subject, t) and alone(between(t)))
+    parts = between(tensor)
+    del parts[draw.choice(alone(parts))]
+    subject.document["tensors"][tensor.name]["via"] = listed(parts)
+
+
 def holds_terms_with_a_gap(subject, draw):
     tensor = some_tensor(subject, draw, lambda t: max((n for _, _, n in holds(subject, t)), default=0))
     parts = holds(subject, tensor)
@@ -482,7 +495,7 @@ def states(subject, total):
 
 
 def states_no_bytes_for_a_copy(subject, draw):
-    """What the plan would move if the readers of a copy took the home."""
+    """The bytes that the plan would move if the readers of a copy took the home."""
     name, _, _ = some_copy(subject, draw)
     total = count_again(subject, {k: v for k, v in subject.plan.copies.items() if k != name})
     if total == subject.plan.cost_bytes:

@@ -32,7 +32,7 @@ WRONG_TERMS = r"\d of \d terms of |is not linear in that|combined by Max|with wh
 
 
 def refusals(name, family):
-    """What the checker says of a mutation of every plan of a graph; None if it accepts one."""
+    """List the refusals of a mutation of every plan of a graph; None stands for one that is accepted."""
     for number, subject in enumerate(subjects(name)):
         mutated = subject.fresh()
         try:
@@ -90,6 +90,7 @@ def test_every_mutation_is_refused(name):
             r"waits for instruction -?\d+ of worker \d, which does not exist",
         ),
         (of_memory.lies_outside_its_arena, "outside its arena"),
+        (of_memory.lies_between_elements, "is not a multiple of its elements' . bytes"),
         (of_memory.has_too_small_an_arena, "outside its arena"),
         (of_memory.shares_what_lasts, "share memory from the start"),
         (
@@ -105,7 +106,11 @@ def test_every_mutation_is_refused(name):
         (of_plans.holds_terms_with_a_gap, r"tensor .* has no parts of some of its \d+ terms"),
         (of_plans.leaves_a_lasting_tensor_in_terms, "tensor .* is never reduced: its 2 terms are not summed"),
         (of_plans.leaves_out_a_task, r"its iterations.*: only \d+ of the \d+ elements of .* are covered"),
-        (of_plans.leaves_out_all_tasks, r"its iterations.*: only 0 of the \d+ elements of .* are covered"),
+        (of_plans.leaves_out_all_tasks, "operation .* is computed by no worker"),
+        (
+            of_plans.reduces_on_the_way_without_a_part,
+            r"on the way: only \d+ of the \d+ elements of ",
+        ),
         (of_plans.has_a_task_twice, "operation .* has the same part on one worker twice"),
         (of_plans.has_tasks_that_overlap, "its iterations.*: .* overlap"),
         (of_plans.computes_terms_of_what_has_none, "reads terms of nothing, but is not linear in that"),
