@@ -7,7 +7,8 @@ other instructions may run at the same time. The checker visits instructions in 
 every byte of every arena it keeps the buffer that the byte belongs to, who wrote it, and who has read it
 since. It verifies that
 
-* buffers lie inside their arenas, and buffers that live across iterations are disjoint, at start and end;
+* buffers lie inside their arenas, at multiples of their elements' size;
+* buffers that live across iterations are disjoint, at start and end;
 * every read finds all bytes of its buffer still there, and the write of each is before the read;
 * every write is after all reads and writes of the previous value;
 * an operation overwrites its own input only if it reads each element at the place that it writes;
@@ -174,6 +175,12 @@ class _Walk:
                 raise ProgramError(
                     f"worker {worker}: buffer {buffer.index} of {self._tensor(worker, buffer.index)!r} lies "
                     f"at {offset} to {offset + buffer.nbytes}, outside its arena of {size} bytes"
+                )
+            itemsize = self._graph.tensors[buffer.tensor].itemsize
+            if buffer.nbytes and offset % itemsize:
+                raise ProgramError(
+                    f"worker {worker}: buffer {buffer.index} of {self._tensor(worker, buffer.index)!r} lies "
+                    f"at {offset}, which is not a multiple of its elements' {itemsize} bytes"
                 )
         spans = [(o, o + b.nbytes) for o, b in zip(offsets, buffers, strict=True)]
         return _Arena(spans, self._program.workers)

@@ -348,6 +348,8 @@ class _Tasks:
         whole = tuple((0, bound.extents[variable]) for variable in variables)
         parts = plain_parts(form, whole, variables, factors, prod(factors), place)
         boxes = [box for _, box, _ in parts]
+        if not parts:
+            raise PlanError(f"{place} is computed by no worker")
         _check_terms(whole, parts, f"{place}, its iterations")
         cut = [v for axis, v in enumerate(variables) if any(box[axis] != whole[axis] for box in boxes)]
         for variable in cut:
@@ -390,7 +392,7 @@ def _check_terms(whole: Region, parts: PlainParts, place: str) -> None:
     for _, region, term in parts:
         by_term.setdefault(term, []).append(region)
     for term in range(terms_of(parts)):
-        here = place if len(by_term) == 1 else f"{place}, term {term}"
+        here = place if terms_of(parts) == 1 else f"{place}, term {term}"
         check_tiling(whole, by_term.get(term, []), here)
 
 

@@ -228,6 +228,8 @@ def check_strategies(bound: Bound, form: Form, factors: Sequence[int], place: st
     if not isinstance(form, tuple):
         try:
             parts = split_operation(bound, form, factors)
+            if not len(parts.workers):
+                raise PlanError("no worker has a part; give at least one")
             read = Expanded(parts.workers, parts.boxes, parts.read, parts.reads)
             check_tiling(read, bound.full_box)
             _check_terms(bound, parts)

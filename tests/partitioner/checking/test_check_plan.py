@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, lower, partition
 from tofu.partitioner.checking.check_plan import check_workers, verify
+from tofu.partitioner.layouts.copies import Copy
+from tofu.partitioner.layouts.forms import Partial, Parts, Spread
+from tofu.partitioner.plans.compose import compose
 from tofu.partitioner.plans.plan import decode_plan, encode_plan
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
@@ -251,6 +254,52 @@ def test_tensors_without_elements_are_accepted(toy, texts, shapes, workers):
     check_program(graph, workers, plan.cost_bytes, program)
     memory = plan_memory(program)
     check_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (8, 4)])
+def test_operations_that_no_worker_computes_are_refused(toy, texts, shape):
+    builder = toy()
+    builder.apply(texts["RELU"], builder.tensor(*shape))
+    graph = builder.graph()
+    nowhere = dataclasses.replace(partition(graph, 2), strategies={"relu0": Parts(())})
+    with pytest.raises(PlanError, match="operation 'relu0' is computed by no worker"):
+        verify(graph, nowhere)
+    with pytest.raises(PlanError, match="operation 'relu0': no worker has a part; give at least one"):
+        nowhere.verify(graph)
+
+
+def test_programs_that_read_greatest_values_as_a_sum_are_refused(toy, texts):
+    """Lowering a plan that nothing has verified makes programs that only `check_program` can refuse."""
+    builder = toy()
+    a = builder.tensor(8, 4)
+    maxima = "def maxima(a):\n    return lambda i, u=1: Max(lambda j: a[i, j])"
+    builder.apply(texts["TRANSPOSE"], builder.apply(maxima, a))
+    graph = builder.graph()
+    terms = Spread(((Partial(), 2),), (0, 1))
+    plan = compose(graph, 2, {"*": (None,)}, {"*": (None,)})
+    layouts = {**plan.layouts, "t1": dataclasses.replace(plan.layouts["t1"], form=terms, via=None)}
+    halves = Spread((("j", 2),), (0, 1))
+    plan = dataclasses.replace(plan, layouts=layouts, strategies={"maxima0": halves, "transpose1": terms})
+    program = lower(graph, plan)
+    with pytest.raises(PlanError, match="reads terms of 't1', which are combined by Max"):
+        check_program(graph, 2, program.planned_bytes, program)
+
+
+def test_copies_may_have_only_what_is_read(toy, texts):
+    builder = toy()
+    builder.apply(texts["RELU"], builder.tensor(8, 4, name="a"))
+    graph = builder.graph()
+    one, other = (0, ((0, 4), (0, 4))), (1, ((4, 8), (0, 4)))
+
+    def plan(*held):
+        copies = {"a": [Copy(Parts(held), ("relu0",))]}
+        return compose(graph, 2, {"relu0": Parts((one, other))}, {"a": (None,)}, copies=copies)
+
+    verify(graph, plan(one, other))
+    with pytest.raises(
+        PlanError, match=r"'relu0' reads a copy of 'a': worker 1 needs \[4:8, 0:4\], which no worker holds"
+    ):
+        verify(graph, plan(one))
 
 
 def test_memory_of_programs_in_another_order(graph):
