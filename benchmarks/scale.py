@@ -190,7 +190,7 @@ def workers_of(graph: Graph, plan: Plan) -> list[int]:
 
 def in_order(plan: Plan, graph: Graph, order: Sequence[int]) -> Plan:
     """Return a plan whose operations run in an order of their numbers."""
-    return replace(plan, order=tuple([graph.operations[number].name for number in order]))
+    return replace(plan, written_order=tuple([graph.operations[number].name for number in order]))
 
 
 @dataclass(frozen=True, slots=True)

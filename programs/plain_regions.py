@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import prod
 
 from ..analyzer.indices.region import Region
@@ -69,19 +71,48 @@ def check_tiling(whole: Region, parts: Sequence[Region], place: str) -> None:
     If `whole` is empty, every part may be empty.
     """
     distinct = sorted(set(parts))
-    for number, part in enumerate(distinct):
+    for part in distinct:
         if not size(part) and size(whole):
             raise ProgramError(f"{place}: a worker's part of {shown(whole)} is empty, {shown(part)}")
         if not inside(part, whole):
             raise ProgramError(f"{place}: {shown(part)} lies outside {shown(whole)}")
-        for other in distinct[:number]:
-            if size(common(part, other)):
-                raise ProgramError(f"{place}: {shown(other)} and {shown(part)} overlap")
+    for one, other in overlapping(distinct):
+        raise ProgramError(f"{place}: {shown(one)} and {shown(other)} overlap")
     covered = sum(map(size, distinct))
     if covered != size(whole):
         raise ProgramError(
             f"{place}: only {covered} of the {size(whole)} elements of {shown(whole)} are covered"
         )
+
+
+class Located:
+    """Regions by where they begin along one axis: the one with the most beginnings."""
+
+    def __init__(self, regions: Sequence[Region]) -> None:
+        axes = range(len(regions[0]) if regions else 0)
+        self._axis = max(axes, key=lambda axis: len({region[axis][0] for region in regions}), default=None)
+        axis = self._axis
+        self._ordered = list(regions) if axis is None else sorted(regions, key=lambda region: region[axis])
+        self._starts = [] if axis is None else [region[axis][0] for region in self._ordered]
+        stops = [] if axis is None else [region[axis][1] for region in self._ordered]
+        self._reach = list(accumulate(stops, max))
+        """How far the regions up to each one reach."""
+
+    def near(self, region: Region) -> Sequence[Region]:
+        """Return all regions that share elements with one, and maybe some that share none."""
+        if self._axis is None:
+            return self._ordered
+        lower, upper = region[self._axis]
+        return self._ordered[bisect_right(self._reach, lower) : bisect_left(self._starts, upper)]
+
+
+def overlapping(regions: Sequence[Region]) -> Iterator[tuple[Region, Region]]:
+    """Yield every pair of different regions that share elements."""
+    located = Located(regions)
+    for region in regions:
+        for other in located.near(region):
+            if other < region and size(common(other, region)):
+                yield other, region
 
 
 def shown(region: Region) -> str:

@@ -28,7 +28,7 @@ from .collectives import Step
 from .engine import Watch
 from .nan_watch import watched
 from .preparation import allocate, place_of, prepare
-from .step_threads import StepFailed, StepsHang, Task, Team
+from .step_threads import StepFailed, StepsHang, Team, ThreadStep
 from .update_gate import UpdateGate
 
 
@@ -136,17 +136,17 @@ class NumpyEngine:
     def _describe(self, worker: int, index: int) -> str:
         return f"{place_of(self._partitioned, worker, index)}, iteration {self.iterations}"
 
-    def _tasks(self, schedule: Schedule) -> list[list[Task]]:
+    def _tasks(self, schedule: Schedule) -> list[list[ThreadStep]]:
         """Return every thread's steps; the waits of workers become waits between threads."""
         position = {
             place: (thread, number)
             for thread, places in enumerate(self._places)
             for number, place in enumerate(places)
         }
-        tasks: list[list[Task]] = []
+        tasks: list[list[ThreadStep]] = []
         for thread, places in enumerate(self._places):
             known = [0] * self.threads
-            own: list[Task] = []
+            own: list[ThreadStep] = []
             for worker, index in places:
                 needed: dict[int, int] = {}
                 for wait in schedule.waits[worker][index]:
@@ -155,7 +155,7 @@ class NumpyEngine:
                         needed[other] = number + 1
                 for other, count in needed.items():
                     known[other] = count
-                own.append(Task(self._steps[worker][index], tuple(needed.items())))
+                own.append(ThreadStep(self._steps[worker][index], tuple(needed.items())))
             tasks.append(own)
         return tasks
 

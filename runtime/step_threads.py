@@ -23,7 +23,7 @@ JOIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ThreadStep:
     """One step of a thread."""
 
     step: Step
@@ -71,7 +71,7 @@ class _Stopped(Exception):
     """Another thread failed, or the run was interrupted."""
 
 
-def group(tasks: Sequence[Sequence[Task]]) -> tuple[tuple[_Group, ...], ...]:
+def group(tasks: Sequence[Sequence[ThreadStep]]) -> tuple[tuple[_Group, ...], ...]:
     """Cut every thread's tasks before a wait, after a step that others wait for, and when too long."""
     awaited: list[set[int]] = [set() for _ in tasks]
     for own in tasks:
@@ -101,7 +101,7 @@ class Team:
     broken and must not run again.
     """
 
-    def __init__(self, tasks: Sequence[Sequence[Task]], watchdog_seconds: float) -> None:
+    def __init__(self, tasks: Sequence[Sequence[ThreadStep]], watchdog_seconds: float) -> None:
         self._groups = group(tasks)
         self._watchdog_seconds = watchdog_seconds
         count = len(tasks)

@@ -34,7 +34,7 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Region, to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
-from ...programs.plain_regions import check_tiling, common, lacking, shown, size
+from ...programs.plain_regions import Located, check_tiling, common, lacking, overlapping, shown, size
 from ...tdl.ast import Reducer
 from ..layouts.forms import At, Form, Partial
 from ..plans.plan import Plan
@@ -223,10 +223,9 @@ class _PlanCheck:
             if not 0 <= copy.source < number:
                 raise PlanError(f"{place} is made from version {copy.source}, which does not exist before it")
             parts = self._parts(tensor.index, copy.form, self._plan.factors, place)
-            for count, (worker, region, term) in enumerate(parts):
-                for other, also, another in parts[:count]:
-                    if worker == other and term == another and size(common(region, also)):
-                        raise PlanError(f"{place}: worker {worker} would hold some elements twice")
+            for (worker, _), regions in _by_holder(parts).items():
+                if any(overlapping(regions)):
+                    raise PlanError(f"{place}: worker {worker} would hold some elements twice")
             moved += _summed(versions[copy.source], parts, place) * tensor.itemsize
             _check_source(versions[copy.source], parts, place)
             versions.append(parts)
@@ -442,12 +441,21 @@ def _check_covered(needed: Iterable[tuple[int, Region, int]], held: PlainParts, 
 
 def _there(needed: Iterable[tuple[int, Region, int]], held: Iterable[tuple[int, Region, int]]) -> int:
     """Count the elements of regions that their workers hold, term by term."""
-    at: dict[tuple[int, int], list[Region]] = {}
-    for worker, region, term in held:
-        at.setdefault((worker, term), []).append(region)
+    at = {key: Located(regions) for key, regions in _by_holder(held).items()}
+    nothing = Located([])
     return sum(
-        size(common(region, own)) for worker, region, term in needed for own in at.get((worker, term), [])
+        size(common(region, own))
+        for worker, region, term in needed
+        for own in at.get((worker, term), nothing).near(region)
     )
+
+
+def _by_holder(parts: Iterable[tuple[int, Region, int]]) -> dict[tuple[int, int], list[Region]]:
+    """Group the regions of parts by worker and term."""
+    found: dict[tuple[int, int], list[Region]] = {}
+    for worker, region, term in parts:
+        found.setdefault((worker, term), []).append(region)
+    return found
 
 
 def _first_steps(form: Form, factors: Sequence[int], steps: int) -> tuple[Form, Sequence[int]]:

@@ -23,7 +23,7 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...dataflow.graph import Graph
 from ..layouts.choices import Counts, split_further
-from ..layouts.copies import Version
+from ..layouts.copies import ReadCopy
 from ..layouts.forms import Expanded, Form
 from ..layouts.step_split import (
     Choice,
@@ -36,12 +36,15 @@ from ..layouts.step_split import (
 from ..layouts.uses import Use, touched
 from .box_counts import fetched_by_worker, overlap
 
-Versions = Mapping[tuple[int, int], Version]
+Versions = Mapping[tuple[int, int], ReadCopy]
 """The copies that operations read, by the numbers of operation and tensor."""
 
 Totals = tuple[int, ...]
 """Elements that move after the first step, after the first two, and so on up to all."""
 
+
+PAIRS = 1 << 18
+"""The most pairs of regions that are intersected at once."""
 
 Kind = Literal["copy", "fetch", "concat", "reduce"]
 
@@ -229,8 +232,13 @@ def _summed(made: Expanded, wanted: Expanded) -> int:
 
 def _own(workers: Counts, regions: Boxes, holders: Counts, held: Boxes) -> int:
     """Count the elements of regions that the regions' workers hold; equal terms count as workers do."""
-    same = workers[:, None] == holders[None]
-    return int(overlap(regions[:, None], held[None])[same].sum())
+    found = 0
+    for worker in np.unique(holders).tolist():
+        there, needed = held[holders == worker], regions[workers == worker]
+        rows = max(PAIRS // len(there), 1)
+        for first in range(0, len(needed), rows):
+            found += int(overlap(needed[first : first + rows, None], there[None]).sum())
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,7 @@ Copies = Mapping[str, Sequence[Copy]]
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ReadCopy:
     """A copy as one operation finds it."""
 
     tensor: int
@@ -55,13 +55,13 @@ class Version:
 
 def versions_read(
     graph: Graph, order: Sequence[Operation], layouts: Mapping[str, Layout], copies: Copies
-) -> dict[tuple[int, int], Version]:
+) -> dict[tuple[int, int], ReadCopy]:
     """Return the copies that operations read, by the numbers of operation and tensor.
 
     Raises PlanError for readers that do not exist or read another version as well, and for a copy that is
     made from one that is not there yet.
     """
-    found: dict[tuple[int, int], Version] = {}
+    found: dict[tuple[int, int], ReadCopy] = {}
     tensors = {tensor.name: tensor for tensor in graph.tensors}
     operations = {operation.name: operation for operation in graph.operations}
     place = {operation.index: number for number, operation in enumerate(order)}
@@ -89,7 +89,7 @@ def versions_read(
                     raise PlanError(
                         f"{here}: operation {graph.operations[reader].name!r} reads another version"
                     )
-                found[reader, tensor.index] = Version(
+                found[reader, tensor.index] = ReadCopy(
                     tensor.index, number, held[-1], held[copy.source], copy.source, place[reader] == first
                 )
     return found

@@ -9,7 +9,7 @@ from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...tdl.ast import AnyReducer, Reducer
-from .copies import Copies, Version
+from .copies import Copies, ReadCopy
 from .forms import Form, Partial, Parts, Spread
 from .step_split import Layout, OperationParts, reducer_of, split_operation
 
@@ -32,7 +32,7 @@ def check_partial(
     layouts: Mapping[str, Layout],
     strategies: Mapping[str, Form],
     copies: Copies,
-    versions: Mapping[tuple[int, int], Version],
+    versions: Mapping[tuple[int, int], ReadCopy],
 ) -> None:
     """Raise PlanError for terms that nothing makes, that nothing can read, or that would never be reduced.
 
@@ -62,7 +62,7 @@ class _Check:
     copies: Copies
     """The other versions of tensors."""
 
-    versions: Mapping[tuple[int, int], Version]
+    versions: Mapping[tuple[int, int], ReadCopy]
     """The copies that operations read, by the numbers of operation and tensor."""
 
     known: dict[Layout, int] = field(default_factory=dict)

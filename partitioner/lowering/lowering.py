@@ -43,7 +43,7 @@ from ...programs.program import (
 from ...support.gc_pause import gc_paused
 from ...tdl.ast import AnyReducer
 from ..costs.movement import Assembly, Fetches, Movements, OperatorRegions, WorkerRegions
-from ..layouts.copies import Version
+from ..layouts.copies import ReadCopy
 from ..layouts.order import in_order
 from ..plans.plan import Plan
 
@@ -133,7 +133,7 @@ class _Lowering:
         """Return the holdings of a version of a tensor, and their buffers."""
         return self._copies[tensor, number] if number else (self._owned[tensor], self._homes[tensor])
 
-    def _copy(self, operation: Operation, version: Version) -> None:
+    def _copy(self, operation: Operation, version: ReadCopy) -> None:
         """Make a copy of a tensor. A part that its worker holds already needs no memory of its own."""
         tensor = version.tensor
         held, holders = self._version(tensor, version.from_number)

@@ -30,7 +30,7 @@ from ...support.strict_documents import (
     typed_object,
 )
 from ..costs.plan_bytes import Contribution, count, count_bytes
-from ..layouts.copies import Copy, Version, versions_read
+from ..layouts.copies import Copy, ReadCopy, versions_read
 from ..layouts.forms import Form
 from ..layouts.order import in_order
 from ..layouts.partial import check_partial
@@ -211,7 +211,7 @@ class Plan(NotebookDisplay):
         except PlanError as error:
             raise PlanError(f"operation {operation!r}: {error}") from error
 
-    def versions_read(self, graph: Graph) -> dict[tuple[int, int], Version]:
+    def versions_read(self, graph: Graph) -> dict[tuple[int, int], ReadCopy]:
         """Return the copies that operations read, by the numbers of operation and tensor.
 
         Raises PlanError for an order or a copy that cannot be.

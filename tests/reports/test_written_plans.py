@@ -32,6 +32,12 @@ from ..partitioner.lowering.test_assignments import network, random_plan
 from ..written_plans import READERS, SWAPPED, mixed, placed, training_graph
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print tables as in files, whatever runs the tests."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="module")
 def graph() -> Any:
     return training_graph()

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from tofu.runtime.step_threads import LONGEST_GROUP, StepFailed, StepsHang, Task, Team, group
+from tofu.runtime.step_threads import LONGEST_GROUP, StepFailed, StepsHang, Team, ThreadStep, group
 
 
 def nothing() -> None:
@@ -11,9 +11,9 @@ def nothing() -> None:
 
 
 def test_groups_end_before_waits_and_after_awaited_steps() -> None:
-    long = [Task(nothing) for _ in range(LONGEST_GROUP + 6)]
-    long[3] = Task(nothing, ((1, 2),))
-    other = [Task(nothing), Task(nothing), Task(nothing, ((0, 6),))]
+    long = [ThreadStep(nothing) for _ in range(LONGEST_GROUP + 6)]
+    long[3] = ThreadStep(nothing, ((1, 2),))
+    other = [ThreadStep(nothing), ThreadStep(nothing), ThreadStep(nothing, ((0, 6),))]
     first, second = group([long, other])
     assert [(g.first, g.last) for g in first] == [
         (0, 3),
@@ -30,9 +30,9 @@ def test_waits_are_kept_over_many_iterations() -> None:
     """Two threads append in turns, whatever the interpreter's scheduling."""
     log: list[int] = []
 
-    def put(number: int) -> Task:
+    def put(number: int) -> ThreadStep:
         waits = ((1 - number % 2, (number + 1) // 2),) if number else ()
-        return Task(lambda: log.append(number), waits)
+        return ThreadStep(lambda: log.append(number), waits)
 
     tasks = [[put(n) for n in range(0, 100, 2)], [put(n) for n in range(1, 100, 2)]]
     team = Team(tasks, watchdog_seconds=10)
@@ -50,7 +50,7 @@ def test_the_first_failure_in_order_is_reported_when_several_fail() -> None:
         barrier.wait()
         raise ValueError
 
-    team = Team([[Task(nothing), Task(fail)], [Task(fail)]], watchdog_seconds=10)
+    team = Team([[ThreadStep(nothing), ThreadStep(fail)], [ThreadStep(fail)]], watchdog_seconds=10)
     with pytest.raises(StepFailed) as caught:
         team.run()
     assert (caught.value.thread, caught.value.step) in {(0, 1), (1, 0)}
@@ -59,15 +59,17 @@ def test_the_first_failure_in_order_is_reported_when_several_fail() -> None:
 
 
 def test_a_long_step_is_no_hang_while_others_progress() -> None:
-    quick = [Task(lambda: time.sleep(0.03)) for _ in range(30)]
-    team = Team([[Task(lambda: time.sleep(0.8))], quick], watchdog_seconds=0.3)
+    quick = [ThreadStep(lambda: time.sleep(0.03)) for _ in range(30)]
+    team = Team([[ThreadStep(lambda: time.sleep(0.8))], quick], watchdog_seconds=0.3)
     team.run()
     team.close()
 
 
 def test_only_unfinished_threads_hang() -> None:
     release, before = threading.Event(), set(threading.enumerate())
-    team = Team([[Task(nothing)], [Task(nothing), Task(release.wait)]], watchdog_seconds=1.5)
+    team = Team(
+        [[ThreadStep(nothing)], [ThreadStep(nothing), ThreadStep(release.wait)]], watchdog_seconds=1.5
+    )
     with pytest.raises(StepsHang) as caught:
         team.run()
     assert caught.value.current == ((1, 1),)
@@ -77,6 +79,6 @@ def test_only_unfinished_threads_hang() -> None:
 
 
 def test_an_empty_thread_is_done_at_once() -> None:
-    team = Team([[], [Task(nothing)]], watchdog_seconds=10)
+    team = Team([[], [ThreadStep(nothing)]], watchdog_seconds=10)
     team.run()
     team.close()
