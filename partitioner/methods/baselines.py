@@ -77,7 +77,7 @@ def equal_chop(problem: Problem, workers: int) -> Solution:
     unproven.
     """
     factors = steps_of(problem, workers)
-    operators, tensors = chops(problem, factors)
+    operators, tensors = chops(replace(problem, replicate=False), factors)
     solved = least_cost(*factor_graph(problem, operators, tensors))
     plan = assigned(factors, operators, tensors, solved.assignment, cost=problem.cost(solved.cost))
     if solved.too_wide is not None:
@@ -93,7 +93,7 @@ def spartan(problem: Problem, workers: int) -> Solution:
     next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
     """
     factors = steps_of(problem, workers)
-    operators, tensors = chops(problem, factors)
+    operators, tensors = chops(replace(problem, replicate=False), factors)
     cost = problem.objective.table
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in problem.links:
@@ -123,7 +123,10 @@ def spartan(problem: Problem, workers: int) -> Solution:
 
 
 def chops(problem: Problem, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return all choices along a single variable or dimension, or along as few as are necessary."""
+    """Return all choices along a single variable or dimension, or along as few as are necessary.
+
+    If the problem's space allows, every tensor may also be replicated over all steps.
+    """
     return joint_choices(problem, factors, _fewest)
 
 
@@ -169,13 +172,16 @@ def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
     return (*fitting, None)
 
 
-def _fewest(extents: Mapping[Label, int], factors: tuple[int, ...]) -> list[tuple[Label | None, ...]]:
-    """Return the sequences with as few different labels as possible."""
+def _fewest(
+    extents: Mapping[Label, int], factors: tuple[int, ...], replicate: bool
+) -> list[tuple[Label | None, ...]]:
+    """Return the sequences with as few different labels as possible, and the one that replicates throughout."""
+    whole: list[tuple[Label | None, ...]] = [(None,) * len(factors)] if replicate else []
     single: list[tuple[Label | None, ...]] = [
         (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)
     ]
     if single:
-        return single
+        return single + whole
     every = all_sequences(extents, factors)
     fewest = min(len(set(sequence)) for sequence in every)
-    return [sequence for sequence in every if len(set(sequence)) == fewest]
+    return list(dict.fromkeys([*(s for s in every if len(set(s)) == fewest), *whole]))

@@ -43,7 +43,9 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     if plan.lower_bound == plan.cost:
         return plan
     counts = [sequence_count(splittable(bound), plan.factors) for bound in problem.operators]
-    counts += [sequence_count(dict(enumerate(shape)), plan.factors) for shape in problem.shapes]
+    counts += [
+        sequence_count(dict(enumerate(shape)), plan.factors, problem.replicate) for shape in problem.shapes
+    ]
     if max(counts) > SEQUENCE_LIMIT:
         return plan
     return _solve(problem, plan, report)

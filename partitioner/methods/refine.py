@@ -112,13 +112,20 @@ class _Search:
         problem, tables = self._problem, self._tables
         operators = [
             tables.operator_near(
-                bound, _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder)
+                bound,
+                _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder, False),
             )
             for n, bound in enumerate(problem.operators)
         ]
         tensors = [
             tables.tensor_near(
-                shape, _near((p.dimensions[n] for p in centres), (p.dimensions[n] for p in others), reorder)
+                shape,
+                _near(
+                    (p.dimensions[n] for p in centres),
+                    (p.dimensions[n] for p in others),
+                    reorder,
+                    problem.replicate,
+                ),
             )
             for n, shape in enumerate(problem.shapes)
         ]
@@ -148,9 +155,12 @@ class _Search:
 
 
 def _near(
-    centres: Iterable[tuple[Label | None, ...]], others: Iterable[tuple[Label | None, ...]], reorder: bool
+    centres: Iterable[tuple[Label | None, ...]],
+    others: Iterable[tuple[Label | None, ...]],
+    reorder: bool,
+    replicate: bool,
 ) -> Near[Label]:
-    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder)
+    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder, replicate)
 
 
 def _cost(plan: Solution) -> int:

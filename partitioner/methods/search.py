@@ -75,7 +75,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     method = settings.chosen_method()
     validate(graph)
     start = time.perf_counter()
-    problem = build_problem(graph, settings.made_objective(workers))
+    problem = build_problem(graph, settings.made_objective(workers), settings.replicate)
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
     constraints += layout_pins(graph, settings.layouts or {})
     if constraints:

@@ -38,6 +38,9 @@ class SearchSettings:
     objective: str = "bytes"
     """The quantity to minimise: `bytes`, or the `time` that the traffic takes over the machine's links."""
 
+    replicate: bool = False
+    """Whether steps may replicate tensors that they could split, see `Problem.replicate`."""
+
     report: Report | None = None
     """Called with the progress, by methods that report it."""
 

@@ -33,6 +33,10 @@ def every_dimension(fitting: Dimensions) -> Dimensions:
     return fitting
 
 
+def every_dimension_or_whole(fitting: Dimensions) -> Dimensions:
+    return (*fitting, None)
+
+
 class Tables:
     """Choices for one factorisation, each computed once because layers repeat.
 

@@ -19,7 +19,7 @@ from .moved_bytes import MovedBytes
 from .problem import Objective, Problem
 
 
-def build_problem(graph: Graph, objective: Objective | None = None) -> Problem:
+def build_problem(graph: Graph, objective: Objective | None = None, replicate: bool = False) -> Problem:
     """Group operations by tie, and tensors by alias and by the tied operations that produce them.
 
     The objective is moved bytes unless another is given.
@@ -48,7 +48,15 @@ def build_problem(graph: Graph, objective: Objective | None = None) -> Problem:
             shapes.append(tensor.shape)
         assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
     operators = tuple(op.bound for op in representatives.values())
-    return Problem(graph, operators, tuple(shapes), operation_class, tensor_class, objective or MovedBytes())
+    return Problem(
+        graph,
+        operators,
+        tuple(shapes),
+        operation_class,
+        tensor_class,
+        objective or MovedBytes(),
+        replicate=replicate,
+    )
 
 
 def _leader(leader: list[int], index: int) -> int:

@@ -22,7 +22,14 @@ from ..layouts.choices import (
     tensor_choices,
 )
 from ..solvers.elimination import CostTable
-from .candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
+from .candidates import (
+    KeepDimensions,
+    KeepVariables,
+    Tables,
+    every_dimension,
+    every_dimension_or_whole,
+    every_variable,
+)
 from .problem import Problem
 from .solution import Solution
 
@@ -43,21 +50,23 @@ def next_choices(
     tables: Tables,
     plan: Solution,
     keep_variables: Callable[[int], KeepVariables] = lambda operator: every_variable,
-    keep_dimensions: Callable[[int], KeepDimensions] = lambda tensor: every_dimension,
+    keep_dimensions: Callable[[int], KeepDimensions] | None = None,
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
     """Return the choices of the step after a plan's steps.
 
-    `keep_variables` and `keep_dimensions` say which choices a method considers for each class. The problem's
-    restrictions take precedence.
+    `keep_variables` and `keep_dimensions` say which choices a method considers for each class; without them,
+    it considers all of the problem's space. The problem's restrictions take precedence.
     """
+    in_space = every_dimension_or_whole if problem.replicate else every_dimension
     allowed = problem.restrictions
     operators = [
         tables.operator(bound, sequence, allowed.variables(number, sequence, keep_variables(number)))
         for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True))
     ]
     tensors = [
-        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep_dimensions(number)))
+        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep))
         for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
+        for keep in [keep_dimensions(number) if keep_dimensions is not None else in_space]
     ]
     return operators, tensors
 
@@ -85,8 +94,8 @@ def factor_graph(
     return domains, cost_tables
 
 
-Sequences = Callable[[Mapping[Any, int], tuple[int, ...]], Sequence[Any]]
-"""Makes the sequences of labels from their extents and the steps' factors, such as `all_sequences`."""
+Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool], Sequence[Any]]
+"""Makes the sequences of labels from their extents, the steps' factors and whether any step may replicate."""
 
 
 def joint_choices(
@@ -94,11 +103,11 @@ def joint_choices(
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
     """Return every operator's and tensor's sequences with their regions; equal ones are computed once."""
     of_bound = {
-        bound: operator_choices(bound, sequences(splittable(bound), factors), factors)
+        bound: operator_choices(bound, sequences(splittable(bound), factors, False), factors)
         for bound in dict.fromkeys(problem.operators)
     }
     of_shape = {
-        shape: tensor_choices(shape, sequences(dict(enumerate(shape)), factors), factors)
+        shape: tensor_choices(shape, sequences(dict(enumerate(shape)), factors, problem.replicate), factors)
         for shape in dict.fromkeys(problem.shapes)
     }
     return [of_bound[bound] for bound in problem.operators], [of_shape[shape] for shape in problem.shapes]

@@ -119,6 +119,9 @@ class Problem:
     restrictions: Restrictions = UNRESTRICTED
     """The choices that constraints leave."""
 
+    replicate: bool = False
+    """Whether a step may replicate a tensor that it could split. Bounds hold for the space that this makes."""
+
     def cost(self, value: int) -> Cost:
         """Return a sum of tables with its unit."""
         return Cost(value, self.objective.unit)
