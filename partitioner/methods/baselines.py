@@ -175,7 +175,7 @@ def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
 def _fewest(
     extents: Mapping[Label, int], factors: tuple[int, ...], replicate: bool
 ) -> list[tuple[Label | None, ...]]:
-    """Return the sequences with as few different labels as possible, and the one that replicates throughout."""
+    """Return the sequences with the fewest different labels, and the one that replicates throughout."""
     whole: list[tuple[Label | None, ...]] = [(None,) * len(factors)] if replicate else []
     single: list[tuple[Label | None, ...]] = [
         (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)

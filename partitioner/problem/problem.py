@@ -120,7 +120,7 @@ class Problem:
     """The choices that constraints leave."""
 
     replicate: bool = False
-    """Whether a step may replicate a tensor that it could split. Bounds hold for the space that this makes."""
+    """Whether a step may replicate a tensor that it could split: the space that is searched and bounded."""
 
     def cost(self, value: int) -> Cost:
         """Return a sum of tables with its unit."""
