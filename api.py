@@ -38,6 +38,8 @@ def partition(
     objective: str = "bytes",
     report: Report | None = None,
     memory: int | str | None = None,
+    replicate: bool = True,
+    feed: str = "batch",
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
 
@@ -51,6 +53,11 @@ def partition(
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
+    `replicate` says whether any step may replicate a tensor; without it, plans split all that can be split,
+    as in the paper. `feed` is `batch` if data and labels arrive split by batch, as a loader has them, so that
+    all else that a plan needs of them is moved and counted. With `anywhere` they arrive where the plan wants
+    them, without a byte. The lower bound holds for the plans that these two settings leave (`plan.space`).
+
     `memory` is a number of bytes or text such as `12GB`. `Module` also counts the scratch memory of kernels,
     which is known only after they are prepared.
 
@@ -59,7 +66,9 @@ def partition(
     `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
-    settings = SearchSettings(method, constraints, layouts, machine, objective, report)
+    settings = SearchSettings(
+        method, constraints, layouts, machine, objective, replicate=replicate, feed=feed, report=report
+    )
     plan = find_plan(graph, workers, settings)
     if limit is not None:
         refused = shortfall(plan_memory(lower(graph, plan)), limit)

@@ -43,6 +43,8 @@ class Request:
         machine: str | None,
         objective: str,
         memory: str | None,
+        replicate: bool,
+        feed: str,
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first malformed one."""
         from ..machines.machine_file import load_machine, quantity
@@ -61,6 +63,8 @@ class Request:
             layouts=None if layouts is None else read_layouts(layouts),
             machine=found if objective == "time" else None,
             objective=objective,
+            replicate=replicate,
+            feed=feed,
         )
         return cls(
             workers,

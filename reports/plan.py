@@ -47,8 +47,8 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
     open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method not in closing
     closer = f", the method {closing[0]} proves more" if open_gap else ""
     console.print(
-        f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven{closer}); "
-        f"searched in {plan.search_seconds:.2f} s",
+        f"every plan of these steps moves at least {format_bytes(plan.lower_bound_bytes)} (proven{closer}), "
+        f"of plans that {plan.space}; searched in {plan.search_seconds:.2f} s",
         soft_wrap=True,
     )
 

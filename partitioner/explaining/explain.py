@@ -216,7 +216,9 @@ class Explainer:
         chosen = self._plan.layouts[self._graph.tensors[self._members["tensor"][number][0]].name].dimensions
         key = (shape, chosen)
         if key not in self._tensor_choices:
-            sequences, complete = candidates(dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT)
+            sequences, complete = candidates(
+                dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT, self._plan.space.replicate
+            )
             self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
         return self._tensor_choices[key]
 

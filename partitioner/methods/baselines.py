@@ -6,8 +6,9 @@
                  data_parallel   weights whole, data along the batch
     objective    the same cost, counted in the same way
 
-They state the lower bound for recursive plans. A method that replicates a tensor that recursion would split
-may find a plan that costs less than this bound. It then states the cost of its plan as the bound.
+They split all that can be split, except what `data_parallel` replicates, and state the lower bound for the
+recursive plans of the problem's space. A method that goes beyond that space may find a plan that costs less
+than this bound. It then states the cost of its plan as the bound.
 Implemented in: a function for each method; `_stepwise` (those that go step by step), `chops` (one label).
 """
 
@@ -184,4 +185,5 @@ def _fewest(
         return single + whole
     every = all_sequences(extents, factors)
     fewest = min(len(set(sequence)) for sequence in every)
-    return list(dict.fromkeys([*(s for s in every if len(set(s)) == fewest), *whole]))
+    few = [sequence for sequence in every if len(set(sequence)) == fewest]
+    return list(dict.fromkeys(few + whole))

@@ -20,7 +20,6 @@ from ..layouts.choices import OperatorChoices, TensorChoices
 from ..plans.unproven import too_wide
 from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph, next_choices, nothing_split, steps_of
-from ..problem.lightest import lightest
 from ..problem.problem import FirstStep, Problem
 from ..problem.solution import Solution, assigned
 from ..solvers.semiring import MIN_PLUS, TableArithmetic
@@ -42,7 +41,7 @@ def recursive(problem: Problem, workers: int) -> Solution:
             first = FirstStep(operators, tensors, graph, solved.proven, arithmetic, len(factors))
             bound = problem.objective.bound(problem, first)
         plan = next_plan(problem, plan, step, operators, tensors, solved, bound)
-    return lightest(problem, plan)
+    return plan
 
 
 def next_plan(

@@ -122,17 +122,18 @@ class _Search:
         problem, tables = self._problem, self._tables
         operators = [
             tables.operator_near(
-                bound,
-                _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder, False),
+                bound, _near([p.strategies[n] for p in centres], [p.strategies[n] for p in others], reorder)
             )
             for n, bound in enumerate(problem.operators)
         ]
         tensors = [
             tables.tensor_near(
                 shape,
-                _near(
-                    (p.dimensions[n] for p in centres),
-                    (p.dimensions[n] for p in others),
+                Near((), (centres[0].dimensions[n],))
+                if n in problem.fed
+                else _near(
+                    [p.dimensions[n] for p in centres],
+                    [p.dimensions[n] for p in others],
                     reorder,
                     problem.replicate,
                 ),
@@ -168,7 +169,7 @@ def _near(
     centres: Iterable[tuple[Label | None, ...]],
     others: Iterable[tuple[Label | None, ...]],
     reorder: bool,
-    replicate: bool,
+    replicate: bool = False,
 ) -> Near[Label]:
     return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder, replicate)
 

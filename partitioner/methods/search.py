@@ -20,6 +20,7 @@ from ..problem.constraints import parse_constraint, restricted
 from ..problem.factor_graph import steps_of
 from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Chosen, Problem
+from ..problem.sequences import by_batch
 from ..problem.solution import Solution
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
@@ -75,7 +76,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     method = settings.chosen_method()
     validate(graph)
     start = time.perf_counter()
-    problem = build_problem(graph, settings.made_objective(workers), settings.replicate)
+    problem = build_problem(graph, settings.made_objective(workers), settings.space())
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
     constraints += layout_pins(graph, settings.layouts or {})
     if constraints:
@@ -88,7 +89,7 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
         check_solution(problem, solution, workers, method.name)
     _check_kept(problem, solution, method.name)
     plan = _plan(problem, solution, workers, method.name)
-    return replace(plan, search_seconds=time.perf_counter() - start)
+    return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
 
 
 def _searched(problem: Problem, workers: int, method: Method, report: Report | None) -> Solution:
@@ -136,6 +137,14 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
 
 
 def _check_kept(problem: Problem, solution: Solution, method: str) -> None:
+    for number in sorted(problem.fed):
+        chosen, fed = solution.dimensions[number], by_batch(problem.shapes[number], solution.factors)
+        if chosen != fed:
+            tensor = problem.graph.tensors[problem.tensor_class.index(number)].name
+            raise PlanError(
+                f"the method {method!r} splits the input {tensor!r} along {chosen}, but it is fed along "
+                f"{fed}; use feed='anywhere' (--feed anywhere)"
+            )
     operators, tensors = problem.restrictions.broken(solution.strategies, solution.dimensions)
     if operators or tensors:
         classes, number = (

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.graph import Graph, Operation, Role
+from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
 from .problem import Objective, Problem
 
 
-def build_problem(graph: Graph, objective: Objective | None = None, replicate: bool = False) -> Problem:
+def build_problem(graph: Graph, objective: Objective | None = None, space: Space = SPLIT) -> Problem:
     """Group operations by tie, and tensors by alias and by the tied operations that produce them.
 
     The objective is moved bytes unless another is given.
@@ -48,6 +49,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, replicate: b
             shapes.append(tensor.shape)
         assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
     operators = tuple(op.bound for op in representatives.values())
+    data = (number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role is Role.DATA)
     return Problem(
         graph,
         operators,
@@ -55,7 +57,8 @@ def build_problem(graph: Graph, objective: Objective | None = None, replicate: b
         operation_class,
         tensor_class,
         objective or MovedBytes(),
-        replicate=replicate,
+        replicate=space.replicate,
+        fed=frozenset(data) if space.feed == "batch" else frozenset(),
     )
 
 

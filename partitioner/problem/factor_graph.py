@@ -29,8 +29,10 @@ from .candidates import (
     every_dimension,
     every_dimension_or_whole,
     every_variable,
+    first_dimension_or_whole,
 )
 from .problem import Problem
+from .sequences import by_batch
 from .solution import Solution
 
 
@@ -66,7 +68,13 @@ def next_choices(
     tensors = [
         tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep))
         for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
-        for keep in [keep_dimensions(number) if keep_dimensions is not None else in_space]
+        for keep in [
+            first_dimension_or_whole
+            if number in problem.fed
+            else in_space
+            if keep_dimensions is None
+            else keep_dimensions(number)
+        ]
     ]
     return operators, tensors
 
@@ -101,13 +109,23 @@ Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool], Sequence[Any]]
 def joint_choices(
     problem: Problem, factors: tuple[int, ...], sequences: Sequences
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return every operator's and tensor's sequences with their regions; equal ones are computed once."""
+    """Return every operator's and tensor's sequences with their regions; equal ones are computed once.
+
+    Tensors that are fed by batch have one sequence.
+    """
     of_bound = {
         bound: operator_choices(bound, sequences(splittable(bound), factors, False), factors)
         for bound in dict.fromkeys(problem.operators)
     }
-    of_shape = {
-        shape: tensor_choices(shape, sequences(dict(enumerate(shape)), factors, problem.replicate), factors)
-        for shape in dict.fromkeys(problem.shapes)
+    tensors = [(shape, number in problem.fed) for number, shape in enumerate(problem.shapes)]
+    of_tensor = {
+        (shape, fed): tensor_choices(
+            shape,
+            [by_batch(shape, factors)]
+            if fed
+            else sequences(dict(enumerate(shape)), factors, problem.replicate),
+            factors,
+        )
+        for shape, fed in dict.fromkeys(tensors)
     }
-    return [of_bound[bound] for bound in problem.operators], [of_shape[shape] for shape in problem.shapes]
+    return [of_bound[bound] for bound in problem.operators], [of_tensor[tensor] for tensor in tensors]

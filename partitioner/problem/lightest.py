@@ -35,9 +35,11 @@ def lightest(problem: Problem, plan: Solution) -> Solution:
     for link in problem.links:
         links[link.tensor].append(link)
     layouts = _Layouts(problem, plan)
-    return replace(
-        plan, dimensions=tuple(layouts.lightest(number, links[number]) for number in range(len(links)))
+    dimensions = tuple(
+        own if number in problem.fed else layouts.lightest(number, links[number])
+        for number, own in enumerate(plan.dimensions)
     )
+    return replace(plan, dimensions=dimensions)
 
 
 class _Layouts:

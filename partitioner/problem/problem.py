@@ -122,6 +122,9 @@ class Problem:
     replicate: bool = False
     """Whether a step may replicate a tensor that it could split: the space that is searched and bounded."""
 
+    fed: frozenset[int] = frozenset()
+    """The classes of tensors that have no choice, because they are fed by batch, see `sequences.by_batch`."""
+
     def cost(self, value: int) -> Cost:
         """Return a sum of tables with its unit."""
         return Cost(value, self.objective.unit)

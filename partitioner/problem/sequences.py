@@ -47,6 +47,20 @@ def _extend(
         yield from _extend(_inserted(sequence, step, label), rest, factors, replicate)
 
 
+def by_batch(shape: tuple[int, ...], factors: Sequence[int]) -> tuple[int | None, ...]:
+    """Return the layout in which a loader feeds a tensor: along its first dimension as long as that lasts.
+
+    >>> by_batch((4, 28, 28), (2, 2, 2))
+    (0, 0, None)
+    """
+    left = shape[0] if shape else 1
+    sequence: list[int | None] = []
+    for factor in factors:
+        sequence.append(0 if left >= factor else None)
+        left //= factor if left >= factor else 1
+    return tuple(sequence)
+
+
 def sequence_count(extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False) -> int:
     """Return an upper bound on the number of `all_sequences`, without making them."""
     count = 1
@@ -84,12 +98,19 @@ def near_sequences(
 
 @dataclass(frozen=True, slots=True)
 class Near(Generic[Label]):
-    """The sequences near any of the `centres`, see `near_sequences`, and the `others` themselves."""
+    """The sequences near any of the centres, see `near_sequences`, and some others."""
 
     centres: tuple[tuple[Label | None, ...], ...]
+    """The sequences whose neighbourhoods are meant."""
+
     others: tuple[tuple[Label | None, ...], ...] = ()
+    """Sequences without their neighbourhoods."""
+
     reorder: bool = False
+    """Whether steps may also change places."""
+
     replicate: bool = False
+    """Whether any step may be None."""
 
     def sequences(
         self, extents: Mapping[Label, int], factors: Sequence[int]

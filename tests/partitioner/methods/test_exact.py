@@ -11,6 +11,7 @@ from tofu.partitioner import partition
 from tofu.partitioner.layouts.step_split import prime_factors
 from tofu.partitioner.methods.exact import exact
 from tofu.partitioner.methods.recursive import recursive
+from tofu.partitioner.plans.space import Space
 from tofu.partitioner.problem.candidates import Tables
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
@@ -27,21 +28,24 @@ from .training_graphs import (
 )
 
 
+@spaces
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph):
+def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph, replicate):
     graph = data.draw(draw_graph(max_operations=1))
     factors = prime_factors(4)
-    plan = partition(graph, 4)
-    exact = partition(graph, 4, method="exact")
+    plan = partition(graph, 4, replicate=replicate)
+    exact = partition(graph, 4, method="exact", replicate=replicate)
     (operation,) = graph.operations
     classes = {t.index: t.index if t.alias is None else t.alias for t in graph.tensors}
 
-    def sequences(choices, subject):
-        return [two for one in choices(subject, (), factors) for two in choices(subject, one, factors)]
+    def sequences(choices, subject, *how):
+        return [
+            two for one in choices(subject, (), factors, *how) for two in choices(subject, one, factors, *how)
+        ]
 
     touched = sorted({classes[t] for t in (*operation.inputs, *operation.outputs)})
-    layouts = [sequences(tensor_choices, graph.tensors[t].shape) for t in touched]
+    layouts = [sequences(tensor_choices, graph.tensors[t].shape, replicate) for t in touched]
     best = None
     for strategy in sequences(operator_choices, operation.bound):
         for choice in itertools.product(*layouts):
@@ -56,7 +60,7 @@ def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, dra
 @spaces
 @seeds
 def test_exact_is_the_best_of_all_plans(toy, texts, seed, replicate):
-    problem = build_problem(training_graph(toy, texts, seed), replicate=replicate)
+    problem = build_problem(training_graph(toy, texts, seed), space=Space(replicate))
     workers = 2 if replicate and seed % 2 else 4  # of two layers, one step's choices can be enumerated
     plan = exact(problem, workers)
     assert plan.lower_bound == plan.cost
@@ -66,7 +70,7 @@ def test_exact_is_the_best_of_all_plans(toy, texts, seed, replicate):
 @spaces
 @seeds
 def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed, replicate):
-    problem = build_problem(training_graph(toy, texts, seed), replicate=replicate)
+    problem = build_problem(training_graph(toy, texts, seed), space=Space(replicate))
     plan = exact(problem, 4)
     assert by_toulbar2(*joint_problem(problem, plan.factors)) == plan.cost.value
     first = Tables(plan.factors)

@@ -10,6 +10,7 @@ from tofu.analyzer.indices.region import volume
 from tofu.dataflow.graph import Role
 from tofu.partitioner import partition
 from tofu.partitioner.methods.recursive import recursive
+from tofu.partitioner.plans.space import Space
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.lightest import lightest
 from tofu.partitioner.problem.problem import Chosen
@@ -28,7 +29,7 @@ def cost(problem, plan):
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_tensor_can_hold_less_at_the_same_cost(data, draw_graph):
-    problem = build_problem(data.draw(draw_graph(max_operations=3)), replicate=True)
+    problem = build_problem(data.draw(draw_graph(max_operations=3)), space=Space(True))
     plan = lightest(problem, recursive(problem, data.draw(st.sampled_from([4, 6]))))
     assert cost(problem, plan) == plan.cost.value
     for number, shape in enumerate(problem.shapes):

@@ -11,6 +11,7 @@ from tofu.partitioner.layouts.step_split import prime_factors
 from tofu.partitioner.problem.sequences import (
     Near,
     all_sequences,
+    by_batch,
     is_possible,
     near_sequences,
     sequence_count,
@@ -66,3 +67,11 @@ def test_a_neighbourhood_may_have_several_centres(data, extents, workers, reorde
     assert set(found) == set(near.others).union(*around)
     assert len(set(found)) == len(found)
     assert found[: len(near.centres[:1])] == near.centres[:1]
+
+
+@given(st.lists(st.integers(1, 20), max_size=3).map(tuple), WORKERS)
+def test_inputs_are_fed_along_their_first_dimension_as_long_as_it_lasts(shape, workers):
+    factors = prime_factors(workers)
+    fed = by_batch(shape, factors)
+    first = dict(enumerate(shape[:1]))
+    assert is_possible(first, factors, fed, replicate=False)
