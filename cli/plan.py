@@ -170,7 +170,7 @@ def command(
             _write_page(report, graph, found, facts, arenas, request)
         if not as_json:
             click.echo(f"page written to {report}")
-    request.require_fit(arenas)
+    request.require_fit(graph, arenas)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
         dataclasses.replace(found, source=source).save(save)

@@ -35,12 +35,27 @@ from .settings import SearchSettings
 BASELINES = "methods/baselines.md"
 
 for _method in (
-    Method("recursive", recursive, takes_constraints=True, page="methods/recursive.md", trusted=True),
-    Method("refine", refine, takes_constraints=True, page="methods/refine.md", trusted=True),
+    Method(
+        "recursive",
+        recursive,
+        takes_constraints=True,
+        takes_prices=True,
+        page="methods/recursive.md",
+        trusted=True,
+    ),
+    Method(
+        "refine",
+        refine,
+        takes_constraints=True,
+        takes_prices=True,
+        page="methods/refine.md",
+        trusted=True,
+    ),
     Method(
         "exact",
         exact,
         takes_constraints=True,
+        takes_prices=True,
         closes_gap=True,
         reports_progress=True,
         slow=True,
@@ -71,11 +86,19 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     or above `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the
     method gives up. Raises GraphError for a malformed graph.
     """
+    start = time.perf_counter()
+    problem, method = prepared(graph, workers, settings)
+    solution = searched(problem, workers, method, settings.report)
+    plan = plan_of(problem, solution, workers, method)
+    return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
+
+
+def prepared(graph: Graph, workers: int, settings: SearchSettings) -> tuple[Problem, Method]:
+    """Return the problem that settings describe, and the method that is to solve it."""
     require_graph(graph)
     require_workers(workers)
     method = settings.chosen_method()
     validate(graph)
-    start = time.perf_counter()
     problem = build_problem(graph, settings.made_objective(workers), settings.space())
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
     constraints += layout_pins(graph, settings.layouts or {})
@@ -84,15 +107,18 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
             able = ", ".join(sorted(name for name, each in every_method().items() if each.takes_constraints))
             raise PlanError(f"the method {method.name!r} cannot take constraints; use one of {able}")
         problem = restricted(problem, steps_of(problem, workers), constraints)
-    solution = _searched(problem, workers, method, settings.report)
+    return problem, method
+
+
+def plan_of(problem: Problem, solution: Solution, workers: int, method: Method) -> Plan:
+    """Check a solution, and spread it over the graph's names."""
     if not method.trusted:
         check_solution(problem, solution, workers, method.name)
     _check_kept(problem, solution, method.name)
-    plan = _plan(problem, solution, workers, method.name)
-    return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
+    return _plan(problem, solution, workers, method.name)
 
 
-def _searched(problem: Problem, workers: int, method: Method, report: Report | None) -> Solution:
+def searched(problem: Problem, workers: int, method: Method, report: Report | None = None) -> Solution:
     """Run the search. Raises PlanError if a solver gives up and the method does not handle that."""
     search = method.search
     if method.reports_progress and report is not None:

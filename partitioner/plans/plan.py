@@ -292,7 +292,12 @@ def encode_plan(plan: Plan) -> str:
         "lower_bound_bytes": plan.lower_bound_bytes,
     }
     if plan.space != SPLIT:
-        head["space"] = {"tensors": _TENSORS[plan.space.replicate], "feed": plan.space.feed}
+        limit = plan.space.memory_bytes
+        head["space"] = {
+            "tensors": _TENSORS[plan.space.replicate],
+            "feed": plan.space.feed,
+            **({} if limit is None else {"memory_bytes": limit}),
+        }
     if plan.unproven:
         head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
     if plan.source is not None:
@@ -394,11 +399,16 @@ def decode_plan(data: bytes) -> Plan:
 
 def _space(value: object) -> Space:
     entry = typed_object(value, "space")
-    expect_keys(entry, ("tensors", "feed"), "space")
+    expect_keys(entry, ("tensors", "feed"), "space", optional=("memory_bytes",))
     tensors = typed(entry["tensors"], str, "space.tensors")
     if tensors not in _TENSORS:
         raise PlanError(f"space.tensors is {tensors!r}; it must be one of {', '.join(_TENSORS)}")
-    return Space(tensors == _TENSORS[True], parse_feed(typed(entry["feed"], str, "space.feed")))
+    memory = entry.get("memory_bytes")
+    return Space(
+        tensors == _TENSORS[True],
+        parse_feed(typed(entry["feed"], str, "space.feed")),
+        None if memory is None else number_between(memory, "space.memory_bytes", 0, 1 << 62),
+    )
 
 
 def _source(value: object) -> PlanOrigin:

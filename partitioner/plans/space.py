@@ -21,9 +21,14 @@ class Space:
     feed: Feed = "anywhere"
     """Where data and labels arrive: split by batch, or `anywhere`, wherever a plan likes, without a byte."""
 
+    memory_bytes: int | None = None
+    """The most that a worker's arena may take; None if memory is free."""
+
     def __str__(self) -> str:
         tensors = "may replicate any tensor" if self.replicate else "split all that can be split"
-        return f"{tensors}, with inputs fed {'by batch' if self.feed == 'batch' else 'anywhere'}"
+        fed = "by batch" if self.feed == "batch" else "anywhere"
+        limit = "" if self.memory_bytes is None else f", within {self.memory_bytes:,} bytes a worker"
+        return f"{tensors}, with inputs fed {fed}{limit}"
 
 
 SPLIT = Space()

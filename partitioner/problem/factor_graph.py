@@ -2,7 +2,8 @@
 
     variables    one per class of operations, then one per class of tensors; its values are its choices
     objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
-    tables       one per link between an operation and a tensor: the cost of every pair of choices
+    tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
+                 one link of every tensor that has a price, the price of what its layout holds
     constraints  choices that the restrictions do not allow cost more than any allowed assignment
 
 Given an operation's strategy, its tensors are independent, so tables over pairs suffice. `next_choices` and
@@ -12,8 +13,10 @@ Given an operation's strategy, its tensors are independent, so tables over pairs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+from ...analyzer.indices.region import volume
 from ..layouts.choices import (
     OperatorChoices,
     TensorChoices,
@@ -95,11 +98,33 @@ def factor_graph(
         CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
+    if problem.prices:
+        cost_tables = _with_prices(problem, cost_tables, tensors)
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
         cost_tables = restrictions.priced(cost_tables, *chosen)
     return domains, cost_tables
+
+
+def _with_prices(
+    problem: Problem, cost_tables: list[CostTable], tensors: Sequence[TensorChoices]
+) -> list[CostTable]:
+    """Add the price of what each layout holds to one table of its tensor. Equal tables stay one table."""
+    priced = list(cost_tables)
+    waiting = dict(problem.prices)
+    known: dict[tuple[int, int, Fraction], CostTable] = {}
+    for number, link in enumerate(problem.links):
+        price = waiting.pop(link.tensor, None)
+        if price is None:
+            continue
+        scope, table = cost_tables[number]
+        key = id(table), id(tensors[link.tensor]), price
+        if key not in known:
+            held = volume(tensors[link.tensor].regions).sum(axis=-1)
+            known[key] = CostTable(scope, table + held * price.numerator // price.denominator)
+        priced[number] = CostTable(scope, known[key].table)
+    return priced
 
 
 Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool], Sequence[Any]]
