@@ -18,6 +18,8 @@ from tofu.partitioner import (
     partition,
     peak_bytes,
 )
+from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.live_bytes import LiveBytes
 
 
 def fitting(graph, workers, limit, method):
@@ -63,15 +65,30 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
             assert found.plan.lower_bound_bytes <= other.cost_bytes
 
 
+def certainly_live(graph, plan):
+    """The bytes of a worker that the bound counts: what lasts, and what is certainly live at the instant."""
+    problem = build_problem(graph)
+    live = LiveBytes.of(problem)
+    dimensions = [
+        plan.layouts[graph.tensors[problem.tensor_class.index(number)].name].dimensions
+        for number in range(len(problem.shapes))
+    ]
+    return -(-(live.lasting_of(dimensions, plan.factors) + live.passing_bytes) // plan.workers)
+
+
 def test_the_bound_of_exact_rises_if_memory_is_short():
-    value = tofu.sym.Variable("data")
-    for layer in range(3):
-        value = tofu.sym.FullyConnected(value, num_hidden=512, no_bias=True, name=f"fc{layer}")
-    loss = tofu.sym.SoftmaxOutput(value, name="softmax")
-    graph = tofu.training_graph(loss, {"data": (64, 512), "softmax_label": (64,)}, "sgd")
-    free = partition(graph, 8, "exact")
-    found = fitting(graph, 8, peak_bytes(graph, partition(graph, 8, replicate=False)), "exact")
-    assert free.lower_bound_bytes == free.cost_bytes < found.plan.lower_bound_bytes
+    graph = tofu.models.get("mlp").training_graph("adam")
+    free, split = (partition(graph, 8, "exact", replicate=replicate) for replicate in (True, False))
+    peak = partial(certainly_live, graph)
+    costs, bounds = [], []
+    for part in range(4):
+        limit = peak(split) + (peak(free) - peak(split)) * part // 4
+        found = find_plan_within(graph, 8, SearchSettings("exact"), limit, peak)
+        assert found.peak_bytes <= limit
+        costs.append(found.plan.cost_bytes)
+        bounds.append(found.plan.lower_bound_bytes)
+    assert free.cost_bytes < bounds[0] <= costs[0] <= split.cost_bytes
+    assert bounds == sorted(bounds, reverse=True)
 
 
 def test_limits_that_no_plan_meets_are_refused_with_what_is_needed():
