@@ -92,7 +92,7 @@ def find_plan_within(
 
 
 def least_peak_bytes(graph: Graph, workers: int) -> int:
-    """Return a lower bound on the largest arena of a worker, for every plan over so many workers."""
+    """Return a lower bound on the largest arena of a worker, for every plan."""
     return LiveBytes.of(build_problem(graph)).least_bytes(workers)
 
 
