@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy.typing as npt
 
@@ -11,7 +12,16 @@ from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
 from .machines.machine_file import quantity
-from .partitioner import Method, Plan, SearchSettings, find_plan, lower
+from .partitioner import (
+    Method,
+    Plan,
+    SearchSettings,
+    find_plan,
+    find_plan_within,
+    least_peak_bytes,
+    lower,
+    peak_bytes,
+)
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
 from .partitioner.problem.constraints import Constraint
@@ -38,6 +48,8 @@ def partition(
     objective: str = "bytes",
     report: Report | None = None,
     memory: int | str | None = None,
+    replicate: bool = True,
+    feed: str = "batch",
 ) -> Plan:
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
 
@@ -52,21 +64,31 @@ def partition(
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
-    `memory` is a number of bytes or text such as `12GB`. `Module` also counts the scratch memory of kernels,
-    which is known only after they are prepared.
+    `replicate` says whether any step may replicate a tensor; without it, plans split all that can be split,
+    as in the paper. `feed` is `batch` if data and labels arrive split by batch, as a loader has them, so that
+    all else that a plan needs of them is moved and counted. With `anywhere` they arrive where the plan wants
+    them, without a byte. The lower bound holds for the plans that these two settings leave (`plan.space`).
+
+    `memory` is a number of bytes or text such as `12GB`. If the best plan takes more, the search puts prices
+    on what is held and returns the best plan found that fits, with a bound for plans that do. `Module` also
+    counts the scratch memory of kernels, which is known only after they are prepared.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
     the tensors of the fullest worker take more than `memory`. Raises MachineError for a bad machine or if
     `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
-    settings = SearchSettings(method, constraints, layouts, machine, objective, report)
-    plan = find_plan(graph, workers, settings)
-    if limit is not None:
-        refused = shortfall(plan_memory(lower(graph, plan)), limit)
-        if refused is not None:
-            raise PlanError(refused)
-    return plan
+    settings = SearchSettings(
+        method, constraints, layouts, machine, objective, replicate=replicate, feed=feed, report=report
+    )
+    if limit is None:
+        return find_plan(graph, workers, settings)
+    found = find_plan_within(graph, workers, settings, limit, partial(peak_bytes, graph))
+    refused = shortfall(plan_memory(lower(graph, found.plan)), limit)
+    if refused is not None:
+        least = least_peak_bytes(graph, workers)
+        raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
+    return found.plan
 
 
 class Module(module.TrainableModule):

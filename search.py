@@ -10,6 +10,7 @@ from .partitioner.layouts.step_split import prime_factors
 from .partitioner.methods.method import METHODS, Method, register
 from .partitioner.methods.recursive import next_plan, recursion_bound
 from .partitioner.plans.cost import Cost, CostUnit
+from .partitioner.plans.space import Space
 from .partitioner.plans.unproven import UnprovenStep
 from .partitioner.problem.candidates import Tables
 from .partitioner.problem.classes import build_problem
@@ -38,6 +39,7 @@ __all__ = [
     "Objective",
     "Problem",
     "Solution",
+    "Space",
     "Tables",
     "UnprovenStep",
     "all_sequences",

@@ -1,4 +1,4 @@
-"""The plans and bounds of `exact` for every model of the zoo, over 8 workers.
+"""The plans and bounds of `exact` for every model of the zoo, over 8 workers, in the space of the paper.
 
 python -m benchmarks.gaps [MODEL[:BATCH] ...] [--save benchmarks/results/gaps.json]
 
@@ -20,6 +20,7 @@ from tofu.partitioner import partition
 
 from .machine import described
 from .record import keep
+from .space import PAPER
 
 WORKERS = 8
 DESIGN = ("wresnet-50-4:128", "wresnet-50-10:32", "wresnet-152-10:8")
@@ -33,7 +34,7 @@ def measured(model: str) -> dict[str, Any]:
     graph = chosen.training_graph()
     costs: list[int] = []
     start = time.process_time()
-    plan = partition(graph, WORKERS, method="exact", report=lambda cost, bound: costs.append(cost))
+    plan = partition(graph, WORKERS, method="exact", report=lambda cost, bound: costs.append(cost), **PAPER)
     seconds = time.process_time() - start
     return {
         "refined_bytes": costs[0],

@@ -24,6 +24,7 @@ from tofu.partitioner.costs.traffic import traffic
 
 from .machine import described
 from .record import keep, printed
+from .space import PAPER
 
 WORKERS = 8
 MODELS = {"wresnet-50-4": 128, "wresnet-152-10": 8, "rnn-4-8k": 512}
@@ -36,11 +37,11 @@ def measured() -> Iterator[dict[str, Any]]:
         graph = tofu.models.get(name, batch=batch).training_graph()
         for method in METHODS:
             named = {"model": name, "batch": batch, "method": method}
-            plan = partition(graph, WORKERS, method)
+            plan = partition(graph, WORKERS, method, **PAPER)
             for machine in MACHINES:
                 yield {**named, "objective": "bytes", **on_links(graph, plan, machine)}
             for machine in MACHINES:
-                plan = partition(graph, WORKERS, method, machine=machine, objective="time")
+                plan = partition(graph, WORKERS, method, machine=machine, objective="time", **PAPER)
                 yield {**named, "objective": "time", **on_links(graph, plan, machine)}
 
 

@@ -29,6 +29,7 @@ from tofu.programs.program import BufferKind, PartitionedGraph
 
 from .machine import described
 from .record import keep, printed
+from .space import PAPER
 
 WORKERS = 8
 LIMIT_BYTES = 12 * 2**30
@@ -57,7 +58,7 @@ def peaks() -> Iterator[dict[str, Any]]:
     """Yield the claims of the paper first, then every model of Table 2."""
     for name, batch in dict.fromkeys((*CLAIMS, *TABLE_2)):
         graph = tofu.models.get(name, batch=batch).training_graph()
-        memory = plan_memory(lower(graph, partition(graph, workers=WORKERS)))
+        memory = plan_memory(lower(graph, partition(graph, workers=WORKERS, **PAPER)))
         single = plan_memory(lower(graph, partition(graph, workers=1))).arena_bytes[0]
         fullest = memory.fullest
         peak, bound = memory.arena_bytes[fullest], memory.lower_bound_bytes[fullest]
@@ -77,7 +78,7 @@ def measures() -> Iterator[dict[str, Any]]:
     """Live bytes of the fullest worker under each order, for the models of the claims."""
     for name, batch in CLAIMS:
         graph = tofu.models.get(name, batch=batch).training_graph()
-        partitioned = lower(graph, partition(graph, workers=WORKERS))
+        partitioned = lower(graph, partition(graph, workers=WORKERS, **PAPER))
         planned = buffer_lifetimes(partitioned)
         yield {
             "model": name,

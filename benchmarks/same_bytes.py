@@ -25,6 +25,8 @@ import tofu
 from tofu.models.zoo import family, names
 from tofu.programs import plan_memory, schedule
 
+from .space import PAPER
+
 WORKERS = (2, 3, 8)
 BATCH = 8
 STEPS = 3
@@ -54,7 +56,13 @@ def cases(only: list[str]) -> Iterator[tuple[str, Case]]:
                 methods += [("recursive", timed), ("refine", timed), ("equal-chop", timed)]
             for method, settings in methods:
                 what = f"{name} {workers} {method}" + (" time" if settings else "")
-                yield what, _hashes(graph, tofu.partition(graph, workers, method, **settings))
+                yield (
+                    what,
+                    _hashes(
+                        graph,
+                        tofu.partition(graph, workers, method, **PAPER, **settings),
+                    ),
+                )
 
 
 def _hashes(graph: Any, plan: Any) -> Case:

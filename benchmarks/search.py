@@ -2,8 +2,9 @@
 
 python -m benchmarks.search [--only weights|plans|methods|growth] [--save benchmarks/results/search.json]
 
-Seconds are processor seconds of the search, from a built graph to a counted plan, so that what else the
-machine does hardly shows. Peaks are a worker's memory without kernel workspaces.
+Plans are those of the space that the paper searches (`space.PAPER`). Seconds are processor seconds of the
+search, from a built graph to a counted plan, so that what else the machine does hardly shows. Peaks are a
+worker's memory without kernel workspaces.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tofu.tdl import parse
 
 from .machine import described
 from .record import keep, printed
+from .space import PAPER
 
 WORKERS = 8
 WEIGHT_STATE_GIB = {
@@ -101,7 +103,7 @@ def growth() -> Iterator[dict[str, Any]]:
 def searched(graph: Graph, method: str, memory: bool = False) -> dict[str, Any]:
     """Search once and give the figures of the plan."""
     start = time.process_time()
-    plan = partition(graph, WORKERS, method=method)
+    plan = partition(graph, WORKERS, method=method, **PAPER)
     entry = {
         "method": method,
         "gb": round(plan.cost_bytes / 1e9, 3),

@@ -30,6 +30,8 @@ def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request:
         "cost_bytes": plan.cost_bytes,
         "step_cost_bytes": list(plan.step_cost_bytes),
         "lower_bound_bytes": plan.lower_bound_bytes,
+        "replicate": plan.space.replicate,
+        "feed": plan.space.feed,
         "unproven_steps": [dataclasses.asdict(step) for step in plan.unproven],
         **_timed(plan),
         "search_seconds": plan.search_seconds,

@@ -84,6 +84,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to minimise; time is that of the traffic over the machine's links.",
 )
+@click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
+@click.option(
+    "--feed",
+    type=click.Choice(["batch", "anywhere"]),
+    default="batch",
+    show_default=True,
+    help="Where data and labels arrive: split by batch, or wherever the plan wants them, without a byte.",
+)
 @click.option("--memory", help="Memory of each device, such as 12GB; the machine's if left out.")
 @click.option(
     "--optimizer",
@@ -114,6 +122,8 @@ def command(
     layouts: Path | None,
     machine: str | None,
     objective: str,
+    no_replicate: bool,
+    feed: str,
     memory: str | None,
     optimizer: str,
     dtype: str,
@@ -138,7 +148,9 @@ def command(
     for path in (save, report):
         if path is not None:
             check_writable(path)
-    request = Request.read(workers, pins, forbidden, layouts, machine, objective, memory)
+    request = Request.read(
+        workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, feed
+    )
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate)
     if compare:
@@ -160,7 +172,7 @@ def command(
             _write_page(report, graph, found, facts, arenas, request)
         if not as_json:
             click.echo(f"page written to {report}")
-    request.require_fit(arenas)
+    request.require_fit(graph, arenas)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
         dataclasses.replace(found, source=source).save(save)

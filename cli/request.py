@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ class Request:
         machine: str | None,
         objective: str,
         memory: str | None,
+        replicate: bool,
+        feed: str,
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first malformed one."""
         from ..machines.machine_file import load_machine, quantity
@@ -61,6 +64,8 @@ class Request:
             layouts=None if layouts is None else read_layouts(layouts, workers),
             machine=found if objective == "time" else None,
             objective=objective,
+            replicate=replicate,
+            feed=feed,
         )
         return cls(
             workers,
@@ -83,19 +88,28 @@ class Request:
         }
 
     def partition(self, graph: Graph, method: str, report: Callable[[int, int], None] | None = None) -> Plan:
-        """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked."""
-        from ..partitioner import find_plan
+        """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked.
 
-        return find_plan(graph, self.workers, replace(self.settings, method=method, report=report))
+        If no plan fits the memory, the one that needs the least is returned.
+        """
+        from ..partitioner import find_plan, find_plan_within, peak_bytes
 
-    def require_fit(self, memory: MemoryPlan) -> None:
+        settings = replace(self.settings, method=method, report=report)
+        if self.memory_bytes is None:
+            return find_plan(graph, self.workers, settings)
+        peak = partial(peak_bytes, graph)
+        return find_plan_within(graph, self.workers, settings, self.memory_bytes, peak).plan
+
+    def require_fit(self, graph: Graph, memory: MemoryPlan) -> None:
         """Raise PlanError if a plan's tensors take more than each device has."""
         from ..errors import PlanError
+        from ..partitioner import least_peak_bytes
         from ..runtime.memory_limit import shortfall
 
         refused = None if self.memory_bytes is None else shortfall(memory, self.memory_bytes)
         if refused is not None:
-            raise PlanError(refused)
+            least = least_peak_bytes(graph, self.workers)
+            raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""

@@ -7,15 +7,18 @@ from .explaining.explain import explain
 from .explaining.weights import layers
 from .layouts.step_split import Layout
 from .lowering.lowering import lower
+from .lowering.peak import peak_bytes
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
 from .methods.settings import SearchSettings
+from .methods.within_memory import Fitting, find_plan_within, least_peak_bytes
 from .plans.plan import Plan, contributors
 from .problem.constraints import Forbid, Pin
 
 __all__ = [
     "METHODS",
     "Contribution",
+    "Fitting",
     "Forbid",
     "Layout",
     "Method",
@@ -26,8 +29,11 @@ __all__ = [
     "difference",
     "explain",
     "find_plan",
+    "find_plan_within",
     "layers",
+    "least_peak_bytes",
     "lower",
     "partition",
+    "peak_bytes",
     "traffic",
 ]

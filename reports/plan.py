@@ -62,7 +62,9 @@ def _proof(plan: Plan) -> str:
     closer = f", the method {closing[0]} proves more" if open_gap else ""
     if plan.in_steps:
         least = format_bytes(plan.lower_bound_bytes)
-        proof = f"every plan of these steps moves at least {least} (proven{closer})"
+        proof = (
+            f"every plan of these steps moves at least {least} (proven{closer}), of plans that {plan.space}"
+        )
     else:
         proof = "nothing is proven of plans that are not in steps"
     return proof if plan.search_seconds is None else f"{proof}; searched in {plan.search_seconds:.2f} s"

@@ -164,7 +164,9 @@ class Prices:
         chosen = self._plan.layouts[self._graph.tensors[self._first["tensor"][number]].name].dimensions
         key = (shape, chosen)
         if key not in self._tensor_choices:
-            sequences, complete = candidates(dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT)
+            sequences, complete = candidates(
+                dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT, self._plan.space.replicate
+            )
             self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
         return self._tensor_choices[key]
 

@@ -6,8 +6,9 @@
                  data_parallel   weights whole, data along the batch
     objective    the same cost, counted in the same way
 
-They state the lower bound for recursive plans. A method that replicates a tensor that recursion would split
-may find a plan that costs less than this bound. It then states the cost of its plan as the bound.
+They split all that can be split, except what `data_parallel` replicates, and state the lower bound for the
+recursive plans of the problem's space. A method that goes beyond that space may find a plan that costs less
+than this bound. It then states the cost of its plan as the bound.
 Implemented in: a function for each method; `_stepwise` (those that go step by step), `chops` (one label).
 """
 
@@ -77,7 +78,7 @@ def equal_chop(problem: Problem, workers: int) -> Solution:
     unproven.
     """
     factors = steps_of(problem, workers)
-    operators, tensors = chops(problem, factors)
+    operators, tensors = chops(replace(problem, replicate=False), factors)
     solved = least_cost(*factor_graph(problem, operators, tensors))
     plan = assigned(factors, operators, tensors, solved.assignment, cost=problem.cost(solved.cost))
     if solved.too_wide is not None:
@@ -93,7 +94,7 @@ def spartan(problem: Problem, workers: int) -> Solution:
     next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
     """
     factors = steps_of(problem, workers)
-    operators, tensors = chops(problem, factors)
+    operators, tensors = chops(replace(problem, replicate=False), factors)
     cost = problem.objective.table
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in problem.links:
@@ -123,7 +124,10 @@ def spartan(problem: Problem, workers: int) -> Solution:
 
 
 def chops(problem: Problem, factors: tuple[int, ...]) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return all choices along a single variable or dimension, or along as few as are necessary."""
+    """Return all choices along a single variable or dimension, or along as few as are necessary.
+
+    If the problem's space allows, every tensor may also be replicated over all steps.
+    """
     return joint_choices(problem, factors, _fewest)
 
 
@@ -169,13 +173,17 @@ def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
     return (*fitting, None)
 
 
-def _fewest(extents: Mapping[Label, int], factors: tuple[int, ...]) -> list[tuple[Label | None, ...]]:
-    """Return the sequences with as few different labels as possible."""
+def _fewest(
+    extents: Mapping[Label, int], factors: tuple[int, ...], replicate: bool
+) -> list[tuple[Label | None, ...]]:
+    """Return the sequences with the fewest different labels, and the one that replicates throughout."""
+    whole: list[tuple[Label | None, ...]] = [(None,) * len(factors)] if replicate else []
     single: list[tuple[Label | None, ...]] = [
         (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)
     ]
     if single:
-        return single
+        return single + whole
     every = all_sequences(extents, factors)
     fewest = min(len(set(sequence)) for sequence in every)
-    return [sequence for sequence in every if len(set(sequence)) == fewest]
+    few = [sequence for sequence in every if len(set(sequence)) == fewest]
+    return list(dict.fromkeys(few + whole))

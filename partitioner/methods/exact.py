@@ -4,8 +4,9 @@
 
 The search starts from the refined plan and prunes sequences that no best plan needs. If the tables of the
 rest stay small, elimination solves it at once. Otherwise the search continues until the gap between plan and
-bound is closed or the limit of work is reached, see `solvers.anytime`. Implemented in:
-`problem.factor_graph.joint_choices` (the sequences), `_solve`, `solvers.dominance`, `solvers.anytime`.
+bound is closed or the limit of work is reached, see `solvers.anytime`. If a gap is left, the moves of
+`refine` go on from the plan that was found. Implemented in: `problem.factor_graph.joint_choices` (the
+sequences), `_solve`, `solvers.dominance`, `solvers.anytime`, `refine.moved`.
 
 Guarantees: no plan of the recursion costs less than `lower_bound`.
 """
@@ -18,13 +19,14 @@ from ..layouts.choices import splittable
 from ..plans.cost import Cost
 from ..plans.unproven import unbounded
 from ..problem.factor_graph import factor_graph, joint_choices
+from ..problem.lightest import lightest
 from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
 from ..problem.solution import Solution, assigned
 from ..solvers.anytime import Report, close_gap, unheard
 from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
-from .refine import refine
+from .refine import moved, refine
 
 SEQUENCE_LIMIT = 512
 """The joint problem is tried only if no operator or tensor has more sequences."""
@@ -43,14 +45,16 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     if plan.lower_bound == plan.cost:
         return plan
     counts = [sequence_count(splittable(bound), plan.factors) for bound in problem.operators]
-    counts += [sequence_count(dict(enumerate(shape)), plan.factors) for shape in problem.shapes]
+    counts += [
+        sequence_count(dict(enumerate(shape)), plan.factors, problem.replicate) for shape in problem.shapes
+    ]
     if max(counts) > SEQUENCE_LIMIT:
         return plan
     return _solve(problem, plan, report)
 
 
 def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
-    """Return the best plan, or `plan` with a better bound."""
+    """Return the best plan, or one at most as costly as `plan` with a better bound."""
     operators, tensors = joint_choices(problem, plan.factors, all_sequences)
     pruned = Dominance().prune(*factor_graph(problem, operators, tensors))
     try:
@@ -62,18 +66,18 @@ def _solve(problem: Problem, plan: Solution, report: Report) -> Solution:
         cost, bound, assignment = solved.optimum, solved.optimum, solved.assignment
         report(cost, bound)
     bound = max(bound, plan.lower_bound.value)
-    if assignment is None:
-        return replace(
-            plan,
-            lower_bound=Cost(bound, plan.cost.unit),
-            unproven=() if bound == plan.cost.value else plan.unproven,
+    if assignment is not None:
+        plan = assigned(
+            plan.factors,
+            operators,
+            tensors,
+            pruned.original(assignment),
+            cost=Cost(cost, plan.cost.unit),
+            unproven=plan.unproven,
         )
-    return assigned(
-        plan.factors,
-        operators,
-        tensors,
-        pruned.original(assignment),
-        cost=Cost(cost, plan.cost.unit),
-        lower_bound=bound,
-        unproven=() if bound == cost else unbounded(plan.unproven),
-    )
+    plan = replace(plan, lower_bound=Cost(bound, plan.cost.unit))
+    if bound < plan.cost.value and assignment is not None:
+        plan = moved(problem, plan)
+        report(plan.cost.value, bound)
+    unproven = () if bound == plan.cost.value else unbounded(plan.unproven)
+    return lightest(problem, replace(plan, unproven=unproven))

@@ -31,6 +31,9 @@ class Method:
     takes_layouts: bool = False
     """Whether it scores a user's layouts; if so, it needs them."""
 
+    takes_prices: bool = False
+    """Whether it minimises all that `factor_graph` counts, prices on memory included."""
+
     closes_gap: bool = False
     """Whether it raises the lower bound itself, to prove that the plan is the best or how near it is."""
 

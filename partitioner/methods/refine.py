@@ -11,7 +11,8 @@ The recursive plan, and the plan that chops every tensor along a single dimensio
 Each moves once. Then one move near both lets every part of the problem follow either of them. Later moves may
 also reorder steps, because the parts of a dimension that two steps split are nested in the order of the
 steps. Moves end when one gains very little. Implemented in: `problem.sequences.Near` (neighbourhoods),
-`_Search.moved` (moves), `_Search.merged` (the move near both), `solvers.dominance`, `solvers.elimination`.
+`_Search.moved` and `moved` (moves), `_Search.merged` (the move near both), `solvers.dominance`,
+`solvers.elimination`.
 
 Guarantees: no move raises the cost, because every neighbourhood contains its centre.
 """
@@ -26,6 +27,7 @@ from ..plans.cost import Cost
 from ..plans.unproven import too_wide, unbounded
 from ..problem.candidates import Tables
 from ..problem.factor_graph import factor_graph
+from ..problem.lightest import lightest
 from ..problem.problem import Problem
 from ..problem.sequences import Label, Near
 from ..problem.solution import Solution, assigned
@@ -53,12 +55,12 @@ def refine(problem: Problem, workers: int) -> Solution:
     if len(plan.factors) < 2:
         return plan
     search = _Search(problem, plan)
-    plan = search.merged(plan)
-    plan, wide = search.moved(plan, reorder=True)
-    if wide is None:
-        return plan
-    plan, _ = search.moved(plan, reorder=False)
-    return replace(plan, unproven=(*plan.unproven, too_wide(None, wide.entries, None)))
+    return lightest(problem, search.moved(search.merged(plan)))
+
+
+def moved(problem: Problem, plan: Solution) -> Solution:
+    """Return a plan after moves near it; the last one gains little or is too wide to be searched."""
+    return _Search(problem, plan).moved(plan)
 
 
 class _Search:
@@ -90,7 +92,15 @@ class _Search:
                 continue
         return better
 
-    def moved(self, plan: Solution, reorder: bool) -> tuple[Solution, WidthError | None]:
+    def moved(self, plan: Solution) -> Solution:
+        """Return the plan after several moves, which also reorder steps if they are not too wide then."""
+        plan, wide = self._moved(plan, reorder=True)
+        if wide is None:
+            return plan
+        plan, _ = self._moved(plan, reorder=False)
+        return replace(plan, unproven=(*plan.unproven, too_wide(None, wide.entries, None)))
+
+    def _moved(self, plan: Solution, reorder: bool) -> tuple[Solution, WidthError | None]:
         """Return the plan after several moves; the last one gains little or is too wide to be searched."""
         gained = True
         while gained:
@@ -112,13 +122,21 @@ class _Search:
         problem, tables = self._problem, self._tables
         operators = [
             tables.operator_near(
-                bound, _near((p.strategies[n] for p in centres), (p.strategies[n] for p in others), reorder)
+                bound, _near([p.strategies[n] for p in centres], [p.strategies[n] for p in others], reorder)
             )
             for n, bound in enumerate(problem.operators)
         ]
         tensors = [
             tables.tensor_near(
-                shape, _near((p.dimensions[n] for p in centres), (p.dimensions[n] for p in others), reorder)
+                shape,
+                Near((), (centres[0].dimensions[n],))
+                if n in problem.fed
+                else _near(
+                    [p.dimensions[n] for p in centres],
+                    [p.dimensions[n] for p in others],
+                    reorder,
+                    problem.replicate,
+                ),
             )
             for n, shape in enumerate(problem.shapes)
         ]
@@ -148,9 +166,12 @@ class _Search:
 
 
 def _near(
-    centres: Iterable[tuple[Label | None, ...]], others: Iterable[tuple[Label | None, ...]], reorder: bool
+    centres: Iterable[tuple[Label | None, ...]],
+    others: Iterable[tuple[Label | None, ...]],
+    reorder: bool,
+    replicate: bool = False,
 ) -> Near[Label]:
-    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder)
+    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder, replicate)
 
 
 def _cost(plan: Solution) -> int:

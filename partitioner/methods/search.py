@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -13,14 +14,17 @@ from ...dataflow.graph import Graph
 from ...dataflow.validate import validate
 from ...errors import PlanError
 from ...support.gc_pause import gc_paused
+from ..layouts.forms import Form
 from ..layouts.step_split import Layout, check_strategies
 from ..plans.compose import compose
 from ..plans.plan import Plan, TransferSeconds, require_graph, require_workers
+from ..plans.written_plan import WrittenPlan
 from ..problem.classes import build_problem
 from ..problem.constraints import parse_constraint, restricted
 from ..problem.factor_graph import steps_of
 from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Chosen, Problem
+from ..problem.sequences import by_batch
 from ..problem.solution import Solution
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
@@ -35,12 +39,27 @@ from .settings import SearchSettings
 BASELINES = "methods/baselines.md"
 
 for _method in (
-    Method("recursive", recursive, takes_constraints=True, page="methods/recursive.md", trusted=True),
-    Method("refine", refine, takes_constraints=True, page="methods/refine.md", trusted=True),
+    Method(
+        "recursive",
+        recursive,
+        takes_constraints=True,
+        takes_prices=True,
+        page="methods/recursive.md",
+        trusted=True,
+    ),
+    Method(
+        "refine",
+        refine,
+        takes_constraints=True,
+        takes_prices=True,
+        page="methods/refine.md",
+        trusted=True,
+    ),
     Method(
         "exact",
         exact,
         takes_constraints=True,
+        takes_prices=True,
         closes_gap=True,
         reports_progress=True,
         slow=True,
@@ -71,45 +90,67 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
     or above `WORKER_LIMIT`, constraints that clash or that the method cannot take, or a graph on which the
     method gives up. Raises GraphError for a malformed graph.
     """
+    start = time.perf_counter()
+    require_graph(graph)
+    require_workers(workers)
+    if settings.layouts is not None:
+        written = read_layouts(settings.layouts, workers)
+        if written.operations is not None:
+            plan = _composed(graph, workers, settings, written, written.operations)
+            return replace(plan, search_seconds=time.perf_counter() - start)
+        settings = replace(settings, layouts=written)
+    problem, method = prepared(graph, workers, settings)
+    solution = searched(problem, workers, method, settings.report)
+    plan = plan_of(problem, solution, workers, method)
+    return replace(plan, space=settings.space(), search_seconds=time.perf_counter() - start)
+
+
+def _composed(
+    graph: Graph,
+    workers: int,
+    settings: SearchSettings,
+    written: WrittenPlan,
+    operations: Mapping[str, Form],
+) -> Plan:
+    """Return a plan in which operations have forms as well. Raises PlanError for what needs a search."""
+    method = settings.chosen_method()
+    if settings.constraints or settings.objective != "bytes":
+        raise PlanError(
+            "operations have forms, so nothing is searched; leave out constraints and the objective "
+            "'time', or the forms of operations"
+        )
+    validate(graph)
+    plan = compose(graph, workers, operations, written.tensors, copies=written.copies, order=written.order)
+    return replace(plan, method=method.name)
+
+
+def prepared(graph: Graph, workers: int, settings: SearchSettings) -> tuple[Problem, Method]:
+    """Return the problem that settings describe, and the method that is to solve it."""
     require_graph(graph)
     require_workers(workers)
     method = settings.chosen_method()
     validate(graph)
-    start = time.perf_counter()
+    problem = build_problem(graph, settings.made_objective(workers), settings.space())
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
     if settings.layouts is not None:
-        written = read_layouts(settings.layouts, workers)
-        if written.operations is not None:
-            if constraints or settings.objective != "bytes":
-                raise PlanError(
-                    "operations have forms, so nothing is searched; leave out constraints and the objective "
-                    "'time', or the forms of operations"
-                )
-            plan = compose(
-                graph,
-                workers,
-                written.operations,
-                written.tensors,
-                copies=written.copies,
-                order=written.order,
-            )
-            return replace(plan, method=method.name, search_seconds=time.perf_counter() - start)
-        constraints += layout_pins(graph, written.tensors)
-    problem = build_problem(graph, settings.made_objective(workers))
+        constraints += layout_pins(graph, read_layouts(settings.layouts, workers).tensors)
     if constraints:
         if not method.takes_constraints:
             able = ", ".join(sorted(name for name, each in every_method().items() if each.takes_constraints))
             raise PlanError(f"the method {method.name!r} cannot take constraints; use one of {able}")
         problem = restricted(problem, steps_of(problem, workers), constraints)
-    solution = _searched(problem, workers, method, settings.report)
+    return problem, method
+
+
+def plan_of(problem: Problem, solution: Solution, workers: int, method: Method) -> Plan:
+    """Check a solution, and spread it over the graph's names."""
     if not method.trusted:
         check_solution(problem, solution, workers, method.name)
     _check_kept(problem, solution, method.name)
-    plan = _plan(problem, solution, workers, method.name)
-    return replace(plan, search_seconds=time.perf_counter() - start)
+    return _plan(problem, solution, workers, method.name)
 
 
-def _searched(problem: Problem, workers: int, method: Method, report: Report | None) -> Solution:
+def searched(problem: Problem, workers: int, method: Method, report: Report | None = None) -> Solution:
     """Run the search. Raises PlanError if a solver gives up and the method does not handle that."""
     search = method.search
     if method.reports_progress and report is not None:
@@ -155,6 +196,14 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
 
 
 def _check_kept(problem: Problem, solution: Solution, method: str) -> None:
+    for number in sorted(problem.fed):
+        chosen, fed = solution.dimensions[number], by_batch(problem.shapes[number], solution.factors)
+        if chosen != fed:
+            tensor = problem.graph.tensors[problem.tensor_class.index(number)].name
+            raise PlanError(
+                f"the method {method!r} splits the input {tensor!r} along {chosen}, but it is fed along "
+                f"{fed}; use feed='anywhere' (--feed anywhere)"
+            )
     operators, tensors = problem.restrictions.broken(solution.strategies, solution.dimensions)
     if operators or tensors:
         classes, number = (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...machines.machine_file import load_machine
+from ..plans.space import Space, parse_feed
 from ..problem.constraints import Constraint
 from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Objective
@@ -38,6 +39,12 @@ class SearchSettings:
     objective: str = "bytes"
     """The quantity to minimise: `bytes`, or the `time` that the traffic takes over the machine's links."""
 
+    replicate: bool = True
+    """Whether steps may replicate tensors that they could split."""
+
+    feed: str = "batch"
+    """Where data and labels arrive: split by `batch`, or `anywhere`, wherever a plan likes."""
+
     report: Report | None = None
     """Called with the progress, by methods that report it."""
 
@@ -60,6 +67,10 @@ class SearchSettings:
                 else f"layouts are for the method 'manual', not {method.name!r}; choose that, or pin tensors"
             )
         return method
+
+    def space(self) -> Space:
+        """Return the space that is searched. Raises PlanError for an unknown feed."""
+        return Space(self.replicate, parse_feed(self.feed))
 
     def made_objective(self, workers: int) -> Objective:
         """Return the objective. Raises PlanError if `time` has no machine, MachineError for a bad one."""

@@ -38,6 +38,7 @@ from ..layouts.step_split import Layout, Strategies, check_strategies, is_steppe
 from .assignment import Tasks, Versions
 from .form_document import decode_form, encode_form
 from .origin import PlanOrigin
+from .space import SPLIT, Space, parse_feed
 from .unproven import ENTRIES_COUNTED, UnprovenStep
 
 FORMAT = "tofu plan"
@@ -45,6 +46,9 @@ VERSIONS = (1, 2)
 """Version 1 holds plans that are written in steps throughout, version 2 any forms and an order."""
 
 EXTENT_LIMIT = 1 << 48
+
+_TENSORS = ("split", "replicated")
+"""How plan files say whether a space replicates tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,10 @@ class Plan(NotebookDisplay):
     """The bytes that each step adds; they sum to `cost_bytes`."""
 
     lower_bound_bytes: int
-    """No plan that a recursive search with the same factors and ties can find costs less."""
+    """No plan of `space` that a recursive search with the same factors and ties can find costs less."""
+
+    space: Space = SPLIT
+    """The plans for which `lower_bound_bytes` holds."""
 
     search_seconds: float | None = field(default=None, compare=False)
     """The duration of the search; None if the plan was read from a file."""
@@ -332,6 +339,13 @@ def encode_plan(plan: Plan) -> str:
         "step_cost_bytes": plan.step_cost_bytes,
         "lower_bound_bytes": plan.lower_bound_bytes,
     }
+    if plan.space != SPLIT:
+        limit = plan.space.memory_bytes
+        head["space"] = {
+            "tensors": _TENSORS[plan.space.replicate],
+            "feed": plan.space.feed,
+            **({} if limit is None else {"memory_bytes": limit}),
+        }
     if plan.unproven:
         head["unproven"] = [dataclasses.asdict(step) for step in plan.unproven]
     if plan.source is not None:
@@ -375,7 +389,7 @@ def decode_plan(data: bytes) -> Plan:
         raise PlanError(f'"version" is {version}; this Tofu reads versions {VERSIONS[0]} and {VERSIONS[1]}')
     keys = ("fingerprint", "method", "workers", "factors", "cost_bytes", "step_cost_bytes")
     expected = ("format", "version", *keys, "lower_bound_bytes", "tensors", "operations")
-    optional = ("source", "unproven") if version == 1 else ("source", "unproven", "order", "copies")
+    optional = ("source", "space", "unproven", *(("order", "copies") if version == 2 else ()))
     expect_keys(head, expected, "the file", optional=optional)
     factors = tuple(
         number_between(factor, f"factors[{i}]", 2, WORKER_LIMIT)
@@ -410,6 +424,7 @@ def decode_plan(data: bytes) -> Plan:
         cost_bytes=cost_bytes,
         step_cost_bytes=steps,
         lower_bound_bytes=number_between(head["lower_bound_bytes"], "lower_bound_bytes", 0, cost_bytes),
+        space=_space(head["space"]) if "space" in head else SPLIT,
         source=_source(head["source"]) if "source" in head else None,
         unproven=tuple(
             _unproven(step, len(factors), f"unproven[{i}]")
@@ -427,6 +442,20 @@ def decode_plan(data: bytes) -> Plan:
             )
             for name, listed in typed_object(head.get("copies", {}), "copies").items()
         },
+    )
+
+
+def _space(value: object) -> Space:
+    entry = typed_object(value, "space")
+    expect_keys(entry, ("tensors", "feed"), "space", optional=("memory_bytes",))
+    tensors = typed(entry["tensors"], str, "space.tensors")
+    if tensors not in _TENSORS:
+        raise PlanError(f"space.tensors is {tensors!r}; it must be one of {', '.join(_TENSORS)}")
+    memory = entry.get("memory_bytes")
+    return Space(
+        tensors == _TENSORS[True],
+        parse_feed(typed(entry["feed"], str, "space.feed")),
+        None if memory is None else number_between(memory, "space.memory_bytes", 0, 1 << 62),
     )
 
 

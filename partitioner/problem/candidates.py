@@ -33,6 +33,14 @@ def every_dimension(fitting: Dimensions) -> Dimensions:
     return fitting
 
 
+def first_dimension_or_whole(fitting: Dimensions) -> Dimensions:
+    return (0,) if 0 in fitting else (None,)
+
+
+def every_dimension_or_whole(fitting: Dimensions) -> Dimensions:
+    return (*fitting, None)
+
+
 class Tables:
     """Choices for one factorisation, each computed once because layers repeat.
 

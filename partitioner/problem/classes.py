@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.graph import Graph, Operation, Role
+from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
 from .problem import Objective, Problem
 
 
-def build_problem(graph: Graph, objective: Objective | None = None) -> Problem:
+def build_problem(graph: Graph, objective: Objective | None = None, space: Space = SPLIT) -> Problem:
     """Group operations by tie, and tensors by alias and by the tied operations that produce them.
 
     The objective is moved bytes unless another is given.
@@ -48,7 +49,17 @@ def build_problem(graph: Graph, objective: Objective | None = None) -> Problem:
             shapes.append(tensor.shape)
         assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
     operators = tuple(op.bound for op in representatives.values())
-    return Problem(graph, operators, tuple(shapes), operation_class, tensor_class, objective or MovedBytes())
+    data = (number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role is Role.DATA)
+    return Problem(
+        graph,
+        operators,
+        tuple(shapes),
+        operation_class,
+        tensor_class,
+        objective or MovedBytes(),
+        replicate=space.replicate,
+        fed=frozenset(data) if space.feed == "batch" else frozenset(),
+    )
 
 
 def _leader(leader: list[int], index: int) -> int:

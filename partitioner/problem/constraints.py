@@ -104,7 +104,7 @@ def _label(entry: str, text: str) -> str | int:
 
 
 def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence[Constraint]) -> Problem:
-    """Return the problem with the choices that the constraints leave.
+    """Return the problem with the choices that the constraints leave. An input that they name is fed so.
 
     Raises PlanError for an unknown name or label, with a suggestion, and if the constraints cannot all hold.
     The message then names a smallest set of constraints that clash.
@@ -112,7 +112,8 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
     collected = _Collected(problem, factors)
     for constraint in constraints:
         collected.add(constraint)
-    return replace(problem, restrictions=collected.restrictions())
+    restrictions = collected.restrictions()
+    return replace(problem, restrictions=restrictions, fed=problem.fed - restrictions.tensors.keys())
 
 
 class _Subject:

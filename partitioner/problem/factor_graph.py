@@ -2,7 +2,8 @@
 
     variables    one per class of operations, then one per class of tensors; its values are its choices
     objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
-    tables       one per link between an operation and a tensor: the cost of every pair of choices
+    tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
+                 one link of every tensor that has a price, the price of what its layout holds
     constraints  choices that the restrictions do not allow cost more than any allowed assignment
 
 Given an operation's strategy, its tensors are independent, so tables over pairs suffice. `next_choices` and
@@ -12,8 +13,10 @@ Given an operation's strategy, its tensors are independent, so tables over pairs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
+from ...analyzer.indices.region import volume
 from ..layouts.choices import (
     OperatorChoices,
     TensorChoices,
@@ -22,8 +25,17 @@ from ..layouts.choices import (
     tensor_choices,
 )
 from ..solvers.elimination import CostTable
-from .candidates import KeepDimensions, KeepVariables, Tables, every_dimension, every_variable
+from .candidates import (
+    KeepDimensions,
+    KeepVariables,
+    Tables,
+    every_dimension,
+    every_dimension_or_whole,
+    every_variable,
+    first_dimension_or_whole,
+)
 from .problem import Problem
+from .sequences import by_batch
 from .solution import Solution
 
 
@@ -43,21 +55,29 @@ def next_choices(
     tables: Tables,
     plan: Solution,
     keep_variables: Callable[[int], KeepVariables] = lambda operator: every_variable,
-    keep_dimensions: Callable[[int], KeepDimensions] = lambda tensor: every_dimension,
+    keep_dimensions: Callable[[int], KeepDimensions] | None = None,
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
     """Return the choices of the step after a plan's steps.
 
-    `keep_variables` and `keep_dimensions` say which choices a method considers for each class. The problem's
-    restrictions take precedence.
+    `keep_variables` and `keep_dimensions` say which choices a method considers for each class; without them,
+    it considers all of the problem's space. The problem's restrictions take precedence.
     """
+    in_space = every_dimension_or_whole if problem.replicate else every_dimension
     allowed = problem.restrictions
     operators = [
         tables.operator(bound, sequence, allowed.variables(number, sequence, keep_variables(number)))
         for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True))
     ]
     tensors = [
-        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep_dimensions(number)))
+        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep))
         for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
+        for keep in [
+            first_dimension_or_whole
+            if number in problem.fed
+            else in_space
+            if keep_dimensions is None
+            else keep_dimensions(number)
+        ]
     ]
     return operators, tensors
 
@@ -78,6 +98,8 @@ def factor_graph(
         CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
+    if problem.prices:
+        cost_tables = _with_prices(problem, cost_tables, tensors)
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
@@ -85,20 +107,50 @@ def factor_graph(
     return domains, cost_tables
 
 
-Sequences = Callable[[Mapping[Any, int], tuple[int, ...]], Sequence[Any]]
-"""Makes the sequences of labels from their extents and the steps' factors, such as `all_sequences`."""
+def _with_prices(
+    problem: Problem, cost_tables: list[CostTable], tensors: Sequence[TensorChoices]
+) -> list[CostTable]:
+    """Add the price of what each layout holds to one table of its tensor. Equal tables stay one table."""
+    priced = list(cost_tables)
+    waiting = dict(problem.prices)
+    known: dict[tuple[int, int, Fraction], CostTable] = {}
+    for number, link in enumerate(problem.links):
+        price = waiting.pop(link.tensor, None)
+        if price is None:
+            continue
+        scope, table = cost_tables[number]
+        key = id(table), id(tensors[link.tensor]), price
+        if key not in known:
+            held = volume(tensors[link.tensor].regions).sum(axis=-1)
+            known[key] = CostTable(scope, table + held * price.numerator // price.denominator)
+        priced[number] = CostTable(scope, known[key].table)
+    return priced
+
+
+Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool], Sequence[Any]]
+"""Makes the sequences of labels from their extents, the steps' factors and whether any step may replicate."""
 
 
 def joint_choices(
     problem: Problem, factors: tuple[int, ...], sequences: Sequences
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
-    """Return every operator's and tensor's sequences with their regions; equal ones are computed once."""
+    """Return every operator's and tensor's sequences with their regions; equal ones are computed once.
+
+    Tensors that are fed by batch have one sequence.
+    """
     of_bound = {
-        bound: operator_choices(bound, sequences(splittable(bound), factors), factors)
+        bound: operator_choices(bound, sequences(splittable(bound), factors, False), factors)
         for bound in dict.fromkeys(problem.operators)
     }
-    of_shape = {
-        shape: tensor_choices(shape, sequences(dict(enumerate(shape)), factors), factors)
-        for shape in dict.fromkeys(problem.shapes)
+    tensors = [(shape, number in problem.fed) for number, shape in enumerate(problem.shapes)]
+    of_tensor = {
+        (shape, fed): tensor_choices(
+            shape,
+            [by_batch(shape, factors)]
+            if fed
+            else sequences(dict(enumerate(shape)), factors, problem.replicate),
+            factors,
+        )
+        for shape, fed in dict.fromkeys(tensors)
     }
-    return [of_bound[bound] for bound in problem.operators], [of_shape[shape] for shape in problem.shapes]
+    return [of_bound[bound] for bound in problem.operators], [of_tensor[tensor] for tensor in tensors]

@@ -17,8 +17,9 @@ Implemented in: `classes.build_problem` (classes), `Problem.links`, `factor_grap
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -118,6 +119,15 @@ class Problem:
 
     restrictions: Restrictions = UNRESTRICTED
     """The choices that constraints leave."""
+
+    replicate: bool = False
+    """Whether a step may replicate a tensor that it could split: the space that is searched and bounded."""
+
+    prices: Mapping[int, Fraction] = field(default_factory=dict)
+    """For classes of tensors, the cost of each element that a worker holds, beyond the objective."""
+
+    fed: frozenset[int] = frozenset()
+    """The classes of tensors that have no choice, because they are fed by batch, see `sequences.by_batch`."""
 
     def cost(self, value: int) -> Cost:
         """Return a sum of tables with its unit."""

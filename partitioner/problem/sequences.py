@@ -2,11 +2,12 @@
 
     variables    c[0], c[1], ...: for every step a label (an index variable, a dimension) or None
     constraints  c[i] splits a label that has at least factor[i] values left in a group
-                 c[i] is None only if there is no such label
+                 c[i] is None only if there is no such label, or if `replicate` is set
 
-These are exactly the sequences that `recursive` can make, so a bound for all of its plans holds for every
-choice among them. Implemented in: `all_sequences`, `is_possible` (the constraints), `near_sequences` and
-`Near` (those that differ from given ones in one step).
+Operations repeat only what they cannot split. Tensors are replicated as a problem's space allows, see
+`Problem.replicate`. These are exactly the sequences that `recursive` can make, so a bound for all of its
+plans holds for every choice among them. Implemented in: `all_sequences`, `is_possible` (the constraints),
+`near_sequences` and `Near` (those that differ from given ones in one step).
 """
 
 from __future__ import annotations
@@ -19,34 +20,52 @@ Label = TypeVar("Label", str, int)
 
 
 def all_sequences(
-    extents: Mapping[Label, int], factors: Sequence[int]
+    extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False
 ) -> tuple[tuple[Label | None, ...], ...]:
-    """Return every sequence for labels with these extents, in the order of the labels.
+    """Return every sequence for labels with these extents, in the order of the labels, None last.
 
     >>> all_sequences({"i": 4, "j": 1}, (2, 2, 2))
     (('i', 'i', None),)
+    >>> all_sequences({"i": 2}, (2, 2), replicate=True)
+    (('i', None), (None, 'i'), (None, None))
     """
-    return tuple(_extend((), dict(extents), tuple(factors)))
+    return tuple(_extend((), dict(extents), tuple(factors), replicate))
 
 
 def _extend(
-    sequence: tuple[Label | None, ...], left: dict[Label, int], factors: tuple[int, ...]
+    sequence: tuple[Label | None, ...], left: dict[Label, int], factors: tuple[int, ...], replicate: bool
 ) -> Iterator[tuple[Label | None, ...]]:
     step = len(sequence)
     if step == len(factors):
         yield sequence
         return
     labels: list[Label | None] = [label for label, extent in left.items() if extent >= factors[step]]
-    for label in labels or [None]:
+    if replicate or not labels:
+        labels.append(None)
+    for label in labels:
         rest = left if label is None else {**left, label: left[label] // factors[step]}
-        yield from _extend(_inserted(sequence, step, label), rest, factors)
+        yield from _extend(_inserted(sequence, step, label), rest, factors, replicate)
 
 
-def sequence_count(extents: Mapping[Label, int], factors: Sequence[int]) -> int:
+def by_batch(shape: tuple[int, ...], factors: Sequence[int]) -> tuple[int | None, ...]:
+    """Return the layout in which a loader feeds a tensor: along its first dimension as long as that lasts.
+
+    >>> by_batch((4, 28, 28), (2, 2, 2))
+    (0, 0, None)
+    """
+    left = shape[0] if shape else 1
+    sequence: list[int | None] = []
+    for factor in factors:
+        sequence.append(0 if left >= factor else None)
+        left //= factor if left >= factor else 1
+    return tuple(sequence)
+
+
+def sequence_count(extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False) -> int:
     """Return an upper bound on the number of `all_sequences`, without making them."""
     count = 1
     for factor in factors:
-        count *= max(sum(extent >= factor for extent in extents.values()), 1)
+        count *= max(sum(extent >= factor for extent in extents.values()) + replicate, 1)
     return count
 
 
@@ -55,6 +74,7 @@ def near_sequences(
     factors: Sequence[int],
     centre: tuple[Label | None, ...],
     reorder: bool,
+    replicate: bool = False,
 ) -> tuple[tuple[Label | None, ...], ...]:
     """Return `centre`, then the sequences that differ from it in one step.
 
@@ -71,25 +91,40 @@ def near_sequences(
             swapped = list(centre)
             swapped[step], swapped[place] = centre[place], own
             found += [_inserted(rest, place, own), tuple(swapped)]
-    return tuple(s for s in dict.fromkeys(found) if s == centre or is_possible(extents, factors, s))
+    return tuple(
+        s for s in dict.fromkeys(found) if s == centre or is_possible(extents, factors, s, replicate)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Near(Generic[Label]):
-    """The sequences near any of the `centres`, see `near_sequences`, and the `others` themselves."""
+    """The sequences near any of the centres, see `near_sequences`, and some others."""
 
     centres: tuple[tuple[Label | None, ...], ...]
+    """The sequences whose neighbourhoods are meant."""
+
     others: tuple[tuple[Label | None, ...], ...] = ()
+    """Sequences without their neighbourhoods."""
+
     reorder: bool = False
+    """Whether steps may also change places."""
+
+    replicate: bool = False
+    """Whether any step may be None."""
 
     def sequences(
         self, extents: Mapping[Label, int], factors: Sequence[int]
     ) -> tuple[tuple[Label | None, ...], ...]:
         found: dict[tuple[Label | None, ...], None] = {}
         for centre in self.centres:
-            found.update(dict.fromkeys(near_sequences(extents, factors, centre, self.reorder)))
+            found.update(dict.fromkeys(self._around(extents, factors, centre)))
         found.update(dict.fromkeys(self.others))
         return tuple(found)
+
+    def _around(
+        self, extents: Mapping[Label, int], factors: Sequence[int], centre: tuple[Label | None, ...]
+    ) -> tuple[tuple[Label | None, ...], ...]:
+        return near_sequences(extents, factors, centre, self.reorder, self.replicate)
 
 
 def _inserted(
@@ -101,13 +136,16 @@ def _inserted(
 
 
 def is_possible(
-    extents: Mapping[Label, int], factors: Sequence[int], sequence: Sequence[Label | None]
+    extents: Mapping[Label, int],
+    factors: Sequence[int],
+    sequence: Sequence[Label | None],
+    replicate: bool = False,
 ) -> bool:
     """Tell whether a recursive search can make this sequence."""
     left = dict(extents)
     for label, factor in zip(sequence, factors, strict=True):
         if label is None:
-            if any(extent >= factor for extent in left.values()):
+            if not replicate and any(extent >= factor for extent in left.values()):
                 return False
         elif left[label] < factor:
             return False
@@ -117,16 +155,20 @@ def is_possible(
 
 
 def candidates(
-    extents: Mapping[Label, int], factors: Sequence[int], chosen: tuple[Label | None, ...], limit: int
+    extents: Mapping[Label, int],
+    factors: Sequence[int],
+    chosen: tuple[Label | None, ...],
+    limit: int,
+    replicate: bool = False,
 ) -> tuple[tuple[tuple[Label | None, ...], ...], bool]:
     """Return `chosen`, then every other sequence, or only those near it if there are more than `limit`.
 
     The second value tells whether these are all that exist.
     """
-    complete = sequence_count(extents, factors) <= limit
+    complete = sequence_count(extents, factors, replicate) <= limit
     sequences = [chosen]
     if complete:
-        sequences += all_sequences(extents, factors)
+        sequences += all_sequences(extents, factors, replicate)
     else:
-        sequences += near_sequences(extents, factors, chosen, reorder=True)
+        sequences += near_sequences(extents, factors, chosen, True, replicate)
     return tuple(dict.fromkeys(sequences)), complete

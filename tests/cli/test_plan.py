@@ -151,7 +151,8 @@ def test_methods_are_compared_side_by_side(tofu: Tofu) -> None:
 
 
 def test_a_comparison_by_time_has_the_fastest_first(tofu: Tofu) -> None:
-    asked = ("plan", "mlp", "--compare", "--machine", "pcie-8", "--objective", "time")
+    space = ("--no-replicate", "--feed", "anywhere")
+    asked = ("plan", "mlp", "--compare", "--machine", "pcie-8", "--objective", "time", *space)
     entries = json.loads(tofu(*asked, "--json").output)["methods"]
     by_time = sorted(entries, key=lambda entry: entry["transfer_seconds"])
     assert [entry["method"] for entry in by_time] != [
@@ -275,7 +276,7 @@ def test_a_written_plan_that_cannot_be_is_not_saved(tofu: Tofu, tmp_path: Path, 
 
 
 def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> None:
-    asked = ("plan", "mlp", "--workers", "4", "--compare", "--pin", "fc1_weight=-")
+    asked = ("plan", "mlp", "--workers", "4", "--compare", "--pin", "fc1_weight=-", "--no-replicate")
     facts = json.loads(tofu(*asked, "--json").output)
     assert facts["left_out"].keys() == {"spartan", "equal-chop", "exact"}
     assert {entry["method"] for entry in facts["methods"]} == METHODS.keys() - facts["left_out"].keys()

@@ -216,7 +216,7 @@ def test_a_tensor_read_through_two_parameters_is_fetched_once(toy):
     text = "def scale(a, b, c):\n    return lambda i, j: c[i, j] * (a[0] + b[0])"
     builder.apply(text, vector, vector, builder.tensor(4, 4))
     graph = builder.graph()
-    plan = partition(graph, 2)
+    plan = partition(graph, 2, replicate=False)
     assert plan.cost_bytes == lower(graph, plan).planned_bytes == 4
     check(graph, 2)
 
@@ -260,5 +260,5 @@ def test_many_layers_lower_to_the_bytes_of_their_plan(toy, texts):
     for _ in range(500):
         value = builder.apply(texts["RELU"], builder.apply(texts["MATMUL"], value, builder.tensor(64, 64)))
     graph = builder.graph()
-    plan = partition(graph, 8)
+    plan = partition(graph, 8, replicate=False)
     assert lower(graph, plan).planned_bytes == plan.cost_bytes > 0

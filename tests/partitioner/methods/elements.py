@@ -80,13 +80,13 @@ def plan_bytes(graph, plan, steps=None):
     )
 
 
-def tensor_choices(shape, earlier, factors):
+def tensor_choices(shape, earlier, factors, replicate):
     smallest = list(shape)
     for dimension, factor in zip(earlier, factors, strict=False):
         if dimension is not None:
             smallest[dimension] //= factor
     found = [(*earlier, d) for d, n in enumerate(smallest) if n >= factors[len(earlier)]]
-    return found or [(*earlier, None)]
+    return found if found and not replicate else [*found, (*earlier, None)]
 
 
 def operator_choices(bound, earlier, factors):
@@ -114,7 +114,12 @@ def best_next_step(graph, plan, step):
                 layout_of = {t: layout_of[its] if c == layout_of[mine] else c for t, c in layout_of.items()}
     classes = sorted(set(layout_of.values()))
     tensors = [
-        tensor_choices(graph.tensors[c].shape, plan.layouts[graph.tensors[c].name].dimensions[:step], factors)
+        tensor_choices(
+            graph.tensors[c].shape,
+            plan.layouts[graph.tensors[c].name].dimensions[:step],
+            factors,
+            plan.space.replicate,
+        )
         for c in classes
     ]
     groups = {}

@@ -11,29 +11,41 @@ from tofu.partitioner import partition
 from tofu.partitioner.layouts.step_split import prime_factors
 from tofu.partitioner.methods.exact import exact
 from tofu.partitioner.methods.recursive import recursive
+from tofu.partitioner.plans.space import Space
 from tofu.partitioner.problem.candidates import Tables
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
 
 from .elements import moved_bytes, operator_choices, tensor_choices
-from .training_graphs import by_toulbar2, enumerated, joint_problem, recursive_cost, seeds, training_graph
+from .training_graphs import (
+    by_toulbar2,
+    enumerated,
+    joint_problem,
+    recursive_cost,
+    seeds,
+    spaces,
+    training_graph,
+)
 
 
+@spaces
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph):
+def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph, replicate):
     graph = data.draw(draw_graph(max_operations=1))
     factors = prime_factors(4)
-    plan = partition(graph, 4)
-    exact = partition(graph, 4, method="exact")
+    plan = partition(graph, 4, replicate=replicate)
+    exact = partition(graph, 4, method="exact", replicate=replicate)
     (operation,) = graph.operations
     classes = {t.index: t.index if t.alias is None else t.alias for t in graph.tensors}
 
-    def sequences(choices, subject):
-        return [two for one in choices(subject, (), factors) for two in choices(subject, one, factors)]
+    def sequences(choices, subject, *how):
+        return [
+            two for one in choices(subject, (), factors, *how) for two in choices(subject, one, factors, *how)
+        ]
 
     touched = sorted({classes[t] for t in (*operation.inputs, *operation.outputs)})
-    layouts = [sequences(tensor_choices, graph.tensors[t].shape) for t in touched]
+    layouts = [sequences(tensor_choices, graph.tensors[t].shape, replicate) for t in touched]
     best = None
     for strategy in sequences(operator_choices, operation.bound):
         for choice in itertools.product(*layouts):
@@ -45,17 +57,20 @@ def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, dra
     assert exact.lower_bound_bytes == exact.cost_bytes == best
 
 
+@spaces
 @seeds
-def test_exact_is_the_best_of_all_plans(toy, texts, seed):
-    problem = build_problem(training_graph(toy, texts, seed))
-    plan = exact(problem, 4)
+def test_exact_is_the_best_of_all_plans(toy, texts, seed, replicate):
+    problem = build_problem(training_graph(toy, texts, seed), space=Space(replicate))
+    workers = 2 if replicate and seed % 2 else 4  # of two layers, one step's choices can be enumerated
+    plan = exact(problem, workers)
     assert plan.lower_bound == plan.cost
     assert plan.cost.value == enumerated(problem, *joint_problem(problem, plan.factors))
 
 
+@spaces
 @seeds
-def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed):
-    problem = build_problem(training_graph(toy, texts, seed))
+def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed, replicate):
+    problem = build_problem(training_graph(toy, texts, seed), space=Space(replicate))
     plan = exact(problem, 4)
     assert by_toulbar2(*joint_problem(problem, plan.factors)) == plan.cost.value
     first = Tables(plan.factors)
@@ -63,14 +78,15 @@ def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed):
     assert by_toulbar2(*step) == recursive_cost(problem, recursive(problem, 4), 1)
 
 
+@spaces
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_the_best_plan_is_at_most_every_other_and_its_bound_is_its_cost(data, draw_graph):
+def test_the_best_plan_is_at_most_every_other_and_its_bound_is_its_cost(data, draw_graph, replicate):
     graph = data.draw(draw_graph(max_operations=4))
     workers = data.draw(st.sampled_from([4, 6, 8]))
-    best = partition(graph, workers, method="exact")
+    best = partition(graph, workers, method="exact", replicate=replicate)
     assert best.lower_bound_bytes == best.cost_bytes
     for method in ("recursive", "refine", "all-row", "spartan", "equal-chop"):
-        other = partition(graph, workers, method=method)
+        other = partition(graph, workers, method=method, replicate=replicate)
         assert best.cost_bytes <= other.cost_bytes
         assert other.lower_bound_bytes <= best.cost_bytes

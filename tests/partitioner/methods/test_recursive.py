@@ -8,19 +8,21 @@ from hypothesis import strategies as st
 
 from tofu.partitioner import partition
 from tofu.partitioner.methods.recursive import recursive
+from tofu.partitioner.plans.space import Space
 from tofu.partitioner.problem.candidates import Tables
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.factor_graph import factor_graph, next_choices, nothing_split
 
 from .elements import best_next_step, plan_bytes
-from .training_graphs import enumerated, recursive_cost, seeds, training_graph
+from .training_graphs import enumerated, recursive_cost, seeds, spaces, training_graph
 
 
+@spaces
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_every_step_is_optimal(data, draw_graph):
+def test_every_step_is_optimal(data, draw_graph, replicate):
     graph = data.draw(draw_graph(max_operations=2))
-    plan = partition(graph, data.draw(st.sampled_from([2, 3, 4, 6])))
+    plan = partition(graph, data.draw(st.sampled_from([2, 3, 4, 6])), replicate=replicate)
     before = 0
     for step, cost in enumerate(plan.step_cost_bytes):
         assert before + cost == best_next_step(graph, plan, step)
@@ -78,9 +80,10 @@ def test_tensors_too_small_to_split_are_replicated(toy, texts):
     assert plan.cost_bytes == 0
 
 
+@spaces
 @seeds
-def test_every_step_is_the_best_of_all_its_choices(toy, texts, seed):
-    problem = build_problem(training_graph(toy, texts, seed))
+def test_every_step_is_the_best_of_all_its_choices(toy, texts, seed, replicate):
+    problem = build_problem(training_graph(toy, texts, seed), space=Space(replicate))
     plan = recursive(problem, 4)
     tables = Tables(plan.factors)
     known = nothing_split(problem, plan.factors)

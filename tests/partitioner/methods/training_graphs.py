@@ -19,8 +19,12 @@ ALL = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(12, 200)]
 seeds = pytest.mark.parametrize("seed", [*FEW, *ALL])
 
 
+spaces = pytest.mark.parametrize("replicate", [False, True], ids=["split", "replicated"])
+"""Whether tensors may be replicated over any steps."""
+
+
 ENUMERATION_LIMIT = 1 << 26
-"""The largest number of combinations of the tensors' choices that are enumerated for a graph."""
+"""The largest number of combinations of choices that are enumerated for a graph."""
 
 
 def training_graph(toy, texts, seed):
@@ -51,23 +55,30 @@ def joint_problem(problem, factors):
     operators = [
         operator_choices(b, all_sequences(splittable(b), factors), factors) for b in problem.operators
     ]
-    tensors = [tensor_choices(s, all_sequences(dict(enumerate(s)), factors), factors) for s in problem.shapes]
+    tensors = [
+        tensor_choices(s, all_sequences(dict(enumerate(s)), factors, problem.replicate), factors)
+        for s in problem.shapes
+    ]
     return factor_graph(problem, operators, tensors)
 
 
 def enumerated(problem, domains, cost_tables):
-    """The least sum over all choices of all tensors, each operator at its best."""
+    """The least sum over all choices of all operators, or of all tensors, and the best of the others."""
     count = len(problem.operators)
-    tensors = domains[count:]
-    assert np.prod(tensors, dtype=float) <= ENUMERATION_LIMIT
-    total = np.zeros(tensors, np.int64)
-    for operator in range(count):
-        own = np.zeros([domains[operator]] + [1] * len(tensors), np.int64)
-        for cost_table in cost_tables:
-            if cost_table.scope[0] == operator:
-                shape = [domains[operator]] + [1] * len(tensors)
-                shape[1 + cost_table.scope[1] - count] = cost_table.table.shape[1]
-                own = own + cost_table.table.reshape(shape)
+    sides = [(range(count), 0), (range(count, len(domains)), 1)]
+    listed, axis = min(sides, key=lambda side: np.prod([domains[v] for v in side[0]], dtype=float))
+    extents = [domains[v] for v in listed]
+    assert np.prod(extents, dtype=float) <= ENUMERATION_LIMIT
+    total = np.zeros(extents, np.int64)
+    for other in range(len(domains)):
+        if other in listed:
+            continue
+        own = np.zeros([domains[other]] + [1] * len(extents), np.int64)
+        for scope, table in cost_tables:
+            if scope[1 - axis] == other:
+                shape = [domains[other]] + [1] * len(extents)
+                shape[1 + listed.index(scope[axis])] = domains[scope[axis]]
+                own = own + np.moveaxis(table, 1 - axis, 0).reshape(shape)
         total += own.min(axis=0)
     return int(total.min())
 

@@ -102,8 +102,10 @@ def test_replication_can_be_asked_for(toy, texts):
         plan = partition(graph, 4, method=method, constraints=["pin a=-", "forbid relu0:i", "forbid relu0:j"])
         assert plan.layouts["a"].dimensions == plan.strategies["relu0"] == (None, None)
         plan.verify(graph)
+    plan = partition(graph, 4, method="exact", constraints=["pin a=-"])
+    assert plan.layouts["a"].dimensions == (None, None)
     with pytest.raises(PlanError, match="does not replicate what can be split"):
-        partition(graph, 4, method="exact", constraints=["forbid relu0:i", "forbid relu0:j"])
+        partition(graph, 4, method="exact", constraints=["forbid relu0:i", "forbid relu0:j"], replicate=False)
 
 
 def test_free_steps_leave_what_pinned_steps_need(toy, texts):
@@ -111,7 +113,7 @@ def test_free_steps_leave_what_pinned_steps_need(toy, texts):
     a = builder.tensor(4, 64, name="a")
     builder.apply(texts["RELU"], a)
     graph = builder.graph()
-    plan = partition(graph, 8, constraints=["pin a=*,0,0"])
+    plan = partition(graph, 8, constraints=["pin a=*,0,0"], replicate=False)
     assert plan.layouts["a"].dimensions == (1, 0, 0)
 
 

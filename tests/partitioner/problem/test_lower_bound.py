@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tofu.partitioner.costs.box_counts import communication
-from tofu.partitioner.problem.candidates import Tables
+from tofu.partitioner.problem.candidates import Tables, every_dimension, every_dimension_or_whole
 from tofu.partitioner.problem.lower_bound import Refinable, certain_reads
 
 READS = {
@@ -37,10 +37,11 @@ def bound_of(toy, name):
 
 @pytest.mark.parametrize("name", READS)
 @pytest.mark.parametrize("factors", [(2, 2), (3, 2), (2, 2, 2)])
-def test_no_refinement_fetches_less_than_is_certain(toy, name, factors):
+@pytest.mark.parametrize("keep", [every_dimension, every_dimension_or_whole])
+def test_no_refinement_fetches_less_than_is_certain(toy, name, factors, keep):
     bound, shape, _ = bound_of(toy, name)
     tables = Tables(factors)
-    operators, tensors = tables.operator(bound, ()), tables.tensor(shape, ())
+    operators, tensors = tables.operator(bound, ()), tables.tensor(shape, (), keep)
     certain = certain_reads(operators, tensors, ("a",), Refinable())
     assert (certain <= communication(operators, tensors, ("a",))).all()
     for s, t in np.ndindex(certain.shape):
@@ -50,12 +51,12 @@ def test_no_refinement_fetches_less_than_is_certain(toy, name, factors):
                 q for earlier in refined_operators for q in tables.operator(bound, earlier).sequences
             ]
             refined_tensors = [
-                q for earlier in refined_tensors for q in tables.tensor(shape, earlier).sequences
+                q for earlier in refined_tensors for q in tables.tensor(shape, earlier, keep).sequences
             ]
         fetched = [
-            communication(tables.operator(bound, o[:-1]), tables.tensor(shape, d[:-1]), ("a",))[
+            communication(tables.operator(bound, o[:-1]), tables.tensor(shape, d[:-1], keep), ("a",))[
                 tables.operator(bound, o[:-1]).sequences.index(o),
-                tables.tensor(shape, d[:-1]).sequences.index(d),
+                tables.tensor(shape, d[:-1], keep).sequences.index(d),
             ]
             for o, d in itertools.product(refined_operators, refined_tensors)
         ]

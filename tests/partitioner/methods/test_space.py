@@ -1,0 +1,93 @@
+"""The spaces of a search: what tensors may be, where inputs arrive, and what is proven about both."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tofu
+from tofu import PlanError
+from tofu.dataflow.graph import Role
+from tofu.partitioner import METHODS, Plan, partition
+from tofu.partitioner.plans.space import Space
+from tofu.partitioner.problem.sequences import by_batch, is_possible
+
+SPACES = [Space(replicate, feed) for replicate in (False, True) for feed in ("batch", "anywhere")]
+
+
+def planned(graph, workers, method, space):
+    return partition(graph, workers, method, replicate=space.replicate, feed=space.feed)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_plans_lie_in_their_space(graph, method, space):
+    plan = planned(graph, 6, method, space)
+    plan.verify(graph)
+    assert plan.space == space
+    for tensor in graph.tensors:
+        dimensions = plan.layouts[tensor.name].dimensions
+        if space.feed == "batch" and tensor.role is Role.DATA:
+            assert dimensions == by_batch(tensor.shape, plan.factors)
+        elif method != "data-parallel":
+            assert is_possible(dict(enumerate(tensor.shape)), plan.factors, dimensions, space.replicate)
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_larger_spaces_have_better_plans(data, draw_graph):
+    graph = data.draw(draw_graph(max_operations=3))
+    workers = data.draw(st.sampled_from([2, 4, 6]))
+    split, replicated = (partition(graph, workers, "exact", replicate=wide) for wide in (False, True))
+    assert replicated.cost_bytes <= split.cost_bytes
+
+
+def test_larger_spaces_have_better_plans_of_a_model():
+    graph = tofu.models.get("mlp").training_graph()
+    costs = [planned(graph, 8, "exact", space).cost_bytes for space in SPACES]
+    assert costs[3] < min(costs[1], costs[2]) <= max(costs[1], costs[2]) < costs[0]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_files_keep_the_space(graph, space, tmp_path):
+    plan = planned(graph, 4, "recursive", space)
+    plan.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json") == plan
+    text = (tmp_path / "plan.json").read_text()
+    assert ('"space"' in text) == (space != Space())
+    if space == Space(True, "batch"):
+        for old, new, said in (
+            ('"replicated"', '"both"', "space.tensors is 'both'; it must be one of split, replicated"),
+            ('"batch"', '"box"', "there is no feed 'box'; there are: batch, anywhere"),
+        ):
+            (tmp_path / "plan.json").write_text(text.replace(old, new))
+            with pytest.raises(PlanError, match=said):
+                Plan.load(tmp_path / "plan.json")
+
+
+def test_an_input_that_is_pinned_is_fed_so():
+    graph = tofu.models.get("mlp").training_graph()
+    plan = partition(graph, 8, constraints=["pin data=2"])
+    assert plan.layouts["data"].dimensions == (2, 2, 2)
+    assert plan.layouts["softmax_label"].dimensions == (0, 0, 0)
+
+
+def test_unknown_feeds_are_refused():
+    graph = tofu.models.get("mlp").training_graph()
+    with pytest.raises(PlanError, match="there is no feed 'box'; there are: batch, anywhere"):
+        partition(graph, 2, feed="box")
+
+
+def test_a_method_that_feeds_inputs_elsewhere_is_told_so(toy, texts):
+    builder = toy()
+    builder.apply(texts["RELU"], builder.tensor(4, 4, role=Role.DATA, name="data"))
+
+    def columns(problem, workers):
+        free = problem.cost(0)
+        return tofu.search.Solution((2,), (("j",),), ((1,), (1,)), free, free)
+
+    with pytest.raises(
+        PlanError, match="splits the input 'data' along \\(1,\\), but it is fed along \\(0,\\)"
+    ):
+        partition(builder.graph(), 2, columns)

@@ -1,0 +1,60 @@
+"""The bytes that are live at an instant are a bound on the memory of every plan."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tofu
+from tofu.dataflow.graph import Role
+from tofu.partitioner import METHODS, least_peak_bytes, partition, peak_bytes
+from tofu.partitioner.problem.classes import build_problem
+from tofu.partitioner.problem.live_bytes import GRADES, LiveBytes
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_plan_needs_less(data, draw_graph):
+    graph = data.draw(draw_graph(max_operations=5))
+    workers = data.draw(st.sampled_from([1, 2, 3, 4, 6]))
+    least = least_peak_bytes(graph, workers)
+    method = data.draw(st.sampled_from(sorted(METHODS)))
+    replicate = data.draw(st.booleans())
+    assert least <= peak_bytes(graph, partition(graph, workers, method, replicate=replicate))
+
+
+@pytest.mark.parametrize(("name", "options"), [("mlp", {}), ("lenet", {"batch": 8}), ("lstm", {"batch": 4})])
+def test_no_plan_of_a_model_needs_less_and_some_need_little_more(name, options):
+    graph = tofu.models.get(name, **options).training_graph("adam")
+    for workers in (1, 4):
+        least = least_peak_bytes(graph, workers)
+        needed = peak_bytes(graph, partition(graph, workers, replicate=False))
+        assert 0.5 * needed <= least <= needed
+
+
+def test_what_is_read_in_part_may_be_gone(toy, texts):
+    builder = toy()
+    value = builder.apply(texts["RELU"], builder.tensor(9, 4, role=Role.DATA))
+    builder.apply(texts["EVERY_SECOND"], value)
+    live = LiveBytes.of(build_problem(builder.graph()))
+    assert (live.lasting_bytes, live.passing_bytes) == (9 * 4 * 4, 0)
+
+
+def test_prices_are_of_all_tensors_that_share_a_choice_and_graded_by_shape(toy, texts):
+    builder = toy()
+    weights = [builder.tensor(4, 4) for _ in range(GRADES + 1)]
+    value = builder.tensor(8, 4, role=Role.DATA)
+    for weight in weights:
+        value = builder.apply(texts["MATMUL"], value, weight)
+    problem = build_problem(builder.graph())
+    live = LiveBytes.of(problem)
+    even, graded = live.prices(Fraction(3, 2)), live.graded_prices(Fraction(3, 2))
+    assert {even[problem.tensor_class[weight]] for weight in weights} == {Fraction(6)}
+    found = [graded[problem.tensor_class[weight]] for weight in weights]
+    assert len(set(found[:GRADES])) == GRADES
+    assert found[GRADES] == found[0] == 6
+    assert max(found) < 12
+    assert graded.keys() > even.keys()
