@@ -98,7 +98,7 @@ def test_terms_are_named(toy: Any, texts: dict[str, str]) -> None:
 
 
 def test_written_steps_are_priced_as_found_ones(graph: Any) -> None:
-    found = tofu.partition(graph, 4)
+    found = tofu.partition(graph, 4, replicate=False, feed="anywhere")
     layouts = {t.name: found.layouts[t.name].form for t in graph.tensors if t.alias is None}
     written = compose(graph, 4, dict(found.strategies), layouts)
     for name in ("fc1_weight", "fc1.product"):
