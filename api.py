@@ -81,14 +81,19 @@ def partition(
     settings = SearchSettings(
         method, constraints, layouts, machine, objective, replicate=replicate, feed=feed, report=report
     )
-    if limit is None:
-        return find_plan(graph, workers, settings)
-    found = find_plan_within(graph, workers, settings, limit, partial(peak_bytes, graph))
-    refused = shortfall(plan_memory(lower(graph, found.plan)), limit)
+    plan = _found(graph, workers, settings, limit)
+    refused = None if limit is None else shortfall(plan_memory(lower(graph, plan)), limit)
     if refused is not None:
         least = least_peak_bytes(graph, workers)
         raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
-    return found.plan
+    return plan
+
+
+def _found(graph: Graph, workers: int, settings: SearchSettings, limit: int | None) -> Plan:
+    """Return the best plan found within a limit of memory; the one that needs the least if none fits."""
+    if limit is None:
+        return find_plan(graph, workers, settings)
+    return find_plan_within(graph, workers, settings, limit, partial(peak_bytes, graph)).plan
 
 
 class Module(module.TrainableModule):
@@ -98,10 +103,10 @@ class Module(module.TrainableModule):
         module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
-    `12GB`. On GPUs `dtype` may be float16 or bfloat16: large activations and gradients are stored in that
-    type, and gradients are multiplied by `loss_scale`. With `plan` it trains as that plan says, which was
-    made for this symbol, batch size, optimizer and number of workers; else PlanError. `plans` holds the plan
-    of every graph made so far by the graph's fingerprint.
+    `12GB`; the search looks for a plan that fits. On GPUs `dtype` may be float16 or bfloat16: large
+    activations and gradients are stored in that type, and gradients are multiplied by `loss_scale`. With
+    `plan` it trains as that plan says, which was made for this symbol, batch size, optimizer and number of
+    workers; else PlanError. `plans` holds the plan of every graph made so far by the graph's fingerprint.
     """
 
     def __init__(
@@ -122,6 +127,7 @@ class Module(module.TrainableModule):
         dtype: str = "float32",
         loss_scale: float | None = None,
     ) -> None:
+        self._memory_bytes = None if memory is None else int(quantity(memory, "memory"))
         super().__init__(
             symbol,
             context,
@@ -134,7 +140,7 @@ class Module(module.TrainableModule):
                 eager,
                 tf32,
                 detect_nan,
-                None if memory is None else int(quantity(memory, "memory")),
+                self._memory_bytes,
                 dtype,
                 loss_scale,
             ),
@@ -154,6 +160,6 @@ class Module(module.TrainableModule):
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
-        plan = given or find_plan(graph, workers, SearchSettings(self._method))
+        plan = given or _found(graph, workers, SearchSettings(self._method), self._memory_bytes)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)

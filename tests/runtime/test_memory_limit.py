@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tofu.cli import main
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import ExecutionError, MachineError, PlanError
+from tofu.partitioner import peak_bytes
 from tofu.runtime import numpy_engine
 from tofu.runtime.executor import Executor
 from tofu.runtime.memory_limit import MemoryLimit
@@ -119,3 +121,17 @@ def test_commands_refuse(command: tuple[str, ...], tmp_path: Path) -> None:
     assert not saved.exists()
     enough = [word.replace("100kB", "1GB") for word in command]
     assert run(*enough).exit_code == 0
+
+
+def test_a_module_looks_for_a_plan_that_fits() -> None:
+    """Replicated tensors take more than this limit, so they are split; kernels may still need too much."""
+    model, limit = tofu.models.get("wresnet-10-2", batch=16), 8_000_000
+    graph = model.training_graph()
+    free, fitting = tofu.partition(graph, 4), tofu.partition(graph, 4, memory=limit)
+    assert peak_bytes(graph, fitting) <= limit < peak_bytes(graph, free)
+    shapes = {**model.data, **model.labels}
+    with tofu.Module(model.symbol, [tofu.cpu(worker) for worker in range(4)], memory=limit) as module:
+        with suppress(ExecutionError):
+            module.bind(shapes)
+        (found,) = module.plans.values()
+        assert found.cost_bytes == fitting.cost_bytes > free.cost_bytes
