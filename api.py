@@ -10,7 +10,7 @@ from .dataflow.graph import Graph
 from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
-from .machines.machine_file import quantity
+from .machines.quantities import quantity
 from .partitioner import Method, Plan, SearchSettings, find_plan, lower
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search

@@ -8,7 +8,8 @@ import pytest
 
 from tofu.errors import MachineError
 from tofu.machines.machine import uniform
-from tofu.machines.machine_file import PRESETS, decode_machine, load_machine, quantity
+from tofu.machines.machine_file import PRESETS, decode_machine, load_machine
+from tofu.machines.quantities import quantity
 
 GOOD = {
     "machine": "box",
@@ -18,13 +19,15 @@ GOOD = {
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_have_eight_devices(name):
+def test_presets_say_how_fast_devices_and_links_are(name):
     machine = load_machine(name)
     assert machine.name == name
-    assert len(machine.devices) == 8
+    count = 4 if name.endswith("-node") else 8
+    assert len(machine.devices) == len(machine.kinds) == count
     assert machine.memory_bytes > 10e9
-    fan_out = machine.fan_out(8)
-    assert len(fan_out) == len(machine.levels)
+    assert len(machine.fan_out(count)) == len(machine.levels)
+    assert machine.kind(0).rate("float32") > 1e12
+    assert all(level.latency_seconds > 0 for level in machine.levels)
 
 
 def test_figures_of_the_papers_testbed():
@@ -57,7 +60,10 @@ def test_fewer_workers_use_the_first_devices():
 def test_uniform_machines_are_those_of_a_file():
     made = uniform("pcie-8", [("socket", 2, 19.2e9), ("switch", 2, 15.75e9), ("gpu", 2, 15.75e9)])
     read = load_machine("pcie-8")
-    assert (made.groups, made.levels, made.devices) == (read.groups, read.levels, read.devices)
+    assert (made.groups, made.devices) == (read.groups, read.devices)
+    assert [(each.name, each.bytes_per_second) for each in made.levels] == [
+        (each.name, each.bytes_per_second) for each in read.levels
+    ]
 
 
 def test_groups_may_differ_in_size():
