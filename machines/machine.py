@@ -145,8 +145,8 @@ class Machine:
         devices = len(set(groups[-1]))
         if devices < workers:
             raise MachineError(
-                f"the first {workers} workers of machine {self.name!r} share {devices} devices, so its levels "
-                f"do not divide them; place every worker on a device of its own"
+                f"the first {workers} workers of machine {self.name!r} share {devices} devices, so its "
+                f"levels do not divide them; place every worker on a device of its own"
             )
         inside: list[tuple[int, ...]] = [()] * workers
         counts = []

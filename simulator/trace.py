@@ -1,0 +1,41 @@
+"""Time lines in Chrome's trace format, which Perfetto and chrome://tracing open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..support.atomic_files import write_whole
+from .timeline import Span
+
+LINKS = "links"
+
+
+def write_trace(lanes: Mapping[str, Sequence[Span]], path: Path) -> None:
+    """Write a file with one process for each worker and one for all links. Raises OSError."""
+    document = {"displayTimeUnit": "ms", "traceEvents": list(_events(lanes))}
+    write_whole(path, json.dumps(document).encode())
+
+
+def _events(lanes: Mapping[str, Sequence[Span]]) -> Iterator[dict[str, Any]]:
+    processes: dict[str, int] = {}
+    for thread, (lane, spans) in enumerate(lanes.items()):
+        of_worker = lane.startswith("worker ")
+        process = lane.rpartition(" ")[0] if of_worker else LINKS
+        number = processes.setdefault(process, len(processes))
+        where = {"pid": number, "tid": thread}
+        yield {"ph": "M", "name": "process_name", **where, "args": {"name": process}}
+        yield {"ph": "M", "name": "thread_name", **where, "args": {"name": lane}}
+        for span in spans:
+            start, end = span.start_nanoseconds, span.end_nanoseconds
+            yield {
+                "ph": "X",
+                "name": span.operation,
+                "cat": span.kind,
+                **where,
+                "ts": start / 1000,
+                "dur": (end - start) / 1000,
+                "args": {} if span.kind == "compute" else {"bytes": span.nbytes, "from": span.source},
+            }
