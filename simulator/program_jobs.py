@@ -4,7 +4,7 @@ A computation is one job. A transfer begins with a job, which takes the time to 
 by a *message* from each worker that the transfer reads from, and by a last job, which takes the time that the
 reader's own memory needs: to copy its own pieces, or to combine the terms of a reduction. Messages occupy the
 directions of the links on their path. Messages between workers of one device occupy none, and take the time
-to read and to write the bytes there.
+to read and to write the bytes there. Workers of one device compute on one lane, which belongs to the device.
 
 Jobs are numbered in the order of the clock: by tick, then worker, then place in the worker's list. A worker's
 two lanes keep the order of the list, as engines do. An instruction needs those that wrote what it reads, and
@@ -13,6 +13,7 @@ those that read or wrote what it overwrites. With a schedule it also waits for t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -193,6 +194,8 @@ class _Builder:
         nanoseconds[places.firsts], nanoseconds[places.lasts] = self._own_times(order, times, transfers)
         way_of_job = np.full(count, _NONE)
         way_of_job[messages] = ways
+        workers = np.array([worker for worker, _ in order], np.int64)
+        way_of_job[places.firsts[~transfers]] = self._ways.computing[workers[~transfers]]
         lanes = [*self._ways.lanes, ()]  # the last is that of _NONE
         owners = np.repeat(np.arange(len(order)), places.lasts - places.firsts + 1)
         jobs = Jobs(
@@ -238,7 +241,10 @@ class _Places:
 
 
 class _Ways:
-    """How messages go from one worker to another; each way that is used has a number."""
+    """The lanes of messages from one worker to another, and of computations on devices that workers share.
+
+    Each way that is used has a number.
+    """
 
     def __init__(self, machine: Machine, workers: int) -> None:
         self._machine = machine
@@ -248,9 +254,19 @@ class _Ways:
         self.lanes: list[tuple[int, ...]] = []
         """The lanes of each way."""
         self._latency: list[float] = []
+        """The nanoseconds of a message without bytes."""
         self._per_byte: list[float] = []
+        """The nanoseconds of each byte of a message."""
         self._numbers: dict[tuple[int, int], int] = {}
         self._lane_numbers: dict[str, int] = {}
+        counts = Counter(self._devices)
+        shared = {
+            device: self._way((f"{machine.devices[device]} compute",), 0.0, 0.0)
+            for device in counts
+            if counts[device] > 1
+        }
+        self.computing = np.array([shared.get(device, _NONE) for device in self._devices], np.int64)
+        """The way of each worker's computations; _NONE if it has a device of its own."""
 
     @property
     def lane_names(self) -> list[str]:
@@ -269,17 +285,19 @@ class _Ways:
 
     def _add(self, source: int, reader: int) -> int:
         here, there = self._devices[source], self._devices[reader]
-        lanes: tuple[int, ...] = ()
-        latency, per_byte = 0.0, 2 * NANOSECONDS / self.kinds[reader].bytes_per_second
-        if here != there:
+        if here == there:
+            number = self._way((), 0.0, 2 / self.kinds[reader].bytes_per_second)
+        else:
             path = self._machine.path(here, there)
-            latency, per_byte = path.latency_seconds * NANOSECONDS, NANOSECONDS / path.bytes_per_second
-            names = self._lane_numbers
-            lanes = tuple([names.setdefault(name, len(names)) for name in path.lanes])
-        self._numbers[source, reader] = len(self.lanes)
-        self.lanes.append(lanes)
-        self._latency.append(latency)
-        self._per_byte.append(per_byte)
+            number = self._way(path.lanes, path.latency_seconds, 1 / path.bytes_per_second)
+        self._numbers[source, reader] = number
+        return number
+
+    def _way(self, lanes: tuple[str, ...], latency_seconds: float, seconds_per_byte: float) -> int:
+        names = self._lane_numbers
+        self.lanes.append(tuple([names.setdefault(name, len(names)) for name in lanes]))
+        self._latency.append(latency_seconds * NANOSECONDS)
+        self._per_byte.append(seconds_per_byte * NANOSECONDS)
         return len(self.lanes) - 1
 
 

@@ -191,7 +191,7 @@ class Timeline:
 
     @cached_property
     def lanes(self) -> Mapping[str, tuple[Span, ...]]:
-        """What each lane does, in order: both lanes of each worker, and each direction of the links."""
+        """What each lane does, in order: both lanes of each worker, shared devices, directions of links."""
         found: dict[str, list[Span]] = {
             f"worker {worker} {lane.name.lower()}": []
             for worker in range(self.partitioned.workers)

@@ -10,11 +10,11 @@ from typing import Any
 from ..support.atomic_files import write_whole
 from .timeline import Span
 
-LINKS = "links"
+SHARED = "devices and links"
 
 
 def write_trace(lanes: Mapping[str, Sequence[Span]], path: Path) -> None:
-    """Write a file with one process for each worker and one for all links. Raises OSError."""
+    """Write a file with one process for each worker and one for what they share. Raises OSError."""
     document = {"displayTimeUnit": "ms", "traceEvents": list(_events(lanes))}
     write_whole(path, json.dumps(document).encode())
 
@@ -23,7 +23,7 @@ def _events(lanes: Mapping[str, Sequence[Span]]) -> Iterator[dict[str, Any]]:
     processes: dict[str, int] = {}
     for thread, (lane, spans) in enumerate(lanes.items()):
         of_worker = lane.startswith("worker ")
-        process = lane.rpartition(" ")[0] if of_worker else LINKS
+        process = lane.rpartition(" ")[0] if of_worker else SHARED
         number = processes.setdefault(process, len(processes))
         where = {"pid": number, "tid": thread}
         yield {"ph": "M", "name": "process_name", **where, "args": {"name": process}}
