@@ -17,7 +17,7 @@ from ..errors import MachineError
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DeviceLink:
     """A connection between two places."""
 
     ends: tuple[str, str]
@@ -31,7 +31,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class MessagePath:
     """The way of messages from one device to another."""
 
     lanes: tuple[str, ...]
@@ -51,14 +51,14 @@ class Path:
 class Routes:
     """The paths over a graph of links. Those from one device are found together, once."""
 
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._neighbours: dict[str, list[tuple[str, Link]]] = {}
+    def __init__(self, links: Sequence[DeviceLink]) -> None:
+        self._neighbours: dict[str, list[tuple[str, DeviceLink]]] = {}
         for link in links:
             for start, end in (link.ends, link.ends[::-1]):
                 self._neighbours.setdefault(start, []).append((end, link))
-        self._from: dict[str, dict[str, Path]] = {}
+        self._from: dict[str, dict[str, MessagePath]] = {}
 
-    def path(self, source: str, reader: str) -> Path:
+    def path(self, source: str, reader: str) -> MessagePath:
         """Return the path between two devices. Raises MachineError if no links join them."""
         if source not in self._from:
             self._from[source] = self._search(source)
@@ -69,18 +69,20 @@ class Routes:
             )
         return found
 
-    def _search(self, source: str) -> dict[str, Path]:
-        found = {source: Path((), inf, 0.0)}
+    def _search(self, source: str) -> dict[str, MessagePath]:
+        found = {source: MessagePath((), inf, 0.0)}
         layer = [source]
         while layer:
-            reached: dict[str, Path] = {}
+            reached: dict[str, MessagePath] = {}
             for place in layer:
                 so_far = found[place]
                 for end, link in self._neighbours.get(place, ()):
                     width = min(so_far.bytes_per_second, link.bytes_per_second)
                     if end not in found and (end not in reached or width > reached[end].bytes_per_second):
                         lanes = (*so_far.lanes, f"{place} to {end}")
-                        reached[end] = Path(lanes, width, so_far.latency_seconds + link.latency_seconds)
+                        reached[end] = MessagePath(
+                            lanes, width, so_far.latency_seconds + link.latency_seconds
+                        )
             found |= reached
             layer = list(reached)
         return found

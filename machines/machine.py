@@ -14,7 +14,7 @@ from functools import cached_property
 
 from ..errors import MachineError
 from .device_kind import DeviceKind
-from .links import Link, Path, Routes
+from .links import DeviceLink, MessagePath, Routes
 
 WORKER_LIMIT = 4096
 """The largest number of workers of a plan, and of devices of a machine."""
@@ -59,7 +59,7 @@ class Machine:
     kinds: tuple[DeviceKind, ...] = ()
     """The kind of each device; none if the machine's file does not say how fast they are."""
 
-    links: tuple[Link, ...] = ()
+    links: tuple[DeviceLink, ...] = ()
     """The links, if they are given as a graph."""
 
     worker_devices: tuple[int, ...] = ()
@@ -100,26 +100,28 @@ class Machine:
             )
         return self.kinds[device]
 
-    def path(self, source: int, reader: int) -> Path:
+    def path(self, source: int, reader: int) -> MessagePath:
         """Return the path of messages between two different devices.
 
         Raises MachineError if no links join them.
         """
         path = self._path_by_levels(source, reader) if self.levels else self._path_by_links(source, reader)
         if self.link_per_pair:
-            return Path((f"{self.devices[source]} to {self.devices[reader]}",), path.bytes_per_second, 0.0)
+            return MessagePath(
+                (f"{self.devices[source]} to {self.devices[reader]}",), path.bytes_per_second, 0.0
+            )
         return path
 
-    def _path_by_links(self, source: int, reader: int) -> Path:
+    def _path_by_links(self, source: int, reader: int) -> MessagePath:
         return self._routes.path(self.devices[source], self.devices[reader])
 
-    def _path_by_levels(self, source: int, reader: int) -> Path:
+    def _path_by_levels(self, source: int, reader: int) -> MessagePath:
         crossed = next(number for number, of in enumerate(self.groups) if of[source] != of[reader])
         inwards = range(crossed, len(self.levels))
         lanes = [f"{self._link_of(source, number)} out" for number in inwards]
         lanes += [f"{self._link_of(reader, number)} in" for number in inwards]
         width = min(level.bytes_per_second / level.rails for level in self.levels[crossed:])
-        return Path(tuple(lanes), width, self.levels[crossed].latency_seconds)
+        return MessagePath(tuple(lanes), width, self.levels[crossed].latency_seconds)
 
     def _link_of(self, device: int, number: int) -> str:
         """Name the link of a device's group at a level."""

@@ -23,7 +23,7 @@ from ..errors import MachineError
 from ..support.strict_documents import parse_yaml, read_document
 from ..support.wording import alternatives
 from .device_kind import DeviceKind
-from .links import Link
+from .links import DeviceLink
 from .machine import WORKER_LIMIT, Level, Machine, several
 from .quantities import quantity, rate, seconds
 
@@ -164,9 +164,9 @@ def _kinds_of(tree: _Tree, entry: Mapping[str, Any]) -> tuple[DeviceKind, ...]:
     return tuple(found)
 
 
-def _links(value: object, devices: Sequence[str]) -> tuple[Link, ...]:
+def _links(value: object, devices: Sequence[str]) -> tuple[DeviceLink, ...]:
     """Read links between devices and switches; every device must be reached from the first one."""
-    links: dict[frozenset[str], Link] = {}
+    links: dict[frozenset[str], DeviceLink] = {}
     for number, each in enumerate(_list(value, "links", LINK_LIMIT)):
         place = f"links[{number}]"
         entry = _mapping(each, place, ("between", "bandwidth"), ("latency",))
@@ -177,7 +177,7 @@ def _links(value: object, devices: Sequence[str]) -> tuple[Link, ...]:
             raise MachineError(
                 f"{place}: {ends[0]!r} and {ends[1]!r} have a link already; give one the bandwidth of both"
             )
-        links[frozenset(ends)] = Link(
+        links[frozenset(ends)] = DeviceLink(
             (ends[0], ends[1]),
             quantity(entry["bandwidth"], f"{place}.bandwidth", per_second=True),
             seconds(entry.get("latency", 0), f"{place}.latency"),
@@ -186,7 +186,7 @@ def _links(value: object, devices: Sequence[str]) -> tuple[Link, ...]:
     return tuple(links.values())
 
 
-def _check_joined(links: Sequence[Link], devices: Sequence[str]) -> None:
+def _check_joined(links: Sequence[DeviceLink], devices: Sequence[str]) -> None:
     """Raise MachineError if links do not join all devices, or end at a switch that joins nothing."""
     beyond: dict[str, list[str]] = {device: [] for device in devices}
     for link in links:

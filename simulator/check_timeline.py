@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from ..errors import ProgramError
 from ..programs.clock import reads, writes
 from ..programs.program import Held, Lane, PartitionedGraph, lane_of
-from .jobs import Jobs, Run
+from .jobs import Jobs, Moments
 from .program_jobs import JobKind
 from .timeline import Timeline
 
@@ -31,7 +31,7 @@ def check_timeline(timeline: Timeline) -> None:
     _check_programs(timeline.partitioned, begins, ends)
 
 
-def check_moments(jobs: Jobs, moments: Run) -> None:
+def check_moments(jobs: Jobs, moments: Moments) -> None:
     """Raise ProgramError unless every job is ready and starts exactly when the rules say."""
     count = len(jobs.nanoseconds)
     latest = [0] * count

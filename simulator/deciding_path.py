@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jobs import Jobs, Run
+from .jobs import Jobs, Moments
 
 _NONE = -1
 
 
-def deciding_path(jobs: Jobs, moments: Run) -> list[int]:
+def deciding_path(jobs: Jobs, moments: Moments) -> list[int]:
     """Return a chain of jobs from the start to the end of a run: each starts when the one before ends.
 
     A job waits for the one before because it comes after it, or because a lane is occupied.
@@ -32,7 +32,7 @@ def deciding_path(jobs: Jobs, moments: Run) -> list[int]:
     return found[::-1]
 
 
-def _blockers(jobs: Jobs, moments: Run, end: list[int]) -> list[tuple[int, int]]:
+def _blockers(jobs: Jobs, moments: Moments, end: list[int]) -> list[tuple[int, int]]:
     """List the jobs that start later than they are ready, each with the one that occupied its lane."""
     last = [_NONE] * len(jobs.lane_names)
     found = []

@@ -26,7 +26,7 @@ Edges = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What there is to do, in the order of the jobs' numbers."""
+    """Things to do that occupy lanes for a while, by number."""
 
     nanoseconds: Sequence[int]
     """The time that each job takes."""
@@ -56,7 +56,7 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Moments:
     """When each job is ready, and when it starts, in nanoseconds."""
 
     ready: Sequence[int]
@@ -66,7 +66,7 @@ class Run:
     """When it starts."""
 
 
-def run(jobs: Jobs) -> Run:
+def run(jobs: Jobs) -> Moments:
     """Return when every job is ready and when it starts, in time about linear in jobs and edges."""
     count = len(jobs.nanoseconds)
     edges = jobs.edges
@@ -93,7 +93,7 @@ def run(jobs: Jobs) -> Run:
                         start[follower] = ready[follower]
                         started.append(follower)
         if not queue:
-            return Run(ready, start)
+            return Moments(ready, start)
         job = heappop(queue) % count
         begin = ready[job]
         for lane in lanes[job]:

@@ -11,36 +11,13 @@ from pathlib import Path
 
 from ..machines.machine import Machine
 from ..programs.program import Lane, PartitionedGraph
+from ..support.atomic_files import write_whole
 from .deciding_path import deciding_path
-from .jobs import Jobs, Run, run
+from .jobs import Jobs, Moments, run
+from .lane_span import LaneSpan
 from .program_jobs import JobKind, ProgramJobs
 from .times import NANOSECONDS, Source
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The time in which a lane is occupied by one computation, transfer or message."""
-
-    kind: str
-    """`compute`, `transfer` or `message`."""
-
-    operation: str
-    """The name of the operation that computes, or for which bytes move."""
-
-    worker: int
-    """The worker that computes, or that reads."""
-
-    start_nanoseconds: int
-    """When it starts."""
-
-    end_nanoseconds: int
-    """When it ends."""
-
-    source: int
-    """The worker that a message comes from; `worker` itself for others."""
-
-    nbytes: int
-    """The bytes that come from other workers; 0 for a computation."""
+from .trace import trace_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +62,9 @@ class Timeline:
     """Where the times of computations come from."""
 
     work: ProgramJobs
-    """What there is to do."""
+    """The jobs of the iteration."""
 
-    moments: Run
+    moments: Moments
     """When each job is ready, and when it starts."""
 
     def __repr__(self) -> str:
@@ -164,7 +141,7 @@ class Timeline:
         return replace(self, work=replace(self.work, jobs=jobs), moments=run(jobs))
 
     @cached_property
-    def workers(self) -> tuple[WorkerTimes, ...]:
+    def shares(self) -> tuple[WorkerTimes, ...]:
         """How each worker spends the iteration."""
         found = []
         for worker in range(self.partitioned.workers):
@@ -190,9 +167,9 @@ class Timeline:
         return max([*loads, *computing], default=0) / NANOSECONDS
 
     @cached_property
-    def lanes(self) -> Mapping[str, tuple[Span, ...]]:
-        """What each lane does, in order: both lanes of each worker, shared devices, directions of links."""
-        found: dict[str, list[Span]] = {
+    def lanes(self) -> Mapping[str, tuple[LaneSpan, ...]]:
+        """All spans of each lane, in order: lanes of workers, of shared devices, and directions of links."""
+        found: dict[str, list[LaneSpan]] = {
             f"worker {worker} {lane.name.lower()}": []
             for worker in range(self.partitioned.workers)
             for lane in Lane
@@ -214,11 +191,9 @@ class Timeline:
 
         Raises OSError.
         """
-        from .trace import write_trace
+        write_whole(Path(path), trace_of(self.lanes))
 
-        write_trace(self.lanes, Path(path))
-
-    def _spans(self) -> Iterable[tuple[int, Span, Sequence[int]]]:
+    def _spans(self) -> Iterable[tuple[int, LaneSpan, Sequence[int]]]:
         """Yield the last job of each span, the span, and the directions of links that it occupies."""
         names = [operation.name for operation in self.partitioned.graph.operations]
         messages = zip(self.work.sources, self.work.nbytes, strict=True)
@@ -235,15 +210,15 @@ class Timeline:
             worker, name = self._worker(job), names[self._operation(job)]
             match kind:
                 case JobKind.COMPUTE:
-                    yield job, Span("compute", name, worker, start, start + time, worker, 0), lanes
+                    yield job, LaneSpan("compute", name, worker, start, start + time, worker, 0), lanes
                 case JobKind.BEGIN:
                     begun, moved = start, 0
                 case JobKind.MESSAGE:
                     source, nbytes = next(messages)
                     moved += nbytes
-                    yield job, Span("message", name, worker, start, start + time, source, nbytes), lanes
+                    yield job, LaneSpan("message", name, worker, start, start + time, source, nbytes), lanes
                 case JobKind.FINISH:
-                    yield job, Span("transfer", name, worker, begun, start + time, worker, moved), lanes
+                    yield job, LaneSpan("transfer", name, worker, begun, start + time, worker, moved), lanes
 
     def _worker(self, job: int) -> int:
         return self.work.order[self.work.instructions[job]][0]

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from ..support.atomic_files import write_whole
-from .timeline import Span
+from .lane_span import LaneSpan
 
 SHARED = "devices and links"
 
 
-def write_trace(lanes: Mapping[str, Sequence[Span]], path: Path) -> None:
-    """Write a file with one process for each worker and one for what they share. Raises OSError."""
-    document = {"displayTimeUnit": "ms", "traceEvents": list(_events(lanes))}
-    write_whole(path, json.dumps(document).encode())
+def trace_of(lanes: Mapping[str, Sequence[LaneSpan]]) -> bytes:
+    """Return the file, with one process for each worker and one for what they share."""
+    return json.dumps({"displayTimeUnit": "ms", "traceEvents": list(_events(lanes))}).encode()
 
 
-def _events(lanes: Mapping[str, Sequence[Span]]) -> Iterator[dict[str, Any]]:
+def _events(lanes: Mapping[str, Sequence[LaneSpan]]) -> Iterator[dict[str, Any]]:
     processes: dict[str, int] = {}
     for thread, (lane, spans) in enumerate(lanes.items()):
         of_worker = lane.startswith("worker ")

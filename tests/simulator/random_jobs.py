@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from tofu.simulator.jobs import Jobs, Run
+from tofu.simulator.jobs import Jobs, Moments
 
 
 def random_jobs(draw: random.Random, count: int = 40, lanes: int = 5) -> Jobs:
@@ -32,7 +32,7 @@ def random_jobs(draw: random.Random, count: int = 40, lanes: int = 5) -> Jobs:
     )
 
 
-def settle(jobs: Jobs, draw: random.Random) -> Run:
+def settle(jobs: Jobs, draw: random.Random) -> Moments:
     """Visit jobs in random orders and apply the rules to what is known so far, until nothing changes."""
     count = len(jobs.nanoseconds)
     before: list[list[int]] = [[] for _ in range(count)]
@@ -56,4 +56,4 @@ def settle(jobs: Jobs, draw: random.Random) -> Run:
         for job in visited:
             start[job] = max(ready[job], free[job])
         if known == (ready, start):
-            return Run(ready, start)
+            return Moments(ready, start)

@@ -13,7 +13,7 @@ from tofu.errors import ProgramError
 from tofu.machines.machine_file import decode_machine
 from tofu.simulator.check_timeline import check_moments
 from tofu.simulator.deciding_path import deciding_path
-from tofu.simulator.jobs import Jobs, Run, run
+from tofu.simulator.jobs import Jobs, Moments, run
 
 from .random_jobs import random_jobs, settle
 
@@ -91,7 +91,7 @@ def test_figure_4_of_flexflow(parts: int, expected: dict[str, tuple[int, int]], 
     check_moments(jobs, found)
 
 
-def makespan(jobs: Jobs, found: Run) -> int:
+def makespan(jobs: Jobs, found: Moments) -> int:
     return max(start + time for start, time in zip(found.start, jobs.nanoseconds, strict=True))
 
 
@@ -158,14 +158,14 @@ def test_the_checker_finds_every_changed_time(seed: int) -> None:
         later = list(found.start)
         later[job] += change
         with pytest.raises(ProgramError, match="by the rules of lanes"):
-            check_moments(jobs, Run(found.ready, later))
+            check_moments(jobs, Moments(found.ready, later))
         readier = list(found.ready)
         readier[job] += change
         with pytest.raises(ProgramError, match="by the rules of lanes"):
-            check_moments(jobs, Run(readier, found.start))
+            check_moments(jobs, Moments(readier, found.start))
 
 
 def test_no_jobs_take_no_time() -> None:
     none = Jobs([], [], [], np.empty((0, 2), np.int64), np.empty((0, 2), np.int64))
-    assert run(none) == Run([], [])
+    assert run(none) == Moments([], [])
     assert deciding_path(none, run(none)) == []

@@ -85,7 +85,7 @@ def test_random_plans_on_random_machines(name: str, seed: int) -> None:
     assert found.critical_path_seconds <= found.seconds
     assert found.busiest_lane_seconds <= found.seconds
     assert max(found.compute_seconds, found.transfer_seconds) <= found.seconds
-    for each in found.workers:
+    for each in found.shares:
         parts = each.computing_seconds, each.moving_seconds, each.waiting_seconds
         assert min(parts) >= 0
         assert sum(parts) == pytest.approx(found.seconds)
@@ -145,10 +145,10 @@ def test_a_time_line_by_hand(toys: Any) -> None:
     assert found.times == "measured"
     assert found.free_transfer_seconds == pytest.approx(70e-6)
     assert found.critical_path_seconds == pytest.approx((30_000 + fetch + 40_000) / 1e9)
-    assert [each.waiting_seconds for each in found.workers] == pytest.approx(
+    assert [each.waiting_seconds for each in found.shares] == pytest.approx(
         [(2 * fetch + 40_000) / 1e9, 30e-6]
     )
-    assert [each.moving_seconds for each in found.workers] == pytest.approx([0, 2 * fetch / 1e9])
+    assert [each.moving_seconds for each in found.shares] == pytest.approx([0, 2 * fetch / 1e9])
     spans = found.lanes["worker 1 transfer"]
     assert [(s.start_nanoseconds, s.end_nanoseconds) for s in spans] == [(30_000, 49_000), (49_000, 68_000)]
     (message, _) = found.lanes["gpu0 out"]
