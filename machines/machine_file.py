@@ -19,6 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..dataflow.element_types import MIXED, UNIFORM
 from ..errors import MachineError
 from ..support.strict_documents import parse_yaml, read_document
 from ..support.wording import alternatives
@@ -131,13 +132,18 @@ def _kind(name: str, value: object, place: str) -> DeviceKind:
             f"{place}.rates is {str(rates)[:60]}; expected a rate for each element type, such as "
             f"{{float32: 15.7 TFLOP/s}}"
         )
+    known = (*UNIFORM, *MIXED)
+    for dtype in rates:
+        if dtype not in known:
+            raise MachineError(
+                f"{place}.rates has {str(dtype)[:60]!r}, which is not a type that graphs compute in; use "
+                f"one of {', '.join(known)}"
+            )
     return DeviceKind(
         name,
         int(quantity(entry["memory"], f"{place}.memory")) if "memory" in entry else None,
         quantity(entry["memory_bandwidth"], f"{place}.memory_bandwidth", per_second=True),
-        tuple(
-            (_name(dtype, f"{place}.rates"), rate(r, f"{place}.rates.{dtype}")) for dtype, r in rates.items()
-        ),
+        tuple((dtype, rate(each, f"{place}.rates.{dtype}")) for dtype, each in rates.items()),
         seconds(entry["kernel_start"], f"{place}.kernel_start"),
     )
 

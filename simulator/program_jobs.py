@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machines.machine import Machine
-from ..programs.clock import transferred
 from ..programs.program import Compute, Lane, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
 from .jobs import Edges, Jobs
@@ -132,28 +131,32 @@ class _Builder:
         self._touched.append(0)
 
     def transfer(self, worker: int, instruction: MultiFetch | Reduce) -> None:
-        """Add a transfer."""
+        """Add a transfer. The pieces of each term cover its target, so the last one has the rest of it."""
         number = len(self._sent)
-        needed: set[int] = set()
-        sent: dict[int, int] = {}
-        for piece in transferred(instruction):
-            self._read(number, piece.worker, piece.buffer, needed)
-            count = 1
-            for lower, upper in piece.region:
-                count *= upper - lower
-            sent[piece.worker] = sent.get(piece.worker, 0) + count
-        self._write(number, worker, (instruction.target,), needed)
         target = self._partitioned.programs[worker].buffers[instruction.target]
         itemsize = self._itemsizes[target.tensor]
-        touched = 2 * itemsize * sent.pop(worker, 0)
-        if isinstance(instruction, Reduce):
-            touched = (len(instruction.parts) + 1) * target.nbytes
-        for source, count in sent.items():
-            self._sources.append(source)
-            self._nbytes.append(count * itemsize)
-            self._message_ways.append(self._ways.number(source, worker))
+        parts = instruction.parts if isinstance(instruction, Reduce) else (instruction.pieces,)
+        needed: set[int] = set()
+        sent: dict[int, int] = {}
+        for pieces in parts:
+            rest = target.nbytes
+            for piece in pieces[:-1]:
+                nbytes = itemsize
+                for lower, upper in piece.region:
+                    nbytes *= upper - lower
+                rest -= nbytes
+                sent[piece.worker] = sent.get(piece.worker, 0) + nbytes
+                self._read(number, piece.worker, piece.buffer, needed)
+            for piece in pieces[-1:]:
+                sent[piece.worker] = sent.get(piece.worker, 0) + rest
+                self._read(number, piece.worker, piece.buffer, needed)
+        self._write(number, worker, (instruction.target,), needed)
+        own = sent.pop(worker, 0)
+        self._touched.append((len(parts) + 1) * target.nbytes if isinstance(instruction, Reduce) else 2 * own)
         self._sent.append(len(sent))
-        self._touched.append(touched)
+        self._sources += sent
+        self._nbytes += sent.values()
+        self._message_ways += [self._ways.number(source, worker) for source in sent]
 
     def _read(self, number: int, worker: int, buffer: int, needed: set[int]) -> None:
         """Note that an instruction reads a buffer, and needs its last writer."""
@@ -202,7 +205,7 @@ class _Builder:
             nanoseconds.tolist(),
             [lanes[way] for way in way_of_job.tolist()],
             self._ways.lane_names,
-            self._needs(places, messages, owners),
+            self._needs(places, messages, owners, sent == 0),
             _lane_order(order, places, transfers, schedule),
         )
         return ProgramJobs(jobs, kinds.tolist(), owners.tolist(), self._sources, self._nbytes, order)
@@ -219,15 +222,19 @@ class _Builder:
         touching = np.rint(self._touched * per_byte[workers]).astype(np.int64)
         return np.where(transfers, starts[workers], computing), np.where(transfers, touching, computing)
 
-    def _needs(self, places: _Places, messages: Integers, owners: Integers) -> Edges:
-        """Return what jobs need: other instructions before the first, and messages between first and last."""
+    def _needs(
+        self, places: _Places, messages: Integers, owners: Integers, silent: npt.NDArray[np.bool_]
+    ) -> Edges:
+        """Return what jobs need: other instructions before the first, and messages between first and last.
+
+        `silent` are the transfers without messages.
+        """
         before = np.array(self._needed, np.int64)
-        several = places.firsts < places.lasts
         pairs = [
             (places.lasts[before], np.repeat(places.firsts, self._needed_counts)),
             (places.firsts[owners[messages]], messages),
             (messages, places.lasts[owners[messages]]),
-            (places.firsts[several], places.lasts[several]),
+            (places.firsts[silent], places.lasts[silent]),
         ]
         return np.concatenate([np.stack(pair, axis=1) for pair in pairs])
 

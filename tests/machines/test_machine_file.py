@@ -274,6 +274,10 @@ def test_devices_may_differ_in_kind():
             "rates.float32 is 'inf'; write it with its unit",
         ),
         ({"kinds": {"own": {**OWN, "rates": {"float32": True}}}}, "write a number of operations"),
+        (
+            {"kinds": {"own": {**OWN, "rates": {"int8": 1}}}},
+            "rates has 'int8', which is not a type that graphs",
+        ),
         ({"kinds": {"own": {**OWN, "kernel_start": "2 days"}}}, "units are s, ms, us, ns"),
         ({"kinds": {"own": {**OWN, "kernel_start": -1}}}, "kernel_start is -1; it must be positive"),
         ({"kinds": {"own": {**OWN, "kernel_start": False}}}, "write a number of seconds"),
