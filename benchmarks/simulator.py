@@ -23,11 +23,11 @@ from .record import keep, printed
 
 MACHINE = "2x-dgx-1-v100"
 CASES = (
-    ("wresnet-50-4", 2),
-    ("wresnet-50-4", 8),
-    ("wresnet-50-4", 16),
-    ("wresnet-101-4", 8),
     ("wresnet-152-10", 8),
+    ("wresnet-101-4", 8),
+    ("wresnet-50-4", 16),
+    ("wresnet-50-4", 8),
+    ("wresnet-50-4", 2),
     ("rnn-4-8k", 8),
 )
 ROUNDS = 15
