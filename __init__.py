@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, machines, models, mx, operators, plans, programs, search, testing
+    from . import errors, machines, models, mx, operators, plans, programs, search, simulator, testing
     from .api import Context, Module, cpu, gpu, partition
     from .dataflow import rnn, sym
     from .dataflow.training import inference_graph, training_graph
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .partitioner.checking.check_plan import verify
     from .runtime.data import ArrayIterator, Batch, Batches
     from .runtime.executor import Executor
+    from .simulator.simulate import simulate
+    from .simulator.timeline import Timeline
 
 _HOMES = {
     **dict.fromkeys(
@@ -47,6 +49,8 @@ _HOMES = {
     **dict.fromkeys(("ArrayIterator", "Batch", "Batches"), "runtime.data"),
     "audit": "operators.audit",
     "Executor": "runtime.executor",
+    "Timeline": "simulator.timeline",
+    "simulate": "simulator.simulate",
     "verify": "partitioner.checking.check_plan",
     **dict.fromkeys(("training_graph", "inference_graph"), "dataflow.training"),
     **dict.fromkeys(
@@ -75,6 +79,7 @@ _MODULES = {
     "programs": "programs",
     "rnn": "dataflow.rnn",
     "search": "search",
+    "simulator": "simulator",
     "sym": "dataflow.sym",
     "testing": "testing",
 }
@@ -102,6 +107,7 @@ __all__ = [
     "Reducer",
     "ShapeError",
     "Sum",
+    "Timeline",
     "TofuError",
     "audit",
     "cpu",
@@ -122,6 +128,8 @@ __all__ = [
     "programs",
     "rnn",
     "search",
+    "simulate",
+    "simulator",
     "sym",
     "testing",
     "training_graph",

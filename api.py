@@ -11,7 +11,7 @@ from .dataflow.graph import Graph
 from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
-from .machines.machine_file import quantity
+from .machines.quantities import quantity
 from .partitioner import (
     Method,
     Plan,

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from .options import examples, method_option, model_candidates, workers_option
-from .planned import Planned, plan_in, planned_options
-
-if TYPE_CHECKING:
-    from ..dataflow.graph import Graph
-    from ..partitioner import Plan
+from .planned import Planned, planned_options
 
 
 @click.command(
@@ -47,32 +41,7 @@ def command(
     models` lists, a graph file that MXNet wrote, or `file.py:function`. After PLAN it is needed only if the
     file does not say which model it was made for. What is left out is as planned, or as `tofu plan` has it.
     """
-    from ..partitioner import lower, partition
+    from ..partitioner import lower
 
-    plan = plan_in(target)
-    if plan is not None:
-        graph = _planned_graph(context, plan, model, given)
-    elif model is not None:
-        raise click.UsageError(f"{target} is not a plan file, so {model} cannot follow it; name one MODEL")
-    else:
-        graph = given.graph_of(target)
-        plan = partition(graph, workers, method)
+    graph, plan = given.planned(context, target, model, workers, method)
     click.echo(lower(graph, plan).text(worker, operation))
-
-
-def _planned_graph(context: click.Context, plan: Plan, model: str | None, given: Planned) -> Graph:
-    """Return the graph of a plan that is not searched. Raises PlanError if it is for other workers."""
-    from ..partitioner.checking.check_plan import check_workers
-
-    asked = {
-        name: context.params[name]
-        for name in ("workers", "method")
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-    }
-    if "method" in asked:
-        raise click.UsageError("--method searches a plan for MODEL; leave it out for a plan file")
-    if "workers" in asked:
-        check_workers(plan, asked["workers"])
-    graph = given.graph(plan, model)
-    plan.verify(graph)
-    return graph

@@ -28,6 +28,17 @@ method_option = click.option(
 )
 
 
+def machine_option(what: str, required: bool = False) -> Callable[[Command], Command]:
+    """`--machine`, a preset or a file."""
+    return click.option(
+        "--machine",
+        required=required,
+        shell_complete=candidates.of(candidates.machines, files=True),
+        help=f"{what}: a file, dgx-1-v100, dgx-a100, dgx-h100, k80-node, p100-node, p2.8xlarge or pcie-8; "
+        f"2x-dgx-h100 is two of them.",
+    )
+
+
 def shape_option(what: str) -> Callable[[Command], Command]:
     """`--shape NAME=SHAPE`, repeated, as shapes by name."""
     return click.option("--shape", "shapes", type=ShapeOption(), multiple=True, callback=_by_name, help=what)

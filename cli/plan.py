@@ -18,6 +18,7 @@ from .options import (
     dtype_option,
     examples,
     json_option,
+    machine_option,
     method_option,
     model_candidates,
     shape_option,
@@ -71,12 +72,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="YAML or JSON file of layouts, or of a whole plan, for --method manual.",
 )
-@click.option(
-    "--machine",
-    metavar="FILE|PRESET",
-    shell_complete=candidates.of(candidates.machines, files=True),
-    help="Report traffic over the links of this machine: a file, dgx-1-v100, dgx-h100, p2.8xlarge or pcie-8.",
-)
+@machine_option("Report traffic over the links of this machine")
 @click.option(
     "--objective",
     type=click.Choice(["bytes", "time"]),

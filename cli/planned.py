@@ -40,6 +40,37 @@ class Planned:
     accumulate: int | None
     """The number of micro-batches in one iteration."""
 
+    def planned(
+        self, context: click.Context, target: str, model: str | None, workers: int, method: str
+    ) -> tuple[Graph, Plan]:
+        """Return the plan in the file TARGET and its graph, or search one for the model TARGET.
+
+        Raises PlanError if the plan is for other workers or another graph.
+        """
+        from ..partitioner import partition
+        from ..partitioner.checking.check_plan import check_workers
+
+        plan = plan_in(target)
+        if plan is None:
+            if model is not None:
+                raise click.UsageError(
+                    f"{target} is not a plan file, so {model} cannot follow it; name one MODEL"
+                )
+            graph = self.graph_of(target)
+            return graph, partition(graph, workers, method)
+        asked = {
+            name
+            for name in ("workers", "method")
+            if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        }
+        if "method" in asked:
+            raise click.UsageError("--method searches a plan for MODEL; leave it out for a plan file")
+        if "workers" in asked:
+            check_workers(plan, workers)
+        graph = self.graph(plan, model)
+        plan.verify(graph)
+        return graph, plan
+
     def graph(self, plan: Plan, model: str | None) -> Graph:
         """Return the training graph of MODEL, or of the model that the plan file names.
 

@@ -48,7 +48,8 @@ class Request:
         feed: str,
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first malformed one."""
-        from ..machines.machine_file import load_machine, quantity
+        from ..machines.machine_file import load_machine
+        from ..machines.quantities import quantity
         from ..partitioner import SearchSettings
         from ..partitioner.methods.manual import read_layouts
         from ..partitioner.problem.constraints import parse_forbid, parse_pin

@@ -1,18 +1,20 @@
-"""Machines: devices in nested groups, and the links that join the groups of each level.
+"""Machines: devices, how fast they are, and the links between them.
 
-A level is a kind of group: nodes, sockets, PCIe switches, NVLink cliques. The last level is the devices
-themselves. Every group is connected by one link, which carries `bytes_per_second` each way. A transfer
-between two devices crosses the outermost level at which their groups differ. It uses the links of both
-devices' groups at that level and at all levels inside it.
+Links are given by levels or as a graph. A level is a kind of group: nodes, sockets, PCIe switches, NVLink
+cliques. The last level is the devices themselves. Every group is connected by one link, which carries
+`bytes_per_second` each way. A transfer between two devices crosses the outermost level at which their groups
+differ. It uses the links of both devices' groups at that level and at all levels inside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..errors import MachineError
+from .device_kind import DeviceKind
+from .links import DeviceLink, MessagePath, Routes
 
 WORKER_LIMIT = 4096
 """The largest number of workers of a plan, and of devices of a machine."""
@@ -20,7 +22,7 @@ WORKER_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A kind of group, and the bandwidth of the link that connects one such group."""
+    """A kind of group, and the link that connects one such group."""
 
     name: str
     """The name of the kind of group, such as `socket`."""
@@ -28,16 +30,22 @@ class Level:
     bytes_per_second: float
     """The bandwidth of one group's link, each way."""
 
+    latency_seconds: float = 0.0
+    """The time of a message without bytes between two devices whose groups differ first at this level."""
+
+    rails: int = 1
+    """The equal parts of a group's link. A message takes one part, which its device's number decides."""
+
 
 @dataclass(frozen=True)
 class Machine:
-    """Devices in nested groups. Worker `w` runs on device `w`."""
+    """Devices, the workers on them, and the links between them: those of levels, or any graph."""
 
     name: str
     """The name that messages and tables use."""
 
     levels: tuple[Level, ...]
-    """The kinds of groups, outermost first."""
+    """The kinds of groups, outermost first; none if `links` are given."""
 
     devices: tuple[str, ...]
     """The names of the devices."""
@@ -48,23 +56,104 @@ class Machine:
     memory_bytes: int | None = None
     """The memory of each device; None if the machine's file does not state it."""
 
+    kinds: tuple[DeviceKind, ...] = ()
+    """The kind of each device; none if the machine's file does not say how fast they are."""
+
+    links: tuple[DeviceLink, ...] = ()
+    """The links, if they are given as a graph."""
+
+    worker_devices: tuple[int, ...] = ()
+    """The device of each worker; if there are none, worker `w` runs on device `w`."""
+
+    link_per_pair: bool = False
+    """Whether each pair of devices has a link of its own, without latency, as wide as the narrowest link of
+    its path (FlexFlow, section 5.1).
+    """
+
+    network: Level | None = None
+    """How several such machines are joined; None if the machine's file does not state it."""
+
+    @property
+    def placement(self) -> tuple[int, ...]:
+        """The device of each worker that the machine has room for."""
+        return self.worker_devices or tuple(range(len(self.devices)))
+
     def check_workers(self, workers: int) -> None:
-        """Raise MachineError if there are more workers than devices."""
-        if workers > len(self.devices):
+        """Raise MachineError if there are more workers than the machine places on its devices."""
+        if workers <= len(self.placement):
+            return
+        if self.worker_devices:
             raise MachineError(
-                f"{workers} workers need {workers} devices, but machine {self.name!r} has {len(self.devices)}"
+                f"machine {self.name!r} places {len(self.placement)} workers on devices, not {workers}; list "
+                f"the device of each in `workers`"
             )
+        raise MachineError(
+            f"{workers} workers need {workers} devices, but machine {self.name!r} has {len(self.devices)}"
+        )
+
+    def kind(self, device: int) -> DeviceKind:
+        """Return how fast a device is. Raises MachineError if the machine does not say."""
+        if not self.kinds:
+            raise MachineError(
+                f"machine {self.name!r} does not say how fast its devices are, so the times of operators are "
+                f"unknown; add `kind` to the machine file, such as `kind: v100`"
+            )
+        return self.kinds[device]
+
+    def path(self, source: int, reader: int) -> MessagePath:
+        """Return the path of messages between two different devices.
+
+        Raises MachineError if no links join them.
+        """
+        path = self._path_by_levels(source, reader) if self.levels else self._path_by_links(source, reader)
+        if self.link_per_pair:
+            return MessagePath(
+                (f"{self.devices[source]} to {self.devices[reader]}",), path.bytes_per_second, 0.0
+            )
+        return path
+
+    def _path_by_links(self, source: int, reader: int) -> MessagePath:
+        return self._routes.path(self.devices[source], self.devices[reader])
+
+    def _path_by_levels(self, source: int, reader: int) -> MessagePath:
+        crossed = next(number for number, of in enumerate(self.groups) if of[source] != of[reader])
+        inwards = range(crossed, len(self.levels))
+        lanes = [f"{self._link_of(source, number)} out" for number in inwards]
+        lanes += [f"{self._link_of(reader, number)} in" for number in inwards]
+        width = min(level.bytes_per_second / level.rails for level in self.levels[crossed:])
+        return MessagePath(tuple(lanes), width, self.levels[crossed].latency_seconds)
+
+    def _link_of(self, device: int, number: int) -> str:
+        """Name the link of a device's group at a level."""
+        level, groups = self.levels[number], self.groups[number]
+        if number == len(self.levels) - 1:
+            return self.devices[device]
+        name = f"{level.name} {groups[device]}"
+        if level.rails == 1:
+            return name
+        return f"{name} rail {(device - groups.index(groups[device])) % level.rails}"
+
+    @cached_property
+    def _routes(self) -> Routes:
+        return Routes(self.links)
 
     def fan_out(self, workers: int) -> tuple[int, ...]:
         """Return the number of groups into which each level divides a group, for the first `workers` devices.
 
-        Raises MachineError if that number differs between groups.
+        Raises MachineError if that number differs between groups, if workers share a device, or if the
+        machine has no levels.
         """
-        self.check_workers(workers)
+        groups = self.worker_groups(workers)
+        devices = len(set(groups[-1]))
+        if devices < workers:
+            raise MachineError(
+                f"the first {workers} workers of machine {self.name!r} share {devices} devices, so its "
+                f"levels do not divide them; place every worker on a device of its own"
+            )
         inside: list[tuple[int, ...]] = [()] * workers
         counts = []
-        for level, numbers in zip(self.levels, self.groups, strict=True):
-            deeper = [(*path, number) for path, number in zip(inside, numbers[:workers], strict=True)]
+        for level, numbers in zip(self.levels, groups, strict=True):
+            deeper = [(*path, number) for path, number in zip(inside, numbers, strict=True)]
             parts = {path: len({d for d in deeper if d[:-1] == path}) for path in set(inside)}
             if len(set(parts.values())) > 1:
                 raise MachineError(
@@ -75,9 +164,50 @@ class Machine:
             inside = deeper
         return tuple(counts)
 
+    def worker_groups(self, workers: int) -> tuple[tuple[int, ...], ...]:
+        """Return the groups of the first `workers` workers, by level.
+
+        Raises MachineError if there are too few devices, or no levels.
+        """
+        self.check_workers(workers)
+        if not self.levels:
+            raise MachineError(
+                f"machine {self.name!r} lists links instead of levels, so nothing can be counted by level; "
+                f"`tofu simulate` takes it, or describe it by levels"
+            )
+        return tuple(tuple(of[device] for device in self.placement[:workers]) for of in self.groups)
+
     @cached_property
     def level_names(self) -> tuple[str, ...]:
         return tuple(level.name for level in self.levels)
+
+
+def several(machine: Machine, count: int) -> Machine:
+    """Join `count` machines by their network, which becomes the outermost level `node`.
+
+    Raises MachineError if the machine states no network, or if there are too many devices.
+    """
+    if machine.network is None or not machine.levels:
+        raise MachineError(f"machine {machine.name!r} states no `network`, so several cannot be joined")
+    size = len(machine.devices)
+    if not 0 < count * size <= WORKER_LIMIT:
+        raise MachineError(
+            f"{count} times {machine.name!r} has {count * size} devices; a machine has 1 to {WORKER_LIMIT}"
+        )
+    groups = [tuple(node for node in range(count) for _ in range(size))]
+    for numbers in machine.groups:
+        width = max(numbers) + 1
+        groups.append(tuple(node * width + number for node in range(count) for number in numbers))
+    return replace(
+        machine,
+        name=f"{count}x-{machine.name}",
+        levels=(machine.network, *machine.levels),
+        devices=tuple(f"node{node}.{name}" for node in range(count) for name in machine.devices),
+        groups=tuple(groups),
+        kinds=machine.kinds * count,
+        worker_devices=tuple(node * size + d for node in range(count) for d in machine.worker_devices),
+        network=None,
+    )
 
 
 def uniform(name: str, levels: Sequence[tuple[str, int, float]]) -> Machine:

@@ -1,50 +1,59 @@
 """Read machine files (YAML or JSON) with distrust, and the presets that come with Tofu.
 
 machine: pcie-4
-memory: 16 GB                              # of each device; may be left out
+kind: p100-pcie                            # of each device: a known kind, or one of `kinds`
 levels:                                    # outermost first
   - {name: socket, bandwidth: 19.2 GB/s}   # of one group's link, each way
-  - {name: gpu, bandwidth: 15.75 GB/s}
+  - {name: gpu, bandwidth: 15.75 GB/s, latency: 5.7 us}
 devices: [[gpu0, gpu1], [gpu2, gpu3]]      # one nesting of lists per level
+
+docs/machines.md lists all entries.
 """
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..dataflow.element_types import MIXED, UNIFORM
 from ..errors import MachineError
 from ..support.strict_documents import parse_yaml, read_document
 from ..support.wording import alternatives
-from .machine import WORKER_LIMIT, Level, Machine
+from .device_kind import DeviceKind
+from .links import DeviceLink
+from .machine import WORKER_LIMIT, Level, Machine, several
+from .quantities import quantity, rate, seconds
 
-PRESETS = ("dgx-1-v100", "dgx-h100", "p2.8xlarge", "pcie-8")
+PRESETS = (
+    "dgx-1-v100",
+    "dgx-a100",
+    "dgx-h100",
+    "k80-node",
+    "p100-node",
+    "p2.8xlarge",
+    "pcie-8",
+)
 
 LEVEL_LIMIT = 16
-UNITS = {
-    "B": 1,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-}
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]?B|[KMG]iB)")
+LINK_LIMIT = 1 << 16
+_SEVERAL = re.compile(r"([0-9]{1,4})x-(.+)")
 
 
 def load_machine(name: str) -> Machine:
     """Load a preset by its name, or else a machine file by its path.
 
-    Raises MachineError if the file does not exist or is malformed; the message names the place in it.
+    `2x-dgx-h100` is two of the preset `dgx-h100`, joined by its network. Raises MachineError if the file does
+    not exist or is malformed; the message names the place in it.
     """
     if name in PRESETS:
-        text = resources.files(__package__).joinpath("presets", f"{name}.yaml").read_bytes()
-        return decode_machine(parse_yaml(text))
+        return decode_machine(_preset(name))
+    joined = _SEVERAL.fullmatch(name)
+    if joined is not None and joined[2] in PRESETS:
+        return several(load_machine(joined[2]), int(joined[1]))
     path = Path(name)
     if not path.suffix and not path.exists():
         raise MachineError(
@@ -59,50 +68,167 @@ def load_machine(name: str) -> Machine:
 
 def decode_machine(value: object) -> Machine:
     """Check the contents of a machine file. Raises MachineError."""
-    entry = _mapping(value, "the file", ("machine", "levels", "devices"), ("memory",))
+    optional = ("levels", "links", "memory", "kind", "kinds", "workers", "link_per_pair", "network")
+    entry = _mapping(value, "the file", ("machine", "devices"), optional)
+    if ("levels" in entry) == ("links" in entry):
+        which = "both 'levels' and 'links'" if "levels" in entry else "neither 'levels' nor 'links'"
+        raise MachineError(f"the file has {which}; describe the links by one of them")
+    levels = _levels(entry["levels"]) if "levels" in entry else ()
+    tree = _Tree([level.name for level in levels] or ["device"])
+    tree.add(entry["devices"], 0, "devices")
+    kinds = _kinds_of(tree, entry)
+    memory = int(quantity(entry["memory"], "memory")) if "memory" in entry else None
+    if memory is None:
+        known = [kind.memory_bytes for kind in kinds if kind.memory_bytes is not None]
+        memory = min(known) if known and len(known) == len(kinds) else None
+    return Machine(
+        _name(entry["machine"], "machine"),
+        levels,
+        tuple(tree.devices),
+        tuple(map(tuple, tree.groups)) if levels else (),
+        memory,
+        kinds,
+        _links(entry["links"], tree.devices) if "links" in entry else (),
+        _workers(entry["workers"], tree.devices) if "workers" in entry else (),
+        _flag(entry.get("link_per_pair", False), "link_per_pair"),
+        _network(entry["network"]) if "network" in entry else None,
+    )
+
+
+@cache
+def known_kinds() -> Mapping[str, DeviceKind]:
+    """Return the kinds of devices that come with Tofu, by name."""
+    return _kinds(_preset("kinds"), "kinds")
+
+
+def _preset(name: str) -> object:
+    return parse_yaml(resources.files(__package__).joinpath("presets", f"{name}.yaml").read_bytes())
+
+
+def _levels(value: object) -> tuple[Level, ...]:
     levels = tuple(
-        _level(level, f"levels[{i}]") for i, level in enumerate(_list(entry["levels"], "levels", LEVEL_LIMIT))
+        _level(level, f"levels[{i}]") for i, level in enumerate(_list(value, "levels", LEVEL_LIMIT))
     )
     names = [level.name for level in levels]
     for name in names:
         if names.count(name) > 1:
             raise MachineError(f"two levels are named {name!r}; give each its own name")
-    tree = _Tree(names)
-    tree.add(entry["devices"], 0, "devices")
-    memory = quantity(entry["memory"], "memory") if "memory" in entry else None
-    return Machine(
-        _name(entry["machine"], "machine"),
-        levels,
-        tuple(tree.devices),
-        tuple(map(tuple, tree.groups)),
-        None if memory is None else int(memory),
+    return levels
+
+
+def _kinds(value: object, place: str) -> dict[str, DeviceKind]:
+    if not isinstance(value, dict) or not value:
+        raise MachineError(
+            f"{place} is {str(value)[:60]}; expected an object with a kind of device by each name"
+        )
+    return {_name(name, place): _kind(name, entry, f"{place}.{name}") for name, entry in value.items()}
+
+
+def _kind(name: str, value: object, place: str) -> DeviceKind:
+    entry = _mapping(value, place, ("rates", "memory_bandwidth", "kernel_start"), ("memory",))
+    rates = entry["rates"]
+    if not isinstance(rates, dict) or not rates:
+        raise MachineError(
+            f"{place}.rates is {str(rates)[:60]}; expected a rate for each element type, such as "
+            f"{{float32: 15.7 TFLOP/s}}"
+        )
+    known = (*UNIFORM, *MIXED)
+    for dtype in rates:
+        if dtype not in known:
+            raise MachineError(
+                f"{place}.rates has {str(dtype)[:60]!r}, which is not a type that graphs compute in; use "
+                f"one of {', '.join(known)}"
+            )
+    return DeviceKind(
+        name,
+        int(quantity(entry["memory"], f"{place}.memory")) if "memory" in entry else None,
+        quantity(entry["memory_bandwidth"], f"{place}.memory_bandwidth", per_second=True),
+        tuple((dtype, rate(each, f"{place}.rates.{dtype}")) for dtype, each in rates.items()),
+        seconds(entry["kernel_start"], f"{place}.kernel_start"),
     )
 
 
-def quantity(value: object, place: str, per_second: bool = False) -> float:
-    """Read a positive number of bytes, written as a number or as text such as `12 GB` (or `21 GB/s`).
+def _kinds_of(tree: _Tree, entry: Mapping[str, Any]) -> tuple[DeviceKind, ...]:
+    """Return the kind of each device, its own or else `kind`; nothing if no device has one."""
+    own = _kinds(entry["kinds"], "kinds") if "kinds" in entry else {}
+    known = {**known_kinds(), **own}
+    chosen = [
+        (name, place) if name is not None else (entry.get("kind"), "kind") for name, place in tree.kinds
+    ]
+    if all(name is None for name, _ in chosen):
+        if own:
+            raise MachineError(f"kinds has {', '.join(own)}, but no device has a kind; add `kind`")
+        return ()
+    found = []
+    for device, (name, place) in zip(tree.devices, chosen, strict=True):
+        if name is None:
+            raise MachineError(f"device {device!r} has no kind, but others have; add `kind` to it or for all")
+        if not isinstance(name, str) or name not in known:
+            hint = alternatives(str(name), known)
+            raise MachineError(f"{place} is {str(name)[:60]!r}, which is not a kind of device{hint}")
+        found.append(known[name])
+    return tuple(found)
 
-    Raises MachineError.
-    """
-    example = "21 GB/s" if per_second else "12 GB"
-    if isinstance(value, str):
-        text = value.strip()
-        matched = _QUANTITY.fullmatch(text.removesuffix("/s") if per_second else text)
-        if matched is None:
+
+def _links(value: object, devices: Sequence[str]) -> tuple[DeviceLink, ...]:
+    """Read links between devices and switches; every device must be reached from the first one."""
+    links: dict[frozenset[str], DeviceLink] = {}
+    for number, each in enumerate(_list(value, "links", LINK_LIMIT)):
+        place = f"links[{number}]"
+        entry = _mapping(each, place, ("between", "bandwidth"), ("latency",))
+        ends = [_name(end, f"{place}.between") for end in _list(entry["between"], f"{place}.between", 2)]
+        if len(set(ends)) != 2:
+            raise MachineError(f"{place}.between is {ends}; a link joins two different devices or switches")
+        if frozenset(ends) in links:
             raise MachineError(
-                f"{place} is {value[:60]!r}; write it with its unit, such as {example}; units are "
-                f"{', '.join(UNITS)}"
+                f"{place}: {ends[0]!r} and {ends[1]!r} have a link already; give one the bandwidth of both"
             )
-        number = float(matched[1]) * UNITS[matched[2]]
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(min(value, 10**30))
-    else:
-        raise MachineError(
-            f"{place} is {str(value)[:60]}; write a number of bytes, or text such as {example}"
+        links[frozenset(ends)] = DeviceLink(
+            (ends[0], ends[1]),
+            quantity(entry["bandwidth"], f"{place}.bandwidth", per_second=True),
+            seconds(entry.get("latency", 0), f"{place}.latency"),
         )
-    if not (0 < number <= 1e18 and math.isfinite(number)):
-        raise MachineError(f"{place} is {str(value)[:60]}; it must be positive and at most 10**18")
-    return number
+    _check_joined(list(links.values()), devices)
+    return tuple(links.values())
+
+
+def _check_joined(links: Sequence[DeviceLink], devices: Sequence[str]) -> None:
+    """Raise MachineError if links do not join all devices, or end at a switch that joins nothing."""
+    beyond: dict[str, list[str]] = {device: [] for device in devices}
+    for link in links:
+        for start, end in (link.ends, link.ends[::-1]):
+            beyond.setdefault(start, []).append(end)
+    for place, ends in beyond.items():
+        if place not in devices and len(ends) == 1:
+            raise MachineError(
+                f"links join {place!r} to {ends[0]!r} alone, and it is not a device"
+                f"{alternatives(place, devices)}"
+            )
+    reached, waiting = {devices[0]}, [devices[0]]
+    while waiting:
+        for end in beyond[waiting.pop()]:
+            if end not in reached:
+                reached.add(end)
+                waiting.append(end)
+    for device in devices:
+        if device not in reached:
+            raise MachineError(
+                f"no links join {devices[0]!r} and {device!r}; add one, or a switch that joins both"
+            )
+
+
+def _workers(value: object, devices: Sequence[str]) -> tuple[int, ...]:
+    """Read the device of every worker."""
+    numbers = {name: number for number, name in enumerate(devices)}
+    found = []
+    for worker, name in enumerate(_list(value, "workers", WORKER_LIMIT)):
+        if not isinstance(name, str) or name not in numbers:
+            raise MachineError(
+                f"workers[{worker}] is {str(name)[:60]!r}, which is not a device"
+                f"{alternatives(str(name), numbers)}"
+            )
+        found.append(numbers[name])
+    return tuple(found)
 
 
 class _Tree:
@@ -110,7 +236,10 @@ class _Tree:
 
     def __init__(self, levels: list[str]) -> None:
         self.devices: list[str] = []
+        self.kinds: list[tuple[object, str]] = []
+        """The kind that a device's own entry names, or None, and its place in the file."""
         self.groups: list[list[int]] = [[] for _ in levels]
+        self._names: set[str] = set()
         self._levels = levels
         self._path: list[int] = []
         self._counts = [0] * len(levels)
@@ -134,22 +263,46 @@ class _Tree:
             self._path.pop()
 
     def _device(self, value: object, place: str) -> None:
-        name = _name(value, place)
-        if name in self.devices:
+        entry = _mapping(value, place, ("name", "kind")) if isinstance(value, dict) else {"name": value}
+        name = _name(entry["name"], place)
+        if name in self._names:
             raise MachineError(f"{place}: two devices are named {name!r}; give each its own name")
         if len(self.devices) == WORKER_LIMIT:
             raise MachineError(
                 f"there are more than {WORKER_LIMIT} devices, the most that a machine may have"
             )
+        self._names.add(name)
         self.devices.append(name)
+        self.kinds.append((entry.get("kind"), f"{place}.kind"))
         for numbers, number in zip(self.groups, self._path, strict=True):
             numbers.append(number)
 
 
 def _level(value: object, place: str) -> Level:
-    entry = _mapping(value, place, ("name", "bandwidth"))
-    bandwidth = quantity(entry["bandwidth"], f"{place}.bandwidth", per_second=True)
-    return Level(_name(entry["name"], f"{place}.name"), bandwidth)
+    entry = _mapping(value, place, ("name", "bandwidth"), ("latency", "rails"))
+    return Level(
+        _name(entry["name"], f"{place}.name"),
+        quantity(entry["bandwidth"], f"{place}.bandwidth", per_second=True),
+        seconds(entry.get("latency", 0), f"{place}.latency"),
+        _count(entry.get("rails", 1), f"{place}.rails"),
+    )
+
+
+def _network(value: object) -> Level:
+    entry = _mapping(value, "network", ("bandwidth",), ("latency", "rails"))
+    return _level({"name": "node", **entry}, "network")
+
+
+def _count(value: object, place: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= WORKER_LIMIT:
+        raise MachineError(f"{place} is {str(value)[:60]}; it must be a number from 1 to {WORKER_LIMIT}")
+    return value
+
+
+def _flag(value: object, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise MachineError(f"{place} is {str(value)[:60]}; it must be true or false")
+    return value
 
 
 def _name(value: object, place: str) -> str:

@@ -29,7 +29,9 @@ class Traffic:
     """The names of the levels."""
 
     crossing_bytes: tuple[int, ...]
-    """The bytes between devices whose groups differ first at that level; they add up to all bytes fetched."""
+    """The bytes between devices whose groups differ first at that level; they add up to all bytes
+    fetched between devices.
+    """
 
     busiest_bytes: tuple[int, ...]
     """The load of that level's busiest link in one direction."""
@@ -46,14 +48,14 @@ class Traffic:
 
 
 def traffic(partitioned: PartitionedGraph, machine: Machine) -> Traffic:
-    """Count the traffic of lowered programs, worker `w` on device `w`.
+    """Count the traffic of lowered programs. Workers that share a device share it without links.
 
-    Raises MachineError if the machine has too few devices.
+    Raises MachineError if the machine has too few devices, or no levels.
     """
-    machine.check_workers(partitioned.workers)
+    groups = np.array(machine.worker_groups(partitioned.workers), np.int64)
     moved = np.array(list(_moved(partitioned)), np.int64).reshape(-1, 4)
+    moved = moved[(groups[:, moved[:, 1]] != groups[:, moved[:, 2]]).any(axis=0)]
     transfer, source, reader, count = moved.T
-    groups = np.array(machine.groups, np.int64)
     apart = groups[:, source] != groups[:, reader]
     level = apart.argmax(axis=0)
     crossing = [int(count[level == number].sum()) for number in range(len(machine.levels))]

@@ -1,0 +1,37 @@
+"""Kinds of devices: their memory and how fast they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import MachineError
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """Devices of the same make."""
+
+    name: str
+    """The name that files and messages use."""
+
+    memory_bytes: int | None
+    """The memory of one device; None if it is not stated."""
+
+    bytes_per_second: float
+    """The bandwidth of its memory."""
+
+    flops_per_second: tuple[tuple[str, float], ...]
+    """For each element type, the most floating-point operations in a second."""
+
+    start_seconds: float
+    """The time to start a kernel."""
+
+    def rate(self, dtype: str) -> float:
+        """Return the floating-point operations in a second. Raises MachineError if they are not stated."""
+        rates = dict(self.flops_per_second)
+        if dtype not in rates:
+            raise MachineError(
+                f"device kind {self.name!r} has no rate for {dtype}, which the graph computes in; it has "
+                f"{', '.join(rates)}; add {dtype} to its `rates` in the machine file"
+            )
+        return rates[dtype]

@@ -1,0 +1,84 @@
+"""A time line in figures: the iteration, each worker's share, and what decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from ..simulator.timeline import OperationTimes, Timeline
+from .console import wide_console
+from .tables import table
+from .units import format_bytes, format_seconds
+
+SHOWN = 10
+
+
+def facts(timeline: Timeline) -> dict[str, Any]:
+    """Return the figures that `tofu simulate --json` prints."""
+    return {
+        "model": timeline.partitioned.graph.name,
+        "machine": timeline.machine.name,
+        "workers": timeline.partitioned.workers,
+        "seconds": timeline.seconds,
+        "compute_seconds": timeline.compute_seconds,
+        "transfer_seconds": timeline.transfer_seconds,
+        "critical_path_seconds": timeline.critical_path_seconds,
+        "busiest_lane_seconds": timeline.busiest_lane_seconds,
+        "free_transfer_seconds": timeline.free_transfer_seconds,
+        "times": timeline.times,
+        "moved_bytes": timeline.partitioned.planned_bytes,
+        "shares": timeline.shares,
+        "critical_path": timeline.critical_path,
+        "deciding_path": timeline.deciding_path,
+    }
+
+
+def show(timeline: Timeline) -> None:
+    """Print the figures, the workers, and the operations that decide."""
+    console = wide_console()
+    moved = format_bytes(timeline.partitioned.planned_bytes)
+    console.print(
+        f"[bold]{timeline.partitioned.graph.name}[/] on {timeline.partitioned.workers} workers of "
+        f"{timeline.machine.name}: {format_seconds(timeline.seconds)} for an iteration, which moves {moved}; "
+        f"computing times are {timeline.times}",
+        soft_wrap=True,
+    )
+    figures = table("figure", "time", "of the iteration")
+    for name, seconds in (
+        ("the longest computing worker", timeline.compute_seconds),
+        ("the longest transferring worker", timeline.transfer_seconds),
+        ("with free transfers", timeline.free_transfer_seconds),
+        ("with infinite lanes: the critical path", timeline.critical_path_seconds),
+        ("the busiest lane alone", timeline.busiest_lane_seconds),
+    ):
+        figures.add_row(name, format_seconds(seconds), _share(seconds, timeline))
+    console.print(figures)
+    console.print(_workers(timeline))
+    console.print(_path("operations that decide the time", timeline.deciding_path, timeline))
+    console.print(_path("the critical path", timeline.critical_path, timeline))
+
+
+def _workers(timeline: Timeline) -> Table:
+    rows = table("worker", "computing", "moving", "waiting")
+    for worker, each in enumerate(timeline.shares):
+        parts = (each.computing_seconds, each.moving_seconds, each.waiting_seconds)
+        rows.add_row(str(worker), *(_share(seconds, timeline) for seconds in parts))
+    return rows
+
+
+def _path(title: str, path: Sequence[OperationTimes], timeline: Timeline) -> Table:
+    rows = table("operation", "computing", "moving", "of the iteration", title=title)
+    for each in path[:SHOWN]:
+        whole = each.computing_seconds + each.moving_seconds
+        computing, moving = map(format_seconds, (each.computing_seconds, each.moving_seconds))
+        rows.add_row(each.operation, computing, moving, _share(whole, timeline))
+    if len(path) > SHOWN:
+        rest = sum(each.computing_seconds + each.moving_seconds for each in path[SHOWN:])
+        rows.add_row(f"{len(path) - SHOWN} more", "", "", _share(rest, timeline))
+    return rows
+
+
+def _share(seconds: float, timeline: Timeline) -> str:
+    return f"{seconds / timeline.seconds:.1%}" if timeline.nanoseconds else "0.0%"

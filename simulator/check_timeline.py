@@ -1,0 +1,114 @@
+"""Check time lines without simulating: sums, dependences, lanes and their order.
+
+The checker takes the times of all jobs as they are, and the programs. It knows nothing of how the times were
+found. The rules of `jobs` have one solution, so a time line that passes is that solution. It verifies that
+
+* every instruction has its jobs, once; messages carry the bytes that the plan moves;
+* every job is ready exactly when the last job that it comes after has ended;
+* every lane serves its jobs in the order in which they become ready, then by number, one at a time, and every
+  job starts exactly when it is ready and its lanes are free;
+* in the programs, every instruction begins after all earlier ones of its lane have ended, after those that
+  wrote what it reads, and after those that read or wrote what it overwrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import ProgramError
+from ..programs.clock import reads, writes
+from ..programs.program import Held, Lane, PartitionedGraph, lane_of
+from .jobs import Jobs, Moments
+from .program_jobs import JobKind
+from .timeline import Timeline
+
+
+def check_timeline(timeline: Timeline) -> None:
+    """Raise ProgramError naming the first job or instruction whose times are wrong."""
+    check_moments(timeline.work.jobs, timeline.moments)
+    begins, ends = _instruction_times(timeline)
+    _check_bytes(timeline)
+    _check_programs(timeline.partitioned, begins, ends)
+
+
+def check_moments(jobs: Jobs, moments: Moments) -> None:
+    """Raise ProgramError unless every job is ready and starts exactly when the rules say."""
+    count = len(jobs.nanoseconds)
+    latest = [0] * count
+    for before, after in jobs.edges.tolist():
+        latest[after] = max(latest[after], moments.start[before] + jobs.nanoseconds[before])
+    free = [0] * len(jobs.lane_names)
+    for job in sorted(range(count), key=lambda job: (moments.ready[job], job)):
+        _expect(job, "is ready", moments.ready[job], latest[job])
+        begin = max([latest[job], *(free[lane] for lane in jobs.lanes[job])])
+        _expect(job, "starts", moments.start[job], begin)
+        for lane in jobs.lanes[job]:
+            free[lane] = begin + jobs.nanoseconds[job]
+
+
+def _expect(job: int, what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise ProgramError(f"job {job} {what} at {found} ns; by the rules of lanes it is {expected} ns")
+
+
+def _instruction_times(timeline: Timeline) -> tuple[dict[Held, int], dict[Held, int]]:
+    """Return when every instruction begins and ends, by (worker, index).
+
+    Raises ProgramError if the jobs are not those of the programs.
+    """
+    begins: dict[Held, int] = {}
+    ends: dict[Held, int] = {}
+    for job, number in enumerate(timeline.work.instructions):
+        place = timeline.work.order[number]
+        start = timeline.moments.start[job]
+        begins[place] = min(begins.get(place, start), start)
+        ends[place] = max(ends.get(place, 0), start + timeline.work.jobs.nanoseconds[job])
+    programs = timeline.partitioned.programs
+    expected = {(w, i) for w, program in enumerate(programs) for i in range(len(program.instructions))}
+    if begins.keys() != expected or len(timeline.work.order) != len(expected):
+        raise ProgramError(f"{len(expected)} instructions have jobs for {len(timeline.work.order)}")
+    return begins, ends
+
+
+def _check_bytes(timeline: Timeline) -> None:
+    carried = sum(timeline.work.nbytes)
+    planned = timeline.partitioned.planned_bytes
+    counted = sum(kind == JobKind.MESSAGE for kind in timeline.work.kinds)
+    if carried != planned or counted != len(timeline.work.nbytes):
+        raise ProgramError(f"{counted} messages carry {carried} bytes, but the plan moves {planned}")
+
+
+def _check_programs(partitioned: PartitionedGraph, begins: dict[Held, int], ends: dict[Held, int]) -> None:
+    """Visit instructions in the order of the clock, and remember when each buffer was written and read."""
+    free: dict[tuple[int, Lane], int] = {}
+    written: dict[Held, int] = {}
+    used: dict[Held, int] = {}
+    places = sorted(
+        begins, key=lambda place: (partitioned.programs[place[0]].instructions[place[1]].tick, place)
+    )
+    for worker, index in places:
+        instruction = partitioned.programs[worker].instructions[index]
+        begin, end = begins[worker, index], ends[worker, index]
+        lane = (worker, lane_of(instruction))
+        taken = reads(worker, instruction)
+        made = [(worker, buffer) for buffer in writes(instruction)]
+        earliest = _latest(
+            [free.get(lane, 0)],
+            [written.get(held, 0) for held in taken],
+            [used.get(held, 0) for held in made],
+        )
+        if begin < earliest:
+            name = partitioned.graph.operations[instruction.operation].name
+            raise ProgramError(
+                f"operation {name!r}, instruction {index} of worker {worker}: begins at {begin} ns, "
+                f"but what it waits for ends at {earliest} ns"
+            )
+        free[lane] = end
+        for held in taken:
+            used[held] = max(used.get(held, 0), end)
+        for held in made:
+            written[held] = used[held] = end
+
+
+def _latest(*times: Sequence[int]) -> int:
+    return max(max(each, default=0) for each in times)

@@ -1,0 +1,36 @@
+"""`simulate`: the time line of a program on a machine."""
+
+from __future__ import annotations
+
+from ..machines.machine import Machine
+from ..machines.machine_file import load_machine
+from ..programs.program import PartitionedGraph
+from ..programs.schedule import Schedule
+from ..support.gc_pause import gc_paused
+from .jobs import run
+from .program_jobs import program_jobs
+from .timeline import Timeline
+from .times import ComputeTimes, estimated
+
+
+def simulate(program: PartitionedGraph, machine: Machine | str, schedule: Schedule | None = None) -> Timeline:
+    """Simulate one iteration of a program, which `tofu.lower` makes, on a machine.
+
+    `machine` is a preset's name, a file or a Machine. The same program and machine give the same time line,
+    to the nanosecond. `schedule` adds its waits: instructions then wait for memory that is used again.
+    Without it memory is not used again, and transfers may run further ahead of computations.
+
+    Raises MachineError for a bad machine, or if it has too few devices or does not say how fast they are.
+    """
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    found.check_workers(program.workers)
+    with gc_paused():
+        return simulate_times(program, found, estimated(program, found), schedule)
+
+
+def simulate_times(
+    program: PartitionedGraph, machine: Machine, times: ComputeTimes, schedule: Schedule | None = None
+) -> Timeline:
+    """Simulate one iteration whose computations take the given times. Raises MachineError as `simulate`."""
+    work = program_jobs(program, machine, times, schedule)
+    return Timeline(program, machine, times.source, work, run(work.jobs))
