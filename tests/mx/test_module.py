@@ -39,7 +39,7 @@ def parameters(module: Any) -> dict[str, np.ndarray]:
 
 
 def test_outputs_before_the_update_are_those_of_the_update() -> None:
-    """Dropout's numbers included: looking changes nothing."""
+    """Dropout's numbers included: looking changes nothing but the order of sums, as plans of two graphs differ."""
     module = ready()
     module.init_optimizer(optimizer_params={"learning_rate": 0.1})
     (batch, *_) = batches()
@@ -50,7 +50,7 @@ def test_outputs_before_the_update_are_those_of_the_update() -> None:
     for name, array in parameters(module).items():
         np.testing.assert_array_equal(array, before[name])
     module.update()
-    np.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), looked)
+    np.testing.assert_allclose(module.get_outputs()[0].asnumpy(), looked, rtol=1e-5)
     assert (parameters(module)["fc1_weight"] != before["fc1_weight"]).any()
     module.forward(batch, is_train=False)
     assert (module.get_outputs()[0].asnumpy() != looked).any()
