@@ -39,7 +39,7 @@ def parameters(module: Any) -> dict[str, np.ndarray]:
 
 
 def test_outputs_before_the_update_are_those_of_the_update() -> None:
-    """Dropout's numbers included: looking changes nothing but the order of sums, as plans of two graphs differ."""
+    """Dropout's numbers included: looking changes nothing but the order of sums."""
     module = ready()
     module.init_optimizer(optimizer_params={"learning_rate": 0.1})
     (batch, *_) = batches()
