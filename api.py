@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy.typing as npt
 
@@ -10,6 +11,7 @@ from .dataflow.graph import Graph
 from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
+from .machines.machine_file import load_machine
 from .machines.quantities import quantity
 from .partitioner import Method, Plan, SearchSettings, find_plan, lower
 from .partitioner.methods.manual import Layouts
@@ -23,6 +25,7 @@ from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
+from .simulator.simulate import simulate
 
 __all__ = ["Context", "Module", "cpu", "gpu", "partition"]
 
@@ -46,7 +49,8 @@ def partition(
     `constraints` are pins and prohibitions. The plan obeys them, and its lower bound holds for plans that do.
     `layouts` is for the method `manual`: forms of tensors by name or pattern, or a whole plan, as a dict or
     as the path of a file.
-    `machine` is a preset's name, a file or a Machine.
+    `machine` is a preset's name, a file or a Machine. If it says how fast its devices are, the plan's
+    `step_seconds` is the simulated time of one iteration, see `tofu.simulate`.
     `objective` is `bytes` or `time`: the time that the traffic takes over the links of `machine`. For `time`,
     the workers are split by the levels of the machine.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
@@ -60,13 +64,20 @@ def partition(
     `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
-    settings = SearchSettings(method, constraints, layouts, machine, objective, report)
-    plan = find_plan(graph, workers, settings)
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    if found is not None:
+        found.check_workers(workers)
+    searched = found if objective == "time" else None
+    plan = find_plan(
+        graph, workers, SearchSettings(method, constraints, layouts, searched, objective, report)
+    )
     if limit is not None:
         refused = shortfall(plan_memory(lower(graph, plan)), limit)
         if refused is not None:
             raise PlanError(refused)
-    return plan
+    if found is None or not found.kinds:
+        return plan
+    return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
 
 
 class Module(module.TrainableModule):

@@ -98,6 +98,14 @@ class Request:
         if refused is not None:
             raise PlanError(refused)
 
+    def step_seconds(self, programs: PartitionedGraph) -> float | None:
+        """Simulate one iteration; None without a machine that says how fast its devices are."""
+        from ..simulator import simulate
+
+        if self.machine is None or not self.machine.kinds:
+            return None
+        return simulate(programs, self.machine).seconds
+
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
@@ -125,6 +133,7 @@ class Request:
                 )
             ]
             facts["transfer_seconds"] = found.transfer_seconds
+        facts["step_seconds"] = self.step_seconds(programs)
         if self.memory_bytes is not None:
             facts["device_memory_bytes"] = self.memory_bytes
             facts["fits"] = max(memory.arena_bytes) <= self.memory_bytes
