@@ -300,7 +300,7 @@ def test_sleeping_kernels_take_as_long_as_simulated(toys: Any) -> None:
     assert 4 * SLEEP_SECONDS < expected < 20 * SLEEP_SECONDS
     taken = []
     with tofu.Executor(program, threads=8) as executor:
-        for _ in range(5):
+        while len(taken) < 10 and min(taken, default=expected * 2) > expected * 1.05:
             begin = time.perf_counter()
             executor.run()
             taken.append(time.perf_counter() - begin)
