@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from .dataflow.graph import Graph
 from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
+from .machines.machine_file import load_machine
 from .machines.quantities import quantity
 from .partitioner import (
     Method,
@@ -33,6 +35,7 @@ from .runtime.context import Context, cpu, gpu
 from .runtime.initializer import WeightRule
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
+from .simulator.simulate import simulate
 
 __all__ = ["Context", "Module", "cpu", "gpu", "partition"]
 
@@ -58,7 +61,8 @@ def partition(
     `constraints` are pins and prohibitions. The plan obeys them, and its lower bound holds for plans that do.
     `layouts` is for the method `manual`: forms of tensors by name or pattern, or a whole plan, as a dict or
     as the path of a file.
-    `machine` is a preset's name, a file or a Machine.
+    `machine` is a preset's name, a file or a Machine. If it says how fast its devices are, the plan's
+    `step_seconds` is the simulated time of one iteration, see `tofu.simulate`.
     `objective` is `bytes` or `time`: the time that the traffic takes over the links of `machine`. For `time`,
     the workers are split by the levels of the machine.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
@@ -78,15 +82,21 @@ def partition(
     `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
     limit = None if memory is None else int(quantity(memory, "memory"))
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    if found is not None:
+        found.check_workers(workers)
+    searched = found if objective == "time" else None
     settings = SearchSettings(
-        method, constraints, layouts, machine, objective, replicate=replicate, feed=feed, report=report
+        method, constraints, layouts, searched, objective, replicate=replicate, feed=feed, report=report
     )
     plan = _found(graph, workers, settings, limit)
     refused = None if limit is None else shortfall(plan_memory(lower(graph, plan)), limit)
     if refused is not None:
         least = least_peak_bytes(graph, workers)
         raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
-    return plan
+    if found is None or not found.kinds:
+        return plan
+    return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
 
 
 def _found(graph: Graph, workers: int, settings: SearchSettings, limit: int | None) -> Plan:

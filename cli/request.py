@@ -112,6 +112,14 @@ class Request:
             least = least_peak_bytes(graph, self.workers)
             raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
 
+    def step_seconds(self, programs: PartitionedGraph) -> float | None:
+        """Simulate one iteration; None without a machine that says how fast its devices are."""
+        from ..simulator import simulate
+
+        if self.machine is None or not self.machine.kinds:
+            return None
+        return simulate(programs, self.machine).seconds
+
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
@@ -139,6 +147,7 @@ class Request:
                 )
             ]
             facts["transfer_seconds"] = found.transfer_seconds
+        facts["step_seconds"] = self.step_seconds(programs)
         if self.memory_bytes is not None:
             facts["device_memory_bytes"] = self.memory_bytes
             facts["fits"] = max(memory.arena_bytes) <= self.memory_bytes

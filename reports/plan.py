@@ -45,6 +45,9 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(_order(graph, order), soft_wrap=True)
     if "levels" in facts:
         console.print(_levels(facts))
+    if facts.get("step_seconds") is not None:
+        taken = format_seconds(facts["step_seconds"])
+        console.print(f"an iteration takes {taken} by estimate; tofu simulate says what decides it")
     console.print(page(memory, facts["single_device_peak_bytes"]))
     if "fits" in facts:
         console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")

@@ -79,7 +79,7 @@ def test_a_context_is_a_list_of_devices(context):
     ("arguments", "message"),
     [
         ({"constraints": "pin fc1_weight=1"}, r"write \['pin fc1_weight=1'\]"),
-        ({"machine": "pcie-8"}, "add objective='time'"),
+        ({"objective": "time"}, "the objective 'time' needs a machine"),
     ],
 )
 def test_mistakes_in_the_search_are_named(arguments, message):

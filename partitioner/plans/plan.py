@@ -114,6 +114,11 @@ class Plan(NotebookDisplay):
     transfer_time: TransferSeconds | None = field(default=None, compare=False)
     """Known if the search minimised time; plan files do not keep it."""
 
+    step_seconds: float | None = field(default=None, compare=False)
+    """The simulated time of one iteration, if a machine was given that says how fast its devices are; plan
+    files do not keep it.
+    """
+
     graph: Graph | None = field(default=None, compare=False, repr=False)
     """The graph that the plan is for, if known; plan files do not keep it."""
 

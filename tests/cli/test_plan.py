@@ -190,6 +190,7 @@ def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
     assert [entry["level"] for entry in by_bytes["levels"]] == ["socket", "switch", "gpu"]
     assert sum(entry["crossing_bytes"] for entry in by_bytes["levels"]) == by_bytes["cost_bytes"]
     assert by_bytes["transfer_seconds"] > 0
+    assert by_bytes["step_seconds"] > by_bytes["transfer_seconds"]
     assert by_bytes["fits"] is True
     by_time = json.loads(
         tofu(

@@ -300,8 +300,20 @@ def test_sleeping_kernels_take_as_long_as_simulated(toys: Any) -> None:
     assert 4 * SLEEP_SECONDS < expected < 20 * SLEEP_SECONDS
     taken = []
     with tofu.Executor(program, threads=8) as executor:
-        for _ in range(5):
+        while len(taken) < 10 and min(taken, default=expected * 2) > expected * 1.05:
             begin = time.perf_counter()
             executor.run()
             taken.append(time.perf_counter() - begin)
     assert min(taken) == pytest.approx(expected, rel=0.05)
+
+
+def test_plans_know_their_time_on_a_machine() -> None:
+    graph = network("mlp")
+    for objective in ("bytes", "time"):
+        plan = tofu.partition(graph, 4, machine="pcie-8", objective=objective)
+        assert plan.step_seconds == simulate(tofu.lower(graph, plan), "pcie-8").seconds
+    bare = machine(4, kind=None, kinds=None)
+    assert tofu.partition(graph, 4, machine=bare).step_seconds is None
+    assert tofu.partition(graph, 4).step_seconds is None
+    with pytest.raises(MachineError, match="4 workers need 4 devices"):
+        tofu.partition(graph, 4, machine=machine(2))
