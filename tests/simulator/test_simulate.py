@@ -156,6 +156,16 @@ def test_a_time_line_by_hand(toys: Any) -> None:
     assert found.lanes["gpu1 in"] == found.lanes["gpu0 out"]
 
 
+def test_a_reduction_by_hand(toys: Any) -> None:
+    """Both workers compute 10 us; worker 1 gets 8000 bytes, then reads two terms and writes their sum."""
+    toy = toys.Toy(2)
+    x = toy.tensor("x", 10, Role.DATA)
+    total = toy.apply(toys.TOTAL, [x], "total", length=1000, cuts=[(0, 0), (0, 1000)])
+    taken = ComputeTimes([[10_000], [10_000, 0]], "measured")
+    found = simulate_times(toy.lower([total]), machine(2), taken)
+    assert found.nanoseconds == 10_000 + 1_000 + 2_000 + 16_000 + 3 * 8_000
+
+
 def test_links_of_pairs_have_no_latency(toys: Any) -> None:
     found = simulate_times(two_workers(toys), machine(2, link_per_pair=True), TAKEN)
     assert found.nanoseconds == 30_000 + 2 * (1_000 + 16_000) + 40_000
