@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from .machine import described
 
 Row = dict[str, Any]
 
@@ -25,3 +28,19 @@ def printed(rows: Iterable[Row]) -> list[Row]:
         print(json.dumps(row), flush=True)
         found.append(row)
     return found
+
+
+def record_parts(parts: Mapping[str, Callable[[], Iterable[Row]]], description: str | None) -> None:
+    """Measure the parts of a benchmark that the command line names, all by default, and print their rows."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=parts, action="append")
+    parser.add_argument("--save", type=Path, help="add the results to this file")
+    arguments = parser.parse_args()
+    results: dict[str, Any] = {}
+    if arguments.save is not None and arguments.save.exists():
+        results = json.loads(arguments.save.read_text(encoding="utf-8"))
+    for part in arguments.only or parts:
+        results[part] = {**described(), "results": printed(parts[part]())}
+        keep(results, arguments.save)

@@ -15,9 +15,7 @@ every order. `seconds` is the median of measured steps.
 
 from __future__ import annotations
 
-import argparse
 import heapq
-import json
 import math
 import re
 import resource
@@ -27,7 +25,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -43,8 +40,7 @@ from tofu.programs import plan_memory, schedule
 from tofu.programs.program import Lane, PartitionedGraph
 from tofu.runtime.executor import Executor
 
-from .machine import described
-from .record import keep, printed
+from .record import record_parts
 
 WORKERS = 16
 LAYERS = 32
@@ -55,19 +51,6 @@ OVERLAP_LAYERS = 4
 OVERLAP_STEPS = 8
 SLEEP_SECONDS = 0.004
 MEASURED_STEPS = 5
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--only", choices=PARTS, action="append")
-    parser.add_argument("--save", type=Path, help="add the results to this file")
-    arguments = parser.parse_args()
-    results: dict[str, Any] = {}
-    if arguments.save is not None and arguments.save.exists():
-        results = json.loads(arguments.save.read_text(encoding="utf-8"))
-    for part in arguments.only or PARTS:
-        results[part] = {**described(), "results": printed(PARTS[part]())}
-        keep(results, arguments.save)
 
 
 def layers_on_workers(graph: Graph, layers: int, workers: int) -> Plan:
@@ -318,4 +301,4 @@ PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
 
 
 if __name__ == "__main__":
-    main()
+    record_parts(PARTS, __doc__)

@@ -9,13 +9,10 @@ worker's memory without kernel workspaces.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import resource
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +25,7 @@ from tofu.partitioner import METHODS, lower, partition
 from tofu.programs.memory import plan_memory
 from tofu.tdl import parse
 
-from .machine import described
-from .record import keep, printed
+from .record import record_parts
 from .space import PAPER
 
 WORKERS = 8
@@ -145,18 +141,5 @@ def deep(layers: int) -> Graph:
 PARTS = {"weights": weights, "plans": plans, "methods": methods, "growth": growth}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=PARTS, action="append")
-    parser.add_argument("--save", type=Path, help="add the results to this file")
-    arguments = parser.parse_args()
-    results: dict[str, Any] = {}
-    if arguments.save is not None and arguments.save.exists():
-        results = json.loads(arguments.save.read_text(encoding="utf-8"))
-    for part in arguments.only or PARTS:
-        results[part] = {**described(), "results": printed(PARTS[part]())}
-        keep(results, arguments.save)
-
-
 if __name__ == "__main__":
-    main()
+    record_parts(PARTS, __doc__)
