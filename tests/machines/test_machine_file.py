@@ -284,7 +284,7 @@ def test_devices_may_differ_in_kind():
         ({"kinds": {"own": {**OWN, "memory_bandwidth": "9 GB"}}}, "such as 21 GB/s"),
         ({"levels": [{"name": "x", "bandwidth": 1, "latency": "-2 us"}]}, r"levels\[0\].latency is '-2 us'"),
         ({"levels": [{"name": "x", "bandwidth": 1, "rails": 0}]}, "rails is 0; it must be a number from 1"),
-        ({"network": {"bandwith": 1}}, "network lacks 'bandwidth'"),
+        ({"network": {"bandwidths": 1}}, "network lacks 'bandwidth'"),
         ({"link_per_pair": "yes"}, "link_per_pair is yes; it must be true or false"),
         ({"workers": []}, "workers must be a list of 1 to 4096"),
         ({"workers": ["a", "x"]}, r"workers\[1\] is 'x', which is not a device"),

@@ -111,7 +111,7 @@ OF_OPERATIONS: list[tuple[Any, str]] = [
     ({"*": 1.5}, 'operations["*"] is 1.5; it must be a string'),
     ({"*": [["n"]]}, 'operations["*"][0] is a list; it must be a string'),
     ({"*": {}}, 'operations["*"] has none of "worker", "workers", "along"'),
-    ({"*": {"spred": []}}, 'operations["*"] has none of "worker"'),
+    ({"*": {"spreads": []}}, 'operations["*"] has none of "worker"'),
     ({"*": {"worker": 4}}, 'operations["*"].worker is 4; it must lie between 0 and 3'),
     ({"*": {"worker": [0]}}, 'operations["*"].worker is a list; it must be an integer'),
     ({"*": {"worker": 0, "workers": [0]}}, "has an unknown key 'workers'; its keys are worker"),
