@@ -22,6 +22,7 @@ from typing import NamedTuple
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Region, to_region
 from ...errors import PlanError
+from ...programs.program import region_text
 from ...tdl.ast import AnyReducer
 from ..layouts.forms import Form
 from ..layouts.step_split import Layout, reducer_of, split_operation
@@ -200,7 +201,8 @@ class Movements:
         parts = cover(target, holders, reader, self._workers)
         if parts is None:
             raise PlanError(
-                f"worker {reader} needs {target}, but no worker holds all of it: the layout has gaps"
+                f"worker {reader} needs {region_text(target)}, but no worker holds some of it; hold "
+                "all that is read"
             )
         fetched = 0
         for number, region in parts:

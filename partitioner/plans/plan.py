@@ -29,6 +29,7 @@ from ...support.strict_documents import (
     typed,
     typed_object,
 )
+from ..costs.movement import Movements
 from ..costs.plan_bytes import Contribution, count, count_bytes
 from ..layouts.copies import Copy, ReadCopy, versions_read
 from ..layouts.forms import Form
@@ -209,6 +210,25 @@ class Plan(NotebookDisplay):
                 check_strategies(*key, self.factors, f"operation {operation.name!r}")
                 checked.add(key)
         check_partial(graph, self.layouts, self.strategies, self.copies, versions)
+        self._check_copies(graph, versions)
+
+    def _check_copies(self, graph: Graph, versions: Mapping[tuple[int, int], ReadCopy]) -> None:
+        """Raise PlanError if a copy lacks what its readers need, or its source what the copy holds."""
+        movements = Movements(self.workers, self.factors)
+        for (number, tensor), copy in versions.items():
+            operation = graph.operations[number]
+            operator = movements.operator(operation.bound, self.strategies[operation.name])
+            held, source = movements.layout(copy.layout), movements.layout(copy.source)
+            try:
+                movements.collections(source, held)
+                for place, name in operation.bound.read_places:
+                    if operation.inputs[place] == tensor:
+                        movements.fetches(operator.inputs[name], held)
+            except PlanError as error:
+                raise PlanError(
+                    f"copy {copy.number} of tensor {graph.tensors[tensor].name!r}, which {operation.name!r} "
+                    f"reads: {error}"
+                ) from error
 
     def count(self, graph: Graph) -> list[int]:
         """Count the bytes that move after no step, one, and so on up to all."""

@@ -296,10 +296,13 @@ def test_copies_may_have_only_what_is_read(toy, texts):
         return compose(graph, 2, {"relu0": Parts((one, other))}, {"a": (None,)}, copies=copies)
 
     verify(graph, plan(one, other))
+    with pytest.raises(PlanError, match=r"copy 1 of tensor 'a', which 'relu0' reads: worker 1 needs \[4:8"):
+        plan(one)
+    lacking = {"a": (Copy(Parts((one,)), ("relu0",)),)}
     with pytest.raises(
         PlanError, match=r"'relu0' reads a copy of 'a': worker 1 needs \[4:8, 0:4\], which no worker holds"
     ):
-        verify(graph, plan(one))
+        verify(graph, dataclasses.replace(plan(one, other), copies=lacking))
 
 
 def test_memory_of_programs_in_another_order(graph):

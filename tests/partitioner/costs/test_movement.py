@@ -82,5 +82,5 @@ def test_a_layout_with_gaps_is_refused():
     movements = Movements(2, (2,))
     needed = movements.layout(Layout((4,), (None,), (2,)))
     owned = replace(needed, regions=(((0, 2),), ((3, 4),)), elements=(2, 1))
-    with pytest.raises(PlanError, match=r"worker 0 needs \(\(0, 4\),\), but no worker holds all of it"):
+    with pytest.raises(PlanError, match=r"worker 0 needs \[0:4\], but no worker holds some of it"):
         movements.fetches(needed, owned)

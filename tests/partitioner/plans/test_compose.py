@@ -106,6 +106,12 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
             {"copies": {"data": [Copy(HERE, ())]}},
             "has no readers",
         ),
+        (
+            {"*": HERE},
+            {"*": HERE},
+            {"copies": {"softmax_label": [Copy(Parts(((1, ((0, 2),)),)), ("softmax.grad*",))]}},
+            "copy 1 of tensor 'softmax_label', which 'softmax.grad.SoftmaxOutput_grad' reads: worker 1 needs",
+        ),
         ({"*": HERE}, {"*": HERE}, {"copies": [HERE]}, "copies are given by tensor, not as a list"),
         (
             {"*": HERE},
