@@ -13,22 +13,24 @@ SECONDS = 20
 
 
 def fails(check: Callable[[], None]) -> bool:
-    """Whether the check raises AssertionError, crashes or does not end; any other exception is an error."""
+    """Whether the check raises an exception, crashes or does not end.
+
+    A kernel that writes where it must not may harm the interpreter, which then raises anything. Checks of
+    kernels that are right show that the check itself raises nothing.
+    """
     child = os.fork()
     if child == 0:
         faulthandler.disable()
         signal.alarm(SECONDS)
-        status = 2
+        status = 1
         try:
             check()
             status = 0
         except AssertionError:
-            status = 1
+            pass
         except Exception:
             traceback.print_exc()
         finally:
             os._exit(status)
     _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    assert code != 2, "the check failed by itself"
-    return code != 0
+    return os.waitstatus_to_exitcode(status) != 0
