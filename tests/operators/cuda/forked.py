@@ -15,8 +15,8 @@ SECONDS = 20
 def fails(check: Callable[[], None]) -> bool:
     """Whether the check raises an exception, crashes or does not end.
 
-    A kernel that writes where it must not may harm the interpreter, which then raises anything. Checks of
-    kernels that are right show that the check itself raises nothing.
+    A wrong kernel may write over the interpreter's own memory. The interpreter can then raise any exception.
+    Tests of correct kernels show that the check itself raises none.
     """
     child = os.fork()
     if child == 0:
