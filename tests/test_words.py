@@ -111,7 +111,7 @@ def test_functions_begin_with_a_verb() -> None:
     ],
 )
 def test_phrases_are_found(begin: str, end: str) -> None:
-    """Each phrase is found, also across lines. It stands in two halves, so that this file does not have it."""
+    """Each phrase is found, also across lines. Two halves make it, so that this file does not have it."""
     assert len(list(_found(f"{begin}{end} plan"))) == 1
 
 

@@ -122,10 +122,13 @@ class _Check:
             self._check_types(operation, tensor)
             partial.append(name)
         if tasks.reads > 1 and not operation.bound.linear_in(partial):
-            what = " and ".join(partial) if partial else "what has no terms"
+            if not partial:
+                raise PlanError(
+                    f"{place} reads {tasks.reads} terms, but its inputs have none; change its form"
+                )
             raise PlanError(
                 f"{place} reads {tasks.reads} terms, but {operation.bound.description.name} is not linear in "
-                f"{what}; let it read a copy that is reduced"
+                f"{' and '.join(partial)}; let it read a copy that is reduced"
             )
 
     def _terms(self, layout: Layout) -> int:

@@ -12,7 +12,7 @@ import pytest
 import tofu
 from tofu.errors import PlanError
 from tofu.partitioner.layouts.copies import Copy
-from tofu.partitioner.layouts.forms import Cut, Follow, Form, Parts, Spread
+from tofu.partitioner.layouts.forms import Cut, Follow, Form, Partial, Parts, Spread
 from tofu.partitioner.plans.compose import compose
 from tofu.partitioner.plans.plan import Plan
 
@@ -80,6 +80,7 @@ def test_a_number_of_workers_that_cannot_be(graph: Any, workers: Any) -> None:
             "operation 'fc1': FullyConnected has no variable 'k'; choose one of n, h",
         ),
         ({"*": "n"}, {"*": HERE}, {}, "operation '*': n is not a form"),
+        ({"*": (Partial(),)}, {"*": HERE}, {}, "'flatten' reads 2 terms, but its inputs have none"),
         ({"*": Spread(((None, 2),), [0, 1])}, {"*": HERE}, {}, "is not a form"),  # type: ignore[arg-type]
         ([HERE], {"*": HERE}, {}, "forms of operations are given by name, not as a list"),
         ({"*": HERE}, {"updated(fc1_weight)": HERE, "*": HERE}, {}, "give 'fc1_weight' the form instead"),
