@@ -148,8 +148,7 @@ class _Lowering:
                 if isinstance(fetch, int):
                     found.append(holders[fetch])
                     continue
-                kind = BufferKind.PARTIAL if copied.terms > 1 else BufferKind.COPY
-                buffer = self._buffer(tensor, copied, part, kind)
+                buffer = self._buffer(tensor, copied, part, _kind(copied, BufferKind.COPY))
                 pieces = self._pieces(fetch, tensor, holders)
                 self._instructions[worker].append(MultiFetch(operation.index, buffer, pieces, self._tick))
                 found.append((worker, buffer))
@@ -170,8 +169,8 @@ class _Lowering:
 
     def _buffers_for(self, tensor: int, held: WorkerRegions, kind: BufferKind) -> list[Held]:
         """Add buffers for holdings of a tensor."""
-        kind = BufferKind.PARTIAL if held.terms > 1 else kind
-        return [(worker, self._buffer(tensor, held, part, kind)) for part, worker in enumerate(held.workers)]
+        of = _kind(held, kind)
+        return [(worker, self._buffer(tensor, held, part, of)) for part, worker in enumerate(held.workers)]
 
     def _fetch_inputs(
         self, operation: int, operator: OperatorRegions, reads: Sequence[_Read | None]
@@ -286,6 +285,11 @@ class _Lowering:
         """Return the parts as pieces of the holders' buffers, and count the bytes fetched."""
         self._planned_bytes += assembly.fetched_elements * self._itemsize[tensor]
         return tuple([Piece(*holders[number], region) for number, region in assembly.parts])
+
+
+def _kind(held: WorkerRegions, kind: BufferKind) -> BufferKind:
+    """Return the kind of the buffers of holdings: partial if they are terms, else the one given."""
+    return BufferKind.PARTIAL if held.terms > 1 else kind
 
 
 @dataclass(frozen=True, slots=True)
