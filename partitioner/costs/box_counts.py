@@ -7,16 +7,20 @@ The counts are those of lowering. A worker that needs region R of an input and o
 elements. If outputs are concatenated, the owner of T that computed P fetches `|T| - |T n P|`. If they are
 reduced over `n` terms, it fetches T from a holder of every term, except what it computed itself: `n |T| - |T
 n P|`. An element that several workers hold is fetched once. A worker that has a copy uses its own.
+
+A tensor may be held in `m` terms that are not reduced yet. An owner then fetches `n / m` terms of what it
+holds, and what a worker computed itself counts if it is among these. If results may be reduced on their way,
+in parts S of what the owners hold, the count is the lesser of both: `n |S| - |S n P| + |T| - |T n S|`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
 from ...analyzer.indices.region import Boxes, volume
-from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..layouts.choices import Counts, OperatorChoices, Flags, TensorChoices
 from ..layouts.uses import Use
 
 
@@ -49,19 +53,60 @@ def fetched_by_worker(needed: Sequence[Boxes], owned: Boxes) -> Counts:
     return total
 
 
-def collected_elements(produced: Boxes, owned: Boxes, terms: Counts | int) -> Counts:
+def collected_elements(
+    produced: Boxes, owned: Boxes, terms: Counts | int, own: Flags | bool = True
+) -> Counts:
     """Count the elements of an output that owners of `owned` fetch if workers computed `produced`.
 
-    `terms` is the number of partial results that are reduced, or 1 if outputs are only concatenated. The
-    boxes of each term together cover the output.
+    `terms` is the number of partial results that are reduced to what an owner holds, or 1 if outputs are only
+    concatenated. The boxes of each term together cover the output. `own` tells which workers computed a term
+    that they need.
     """
-    counts: Counts = terms * volume(owned).sum(axis=-1) - overlap(owned, produced).sum(axis=-1)
+    counts: Counts = terms * volume(owned).sum(axis=-1) - (overlap(owned, produced) * own).sum(axis=-1)
     return counts
 
 
 def communication(operator: OperatorChoices, tensor: TensorChoices, use: Use) -> Counts:
-    """Count the elements that move for every pair of choices: `[operator choices, tensor choices]`."""
-    owned = tensor.regions[None]
+    """Count the elements that move for every pair of choices: `[operator choices, tensor choices]`.
+
+    Pairs that `impossible` names are counted as if they could be.
+    """
+    if not isinstance(use, int):
+        return fetched_elements([operator.inputs[name][:, None] for name in use], tensor.regions[None])
+    counts = _collected(operator, operator.outputs[use], tensor)
+    several = np.flatnonzero(operator.terms > 1)
+    if tensor.stops is not None and len(several):
+        stops, owned = tensor.stops, tensor.regions
+        produced, terms = operator.outputs[use][several, None], operator.terms[several, None]
+        spread = volume(owned).sum(axis=-1) - overlap(owned, stops).sum(axis=-1)
+        through = collected_elements(produced, stops[None], terms) + spread
+        counts[several] = np.where(tensor.terms > 1, counts[several], np.minimum(counts[several], through))
+    return counts
+
+
+def _collected(operator: OperatorChoices, produced: Boxes, tensor: TensorChoices) -> Counts:
+    """Count the elements that owners fetch from those who computed them, in one hop."""
+    if (tensor.terms == 1).all():
+        return collected_elements(produced[:, None], tensor.regions[None], operator.terms[:, None])
+    each = np.maximum(operator.terms[:, None] // tensor.terms, 1)
+    own = operator.term[:, None] // each[..., None] == tensor.term
+    return collected_elements(produced[:, None], tensor.regions[None], each, own)
+
+
+def impossible(operator: OperatorChoices, tensor: TensorChoices, use: Use, summed: Set[str]) -> Flags | None:
+    """Tell which pairs of choices cannot be: `[operator choices, tensor choices]`; None if all can.
+
+    A tensor has terms at steps at which the operation makes them. An operation reads terms of the tensors in
+    whose sum it is linear, `summed`, and of no others.
+    """
     if isinstance(use, int):
-        return collected_elements(operator.outputs[use][:, None], owned, operator.terms[:, None])
-    return fetched_elements([operator.inputs[name][:, None] for name in use], owned)
+        if not tensor.partial.any():
+            return None
+        return (tensor.partial[None] & ~operator.makes[:, None]).any(axis=-1)
+    if not (tensor.partial.any() or operator.reads_at.any()):
+        return None
+    reads = operator.reads_at[:, None] & (not summed.isdisjoint(use))
+    wrong: Flags = (tensor.partial[None] != reads).any(axis=-1)
+    if not summed.issuperset(use):
+        wrong |= tensor.partial.any(axis=-1)
+    return wrong

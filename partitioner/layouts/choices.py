@@ -1,14 +1,15 @@
 """Candidate splits of operators and tensors, with the regions that every worker gets.
 
 A choice is a sequence with one entry per step. The entry is the index variable along which an operation is
-split, or the dimension along which a tensor is split, or None if the step replicates it. Choices of `i`
-entries describe the graph split over the product of the first `i` factors. Fetched data is included because
-an operation's regions follow from its own nested boxes (Tofu, section 5.2).
+split, or the dimension along which a tensor is split, or None if the step replicates it. `Partial` gives each
+group another term of a tensor that is not reduced yet, and lets an operation read its own group's terms.
+Choices of `i` entries describe the graph split over the product of the first `i` factors. Fetched data is
+included because an operation's regions follow from its own nested boxes (Tofu, section 5.2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,12 @@ import numpy.typing as npt
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, split, whole
-from .step_split import Dimensions, Strategies
+from .forms import Partial, numbered
+from .shared_out import shared_out
+from .step_split import Choice, Dimensions, Strategies
 
 Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +33,7 @@ class OperatorChoices:
     """The operator, bound to shapes."""
 
     sequences: tuple[Strategies, ...]
-    """The candidates: a sequence of index variables each, None for a step that does not split."""
+    """The candidates: an index variable per step, `Partial`, or None for a step that does not split."""
 
     boxes: Boxes
     """Each worker's part of the iteration space: `[choices, workers, variables, 2]`."""
@@ -46,6 +50,18 @@ class OperatorChoices:
     term: Counts
     """The number of the partial result that each worker computes: `[choices, workers]`."""
 
+    makes: Flags
+    """At which steps the groups make different partial results: `[choices, steps]`."""
+
+    reads: Counts
+    """The number of terms of its inputs that each choice reads: `[choices]`."""
+
+    read: Counts
+    """The number of the term that each worker reads: `[choices, workers]`."""
+
+    reads_at: Flags
+    """At which steps the groups read different terms: `[choices, steps]`."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorChoices:
@@ -55,17 +71,29 @@ class TensorChoices:
     """The shape of the tensors."""
 
     sequences: tuple[Dimensions, ...]
-    """The candidates: a sequence of dimensions each, None for a step that replicates."""
+    """The candidates: a dimension per step, `Partial`, or None for a step that replicates."""
 
     regions: Boxes
     """Each worker's region: `[choices, workers, dimensions, 2]`."""
+
+    terms: Counts
+    """The number of terms of each choice: `[choices]`."""
+
+    term: Counts
+    """The number of the term that each worker holds: `[choices, workers]`."""
+
+    partial: Flags
+    """At which steps the groups hold different terms: `[choices, steps]`."""
+
+    stops: Boxes | None
+    """Where partial results may be reduced on their way, like `regions`; None if they may not."""
 
 
 def operator_choices(
     bound: Bound, sequences: Sequence[Strategies], factors: Sequence[int]
 ) -> OperatorChoices:
     """Evaluate the regions of all candidate strategies of an operator at once."""
-    boxes = np.stack([bound.split(sequence, factors) for sequence in sequences])
+    boxes = np.stack([bound.split(variables(sequence), factors) for sequence in sequences])
     return choices_of_boxes(bound, sequences, factors, boxes)
 
 
@@ -82,23 +110,62 @@ def choices_of_boxes(
     outputs = tuple(
         regions.reshape(count, workers, *regions.shape[1:]) for regions in bound.output_regions(flat)
     )
-    terms = np.ones(count, np.int64)
-    term = np.zeros((count, workers), np.int64)
-    for choice, sequence in enumerate(sequences):
-        remaining = workers
-        for variable, factor in zip(sequence, factors, strict=True):
-            remaining //= factor
-            if variable is not None and bound.kind(variable) == "reduce":
-                terms[choice] *= factor
-                term[choice] = term[choice] * factor + np.arange(workers) // remaining % factor
-    return OperatorChoices(bound, tuple(sequences), boxes, inputs, outputs, terms, term)
+    reducing = _steps_where(sequences, lambda entry: isinstance(entry, str) and bound.kind(entry) == "reduce")
+    reads_at = _steps_where(sequences, _is_partial)
+    reads, read = _numbered(reads_at, factors)
+    within, term = _numbered(reducing, factors)
+    term = read * within[:, None] + term
+    return OperatorChoices(
+        bound, tuple(sequences), boxes, inputs, outputs, reads * within, term,
+        reducing | reads_at, reads, read, reads_at,
+    )  # fmt: skip
 
 
-def tensor_choices(shape: Shape, sequences: Sequence[Dimensions], factors: Sequence[int]) -> TensorChoices:
-    """Evaluate the regions of all candidate layouts of a shape."""
+def tensor_choices(
+    shape: Shape, sequences: Sequence[Dimensions], factors: Sequence[int], stops: bool = False
+) -> TensorChoices:
+    """Evaluate the regions of all candidate layouts of a shape; with `stops`, those on the way as well."""
     box = whole(shape)
-    regions = np.stack([split(box, sequence, factors) for sequence in sequences])
-    return TensorChoices(shape, tuple(sequences), regions)
+    regions = np.stack([split(box, axes(sequence), factors) for sequence in sequences])
+    return choices_of_regions(shape, sequences, factors, regions, stops)
+
+
+def choices_of_regions(
+    shape: Shape, sequences: Sequence[Dimensions], factors: Sequence[int], regions: Boxes, stops: bool
+) -> TensorChoices:
+    partial = _steps_where(sequences, _is_partial)
+    terms, term = _numbered(partial, factors)
+    found = None
+    if stops:
+        found = np.where((terms == 1)[:, None, None, None], shared_out(regions), regions)
+    return TensorChoices(shape, tuple(sequences), regions, terms, term, partial, found)
+
+
+def axes(sequence: Dimensions) -> tuple[int | None, ...]:
+    """Return the dimension that each step splits."""
+    return tuple(None if isinstance(entry, Partial) else entry for entry in sequence)
+
+
+def variables(sequence: Strategies) -> tuple[str | None, ...]:
+    """Return the variable that each step splits."""
+    return tuple(None if isinstance(entry, Partial) else entry for entry in sequence)
+
+
+def _is_partial(entry: object) -> bool:
+    return isinstance(entry, Partial)
+
+
+def _steps_where(sequences: Sequence[Choice], holds: Callable[[object], bool]) -> Flags:
+    return np.array([[holds(entry) for entry in sequence] for sequence in sequences], np.bool_).reshape(
+        len(sequences), -1
+    )
+
+
+def _numbered(steps: Flags, factors: Sequence[int]) -> tuple[Counts, Counts]:
+    """Return the number of terms of every choice, and that of each worker; groups differ at these steps."""
+    found = {row.tobytes(): numbered(row.tolist(), factors) for row in steps}
+    each = [found[row.tobytes()] for row in steps]
+    return np.array([terms for _, terms in each], np.int64), np.stack([term for term, _ in each])
 
 
 def splittable(bound: Bound) -> dict[str, int]:

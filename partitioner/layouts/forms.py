@@ -174,7 +174,8 @@ def _expanded(form: Form, whole: Boxes, axis_of: Callable[[Label], int], factors
                     f"{prod(counts)} parts are spread over {len(workers)} workers; name one for each"
                 )
             boxes = split(whole, [_axis(entry, axis_of) for entry in entries], counts)
-            return Expanded(np.array(workers, np.int64), boxes, *_numbered(entries, counts))
+            partial = [isinstance(entry, Partial) for entry in entries]
+            return Expanded(np.array(workers, np.int64), boxes, *numbered(partial, counts))
         case Cut(along=along, bounds=bounds, workers=workers):
             return _reduced(workers, _cut(whole, axis_of(along), bounds, len(workers)))
         case Parts(boxes=listed):
@@ -199,13 +200,17 @@ def _axis(entry: Entry, axis_of: Callable[[Label], int]) -> int | None:
     return None if entry is None or isinstance(entry, At | Partial) else axis_of(entry)
 
 
-def _numbered(entries: Sequence[Entry], counts: Sequence[int]) -> tuple[Workers, int]:
-    """Return the term of every part in row-major order, and the number of terms."""
+def numbered(partial: Sequence[bool], counts: Sequence[int]) -> tuple[Workers, int]:
+    """Return the term of every part in row-major order, and the number of terms.
+
+    `counts` are the numbers of parts of each level. At the levels where `partial` holds, parts have terms of
+    their own.
+    """
     parts = np.arange(prod(counts), dtype=np.int64)
     term, terms, inner = np.zeros_like(parts), 1, len(parts)
-    for entry, count in zip(entries, counts, strict=True):
+    for has_terms, count in zip(partial, counts, strict=True):
         inner //= count
-        if isinstance(entry, Partial):
+        if has_terms:
             term = term * count + parts // inner % count
             terms *= count
     return term, terms
@@ -225,7 +230,7 @@ def _expand_steps(
     if len(form) != len(factors):
         raise PlanError(f"{len(form)} choices for {len(factors)} steps")
     boxes = split(whole, [_axis(entry, axis_of) for entry in form], factors)
-    term, terms = _numbered(form, factors)
+    term, terms = numbered([isinstance(entry, Partial) for entry in form], factors)
     workers = np.arange(len(boxes), dtype=np.int64)
     inner = len(boxes)
     for entry, factor in zip(form, factors, strict=True):

@@ -14,9 +14,9 @@ from ...tdl.ast import AnyReducer, Reducer
 from .forms import At, Expanded, Follow, Form, Label, Partial, Workers, expand
 from .tiling import check_held, check_tiling, intervals_along
 
-Strategies = tuple[str | None, ...]
-Dimensions = tuple[int | None, ...]
-Choice = tuple[str | int | None, ...]
+Strategies = tuple[str | Partial | None, ...]
+Dimensions = tuple[int | Partial | None, ...]
+Choice = tuple[str | int | Partial | None, ...]
 """Strategies or dimensions, for code that treats both in the same way."""
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Phase, Role
 from ..layouts.choices import OperatorChoices, TensorChoices
+from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
 from ..plans.cost import Cost
 from ..plans.unproven import too_wide
@@ -174,11 +175,12 @@ def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
 
 
 def _fewest(
-    extents: Mapping[Label, int], factors: tuple[int, ...], replicate: bool
-) -> list[tuple[Label | None, ...]]:
-    """Return the sequences with the fewest different labels, and the one that replicates throughout."""
-    whole: list[tuple[Label | None, ...]] = [(None,) * len(factors)] if replicate else []
-    single: list[tuple[Label | None, ...]] = [
+    extents: Mapping[Label, int], factors: tuple[int, ...], replicate: bool, partial: bool
+) -> list[tuple[Label | Partial | None, ...]]:
+    """Return the sequences with the fewest different labels, and those that split nothing."""
+    whole: list[tuple[Label | Partial | None, ...]] = [(None,) * len(factors)] if replicate else []
+    whole += [(Partial(),) * len(factors)] if partial else []
+    single: list[tuple[Label | Partial | None, ...]] = [
         (label,) * len(factors) for label, extent in extents.items() if extent >= prod(factors)
     ]
     if single:

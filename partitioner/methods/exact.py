@@ -44,9 +44,15 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     report(plan.cost.value, plan.lower_bound.value)
     if plan.lower_bound == plan.cost:
         return plan
-    counts = [sequence_count(splittable(bound), plan.factors) for bound in problem.operators]
+    counts = [
+        sequence_count(splittable(bound), plan.factors, False, number in problem.reads_terms)
+        for number, bound in enumerate(problem.operators)
+    ]
     counts += [
-        sequence_count(dict(enumerate(shape)), plan.factors, problem.replicate) for shape in problem.shapes
+        sequence_count(
+            dict(enumerate(shape)), plan.factors, problem.may_replicate(number), number in problem.terms
+        )
+        for number, shape in enumerate(problem.shapes)
     ]
     if max(counts) > SEQUENCE_LIMIT:
         return plan

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..layouts.choices import OperatorChoices, TensorChoices
+from ..layouts.forms import Partial
 from ..plans.cost import Cost
 from ..plans.unproven import too_wide, unbounded
 from ..problem.candidates import Tables
@@ -122,7 +123,13 @@ class _Search:
         problem, tables = self._problem, self._tables
         operators = [
             tables.operator_near(
-                bound, _near([p.strategies[n] for p in centres], [p.strategies[n] for p in others], reorder)
+                bound,
+                _near(
+                    [p.strategies[n] for p in centres],
+                    [p.strategies[n] for p in others],
+                    reorder,
+                    partial=n in problem.reads_terms,
+                ),
             )
             for n, bound in enumerate(problem.operators)
         ]
@@ -130,13 +137,15 @@ class _Search:
             tables.tensor_near(
                 shape,
                 Near((), (centres[0].dimensions[n],))
-                if n in problem.fed
+                if n in problem.unmoved
                 else _near(
                     [p.dimensions[n] for p in centres],
                     [p.dimensions[n] for p in others],
                     reorder,
-                    problem.replicate,
+                    problem.may_replicate(n),
+                    n in problem.terms,
                 ),
+                n in problem.stops,
             )
             for n, shape in enumerate(problem.shapes)
         ]
@@ -166,12 +175,13 @@ class _Search:
 
 
 def _near(
-    centres: Iterable[tuple[Label | None, ...]],
-    others: Iterable[tuple[Label | None, ...]],
+    centres: Iterable[tuple[Label | Partial | None, ...]],
+    others: Iterable[tuple[Label | Partial | None, ...]],
     reorder: bool,
     replicate: bool = False,
+    partial: bool = False,
 ) -> Near[Label]:
-    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder, replicate)
+    return Near(tuple(dict.fromkeys(centres)), tuple(dict.fromkeys(others)), reorder, replicate, partial)
 
 
 def _cost(plan: Solution) -> int:

@@ -183,6 +183,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
         method=method,
         layouts=chosen.layouts,
         strategies=chosen.operations,
+        copies=chosen.copies,
         cost_bytes=totals[-1],
         step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
         lower_bound_bytes=bound_bytes,
@@ -196,7 +197,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
 
 
 def _check_kept(problem: Problem, solution: Solution, method: str) -> None:
-    for number in sorted(problem.fed):
+    for number in sorted(problem.unmoved):
         chosen, fed = solution.dimensions[number], by_batch(problem.shapes[number], solution.factors)
         if chosen != fed:
             tensor = problem.graph.tensors[problem.tensor_class.index(number)].name

@@ -42,6 +42,9 @@ class SearchSettings:
     replicate: bool = True
     """Whether steps may replicate tensors that they could split."""
 
+    keep: bool = True
+    """Whether copies of tensors are kept, and sums may stay in terms; for the objective `bytes` alone."""
+
     feed: str = "batch"
     """Where data and labels arrive: split by `batch`, or `anywhere`, wherever a plan likes."""
 
@@ -70,7 +73,7 @@ class SearchSettings:
 
     def space(self) -> Space:
         """Return the space that is searched. Raises PlanError for an unknown feed."""
-        return Space(self.replicate, parse_feed(self.feed))
+        return Space(self.replicate, parse_feed(self.feed), self.keep and self.objective == "bytes")
 
     def made_objective(self, workers: int) -> Objective:
         """Return the objective. Raises PlanError if `time` has no machine, MachineError for a bad one."""

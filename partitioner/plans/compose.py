@@ -9,13 +9,14 @@ from itertools import pairwise
 from typing import TypeVar
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Region, to_region
+from ...analyzer.indices.region import to_region
 from ...dataflow.graph import Graph, Operation, Tensor
 from ...errors import PlanError
 from ...support.gc_pause import gc_paused
 from ...support.wording import alternatives
 from ..layouts.copies import Copy
 from ..layouts.forms import Follow, Form, Parts, check_form
+from ..layouts.shared_out import shared_out
 from ..layouts.step_split import Layout, prime_factors, split_operation
 from .plan import Plan, require_graph, require_workers
 
@@ -203,22 +204,10 @@ def _followed(
 
 def _on_the_way(layout: Layout) -> Layout:
     """Let partial results of a layout with replicas be reduced once, spread over the holders."""
-    if layout.expanded.terms > 1:
+    found = layout.expanded
+    if found.terms > 1 or not layout.shape:
         return layout
-    by_region: dict[Region, list[int]] = {}
-    for worker, region in zip(layout.workers.tolist(), map(to_region, layout.regions), strict=True):
-        by_region.setdefault(region, []).append(worker)
-    copies = max(map(len, by_region.values()), default=1)
-    if copies == 1 or not layout.shape:
+    parts = shared_out(found.boxes)
+    if (parts == found.boxes).all():
         return layout
-    parts: list[tuple[int, Region]] = []
-    for region, holders in by_region.items():
-        lengths = [upper - lower for lower, upper in region]
-        axis = lengths.index(max(lengths))
-        if lengths[axis] < len(holders):
-            return layout
-        (lower, upper), count = region[axis], len(holders)
-        for number, worker in enumerate(holders):
-            cut = (lower + number * (upper - lower) // count, lower + (number + 1) * (upper - lower) // count)
-            parts.append((worker, (*region[:axis], cut, *region[axis + 1 :])))
-    return replace(layout, via=Parts(tuple(parts)))
+    return replace(layout, via=Parts(tuple(zip(found.workers.tolist(), map(to_region, parts), strict=True))))

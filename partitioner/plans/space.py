@@ -21,14 +21,20 @@ class Space:
     feed: Feed = "anywhere"
     """Where data and labels arrive: split by batch, or `anywhere`, wherever a plan likes, without a byte."""
 
+    keep: bool = False
+    """Whether copies of tensors are kept for their readers, partial results may be reduced before they are
+    spread, and sums may stay in terms as long as operations are linear in them.
+    """
+
     memory_bytes: int | None = None
     """The most that a worker's arena may take; None if memory is free."""
 
     def __str__(self) -> str:
         tensors = "may replicate any tensor" if self.replicate else "split all that can be split"
         fed = "by batch" if self.feed == "batch" else "anywhere"
+        kept = ", may keep copies and terms" if self.keep else ""
         limit = "" if self.memory_bytes is None else f", within {self.memory_bytes:,} bytes a worker"
-        return f"{tensors}, with inputs fed {fed}{limit}"
+        return f"{tensors}{kept}, with inputs fed {fed}{limit}"
 
 
 SPLIT = Space()

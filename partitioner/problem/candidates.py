@@ -9,12 +9,16 @@ from ...analyzer.indices.region import Shape, split, whole
 from ..layouts.choices import (
     OperatorChoices,
     TensorChoices,
+    axes,
     choices_of_boxes,
+    choices_of_regions,
     operator_choices,
     split_further,
     splittable,
     tensor_choices,
+    variables,
 )
+from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
 from .sequences import Near
 
@@ -29,6 +33,10 @@ def every_variable(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
     return fitting
 
 
+def every_variable_or_terms(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return (*(fitting or (None,)), Partial())
+
+
 def every_dimension(fitting: Dimensions) -> Dimensions:
     return fitting
 
@@ -41,6 +49,14 @@ def every_dimension_or_whole(fitting: Dimensions) -> Dimensions:
     return (*fitting, None)
 
 
+def every_dimension_or_terms(fitting: Dimensions) -> Dimensions:
+    return (*(fitting or (None,)), Partial())
+
+
+def everything(fitting: Dimensions) -> Dimensions:
+    return (*fitting, None, Partial())
+
+
 class Tables:
     """Choices for one factorisation, each computed once because layers repeat.
 
@@ -50,9 +66,9 @@ class Tables:
     def __init__(self, factors: Sequence[int]) -> None:
         self.factors = tuple(factors)
         self._operators: dict[tuple[Bound, Strategies, KeepVariables], OperatorChoices] = {}
-        self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions], TensorChoices] = {}
+        self._tensors: dict[tuple[Shape, Dimensions, KeepDimensions, bool], TensorChoices] = {}
         self._operators_near: dict[tuple[Bound, Near[str]], OperatorChoices] = {}
-        self._tensors_near: dict[tuple[Shape, Near[int]], TensorChoices] = {}
+        self._tensors_near: dict[tuple[Shape, Near[int], bool], TensorChoices] = {}
 
     def operator(
         self, bound: Bound, earlier: Strategies, keep: KeepVariables = every_variable
@@ -66,35 +82,40 @@ class Tables:
         if found is None:
             step = len(earlier)
             factor = self.factors[step]
-            boxes = bound.split(earlier, self.factors[:step])
+            boxes = bound.split(variables(earlier), self.factors[:step])
             extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
             names = bound.variables
             fitting = tuple(
                 v for v, n in zip(names, extents, strict=True) if n >= factor and bound.kind(v) is not None
             )
             kept = keep(bound, fitting) or (None,)
-            axes = [None if variable is None else names.index(variable) for variable in kept]
+            places = [names.index(variable) if isinstance(variable, str) else None for variable in kept]
             sequences = [(*earlier, variable) for variable in kept]
-            boxes = split_further(boxes, axes, factor)
+            boxes = split_further(boxes, places, factor)
             found = choices_of_boxes(bound, sequences, self.factors[: step + 1], boxes)
             self._operators[key] = found
         return found
 
     def tensor(
-        self, shape: Shape, earlier: Dimensions, keep: KeepDimensions = every_dimension
+        self, shape: Shape, earlier: Dimensions, keep: KeepDimensions = every_dimension, stops: bool = False
     ) -> TensorChoices:
-        """Return the further splits of a tensor that `keep` keeps; if there are none, it is replicated."""
-        key = (shape, earlier, keep)
+        """Return the further splits of a tensor that `keep` keeps; if there are none, it is replicated.
+
+        With `stops`, partial results may be reduced on their way.
+        """
+        key = (shape, earlier, keep, stops)
         found = self._tensors.get(key)
         if found is None:
             step = len(earlier)
             factor = self.factors[step]
-            boxes = split(whole(shape), earlier, self.factors[:step])
+            boxes = split(whole(shape), axes(earlier), self.factors[:step])
             extents = (boxes[..., 1] - boxes[..., 0]).min(axis=0).tolist()
             fitting = tuple(axis for axis, extent in enumerate(extents) if extent >= factor)
             kept = keep(fitting) or (None,)
             sequences = tuple((*earlier, axis) for axis in kept)
-            found = self._tensors[key] = TensorChoices(shape, sequences, split_further(boxes, kept, factor))
+            regions = split_further(boxes, axes(kept), factor)
+            found = choices_of_regions(shape, sequences, self.factors[: step + 1], regions, stops)
+            self._tensors[key] = found
         return found
 
     def operator_near(self, bound: Bound, near: Near[str]) -> OperatorChoices:
@@ -105,10 +126,11 @@ class Tables:
             found = self._operators_near[bound, near] = operator_choices(bound, sequences, self.factors)
         return found
 
-    def tensor_near(self, shape: Shape, near: Near[int]) -> TensorChoices:
+    def tensor_near(self, shape: Shape, near: Near[int], stops: bool = False) -> TensorChoices:
         """Return the layouts of a neighbourhood."""
-        found = self._tensors_near.get((shape, near))
+        found = self._tensors_near.get((shape, near, stops))
         if found is None:
             sequences = near.sequences(dict(enumerate(shape)), self.factors)
-            found = self._tensors_near[shape, near] = tensor_choices(shape, sequences, self.factors)
+            found = tensor_choices(shape, sequences, self.factors, stops)
+            self._tensors_near[shape, near, stops] = found
         return found

@@ -4,7 +4,8 @@ The classes are the finest partition of operations, and of tensors, in which
 
     operations p and q are in one class      if their ties are equal, not None, and so are their operators
     tensors t and u are in one class         if t overwrites u
-    the k-th outputs of p and q are in one   if p and q are in one class, for every k
+    the k-th outputs of p and q are in one   if p and q are in one class, for every k, and both or none of
+                                             them may be left in terms (`sums.find_sums`)
 
 Assumes: a tensor has the shape of the one that it overwrites (`dataflow.validate`). Guarantees: all members
 of a class have the same shapes, and so the same choices: one table serves them all.
@@ -18,6 +19,7 @@ from ...dataflow.graph import Graph, Operation, Role
 from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
 from .problem import Objective, Problem
+from .sums import Sums, find_sums
 
 
 def build_problem(graph: Graph, objective: Objective | None = None, space: Space = SPLIT) -> Problem:
@@ -30,15 +32,20 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         classes.setdefault((op.tie, op.bound) if op.tie is not None else op.index, len(classes))
         for op in graph.operations
     )
+    sums = find_sums(graph, operation_class) if space.keep else Sums()
     representatives: dict[int, Operation] = {}
     leader = list(range(len(graph.tensors)))
+    others: dict[int, int] = {}
     for tensor in graph.tensors:
         if tensor.alias is not None:
             _join(leader, tensor.index, tensor.alias)
     for op in graph.operations:
         first = representatives.setdefault(operation_class[op.index], op)
         for mine, its in zip(op.outputs, first.outputs, strict=True):
-            _join(leader, mine, its)
+            if (mine in sums.tensors) == (its in sums.tensors):
+                _join(leader, mine, its)
+            else:
+                _join(leader, mine, others.setdefault(its, mine))
     numbers: dict[int, int] = {}
     tensor_class = tuple(
         numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors
@@ -50,6 +57,11 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
     operators = tuple(op.bound for op in representatives.values())
     data = (number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role is Role.DATA)
+    makers: dict[int, set[tuple[int, int]]] = {}
+    for op in graph.operations:
+        for output, made in enumerate(op.outputs):
+            makers.setdefault(tensor_class[made], set()).add((operation_class[op.index], output))
+    one_maker = (number for number, found in makers.items() if len(found) == 1)
     return Problem(
         graph,
         operators,
@@ -59,6 +71,11 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         objective or MovedBytes(),
         replicate=space.replicate,
         fed=frozenset(data) if space.feed == "batch" else frozenset(),
+        keep=space.keep,
+        terms=frozenset(tensor_class[tensor] for tensor in sums.tensors),
+        reads_terms=sums.operators,
+        summed=sums.summed,
+        stops=frozenset(one_maker) if space.keep else frozenset(),
     )
 
 

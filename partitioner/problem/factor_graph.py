@@ -3,8 +3,10 @@
     variables    one per class of operations, then one per class of tensors; its values are its choices
     objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
     tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
-                 one link of every tensor that has a price, the price of what its layout holds
-    constraints  choices that the restrictions do not allow cost more than any allowed assignment
+                 one link of every tensor that has a price, the price of what its layout holds, and for one of
+                 every tensor that is fed elsewhere than it is read, the cost of the copy
+    constraints  choices that the restrictions do not allow, and pairs that cannot be (`impossible`), cost
+                 more than any allowed assignment
 
 Given an operation's strategy, its tensors are independent, so tables over pairs suffice. `next_choices` and
 `joint_choices` make the values, `factor_graph` the tables, and `Restrictions.priced` the constraints.
@@ -16,22 +18,28 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ...analyzer.indices.region import volume
+from ...analyzer.indices.region import split, volume, whole
+from ..costs.box_counts import impossible, overlap
 from ..layouts.choices import (
+    Counts,
     OperatorChoices,
     TensorChoices,
     operator_choices,
     splittable,
     tensor_choices,
 )
+from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
 from .candidates import (
     KeepDimensions,
     KeepVariables,
     Tables,
     every_dimension,
+    every_dimension_or_terms,
     every_dimension_or_whole,
     every_variable,
+    every_variable_or_terms,
+    everything,
     first_dimension_or_whole,
 )
 from .problem import Problem
@@ -54,7 +62,7 @@ def next_choices(
     problem: Problem,
     tables: Tables,
     plan: Solution,
-    keep_variables: Callable[[int], KeepVariables] = lambda operator: every_variable,
+    keep_variables: Callable[[int], KeepVariables] | None = None,
     keep_dimensions: Callable[[int], KeepDimensions] | None = None,
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
     """Return the choices of the step after a plan's steps.
@@ -62,24 +70,37 @@ def next_choices(
     `keep_variables` and `keep_dimensions` say which choices a method considers for each class; without them,
     it considers all of the problem's space. The problem's restrictions take precedence.
     """
-    in_space = every_dimension_or_whole if problem.replicate else every_dimension
     allowed = problem.restrictions
+    of_operator = keep_variables or (lambda number: _variables_in_space(problem, number))
+    of_tensor = keep_dimensions or (lambda number: _dimensions_in_space(problem, number))
     operators = [
-        tables.operator(bound, sequence, allowed.variables(number, sequence, keep_variables(number)))
+        tables.operator(bound, sequence, allowed.variables(number, sequence, of_operator(number)))
         for number, (bound, sequence) in enumerate(zip(problem.operators, plan.strategies, strict=True))
     ]
     tensors = [
-        tables.tensor(shape, sequence, allowed.dimensions(number, shape, sequence, keep))
+        tables.tensor(
+            shape, sequence, allowed.dimensions(number, shape, sequence, keep), number in problem.stops
+        )
         for number, (shape, sequence) in enumerate(zip(problem.shapes, plan.dimensions, strict=True))
-        for keep in [
-            first_dimension_or_whole
-            if number in problem.fed
-            else in_space
-            if keep_dimensions is None
-            else keep_dimensions(number)
-        ]
+        for keep in [first_dimension_or_whole if number in problem.unmoved else of_tensor(number)]
     ]
     return operators, tensors
+
+
+def _variables_in_space(problem: Problem, number: int) -> KeepVariables:
+    return every_variable_or_terms if number in problem.reads_terms else every_variable
+
+
+def _dimensions_in_space(problem: Problem, number: int) -> KeepDimensions:
+    match problem.may_replicate(number), number in problem.terms:
+        case True, True:
+            return everything
+        case True, False:
+            return every_dimension_or_whole
+        case False, True:
+            return every_dimension_or_terms
+        case _:
+            return every_dimension
 
 
 def factor_graph(
@@ -98,8 +119,11 @@ def factor_graph(
         CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
-    if problem.prices:
-        cost_tables = _with_prices(problem, cost_tables, tensors)
+    unary = _prices(problem, tensors) + _copies_of_fed(problem, tensors)
+    if unary:
+        cost_tables = _with_unary(problem, cost_tables, unary)
+    if problem.keep:
+        cost_tables = _without_impossible(problem, cost_tables, operators, tensors)
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
@@ -107,28 +131,88 @@ def factor_graph(
     return domains, cost_tables
 
 
-def _with_prices(
-    problem: Problem, cost_tables: list[CostTable], tensors: Sequence[TensorChoices]
-) -> list[CostTable]:
-    """Add the price of what each layout holds to one table of its tensor. Equal tables stay one table."""
+Unary = tuple[int, Counts, object]
+"""A class of tensors, the cost of each of its choices, and what this depends on besides the choices."""
+
+
+def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
+    """Return the price of what each layout holds, for the tensors that have one."""
+    held: dict[int, Counts] = {}
+    found: list[Unary] = []
+    for number, price in problem.prices.items():
+        choices = tensors[number]
+        if id(choices) not in held:
+            held[id(choices)] = volume(choices.regions).sum(axis=-1)
+        found.append((number, held[id(choices)] * price.numerator // price.denominator, ("price", price)))
+    return found
+
+
+def _copies_of_fed(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
+    """Return the cost of copying each tensor that is fed to where it is read."""
+    return [
+        (number, copied_bytes(problem, number, tensors[number]), ("copy", problem.itemsizes[number]))
+        for number in sorted(problem.fed - problem.unmoved)
+    ]
+
+
+def copied_bytes(problem: Problem, number: int, choices: TensorChoices) -> Counts:
+    """Return the bytes that move to copy a class of tensors that is fed by batch: `[choices]`."""
+    regions, shape = choices.regions, choices.shape
+    factors = problem.objective.factors(regions.shape[1])
+    fed = split(whole(shape), by_batch(shape, factors), factors)
+    moved: Counts = volume(regions).sum(axis=-1) - overlap(regions, fed).sum(axis=-1)
+    return moved * problem.itemsizes[number]
+
+
+def _with_unary(problem: Problem, cost_tables: list[CostTable], unary: Sequence[Unary]) -> list[CostTable]:
+    """Add the costs of single choices to one table of their tensor. Equal tables stay one table."""
     priced = list(cost_tables)
-    waiting = dict(problem.prices)
-    known: dict[tuple[int, int, Fraction], CostTable] = {}
+    first: dict[int, int] = {}
     for number, link in enumerate(problem.links):
-        price = waiting.pop(link.tensor, None)
-        if price is None:
+        first.setdefault(link.tensor, number)
+    known: dict[tuple[int, object], CostTable] = {}
+    for tensor, costs, key in unary:
+        if tensor not in first:
             continue
-        scope, table = cost_tables[number]
-        key = id(table), id(tensors[link.tensor]), price
-        if key not in known:
-            held = volume(tensors[link.tensor].regions).sum(axis=-1)
-            known[key] = CostTable(scope, table + held * price.numerator // price.denominator)
-        priced[number] = CostTable(scope, known[key].table)
+        scope, table = priced[first[tensor]]
+        if (id(table), key) not in known:
+            known[id(table), key] = CostTable(scope, table + costs)
+        priced[first[tensor]] = CostTable(scope, known[id(table), key].table)
     return priced
 
 
-Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool], Sequence[Any]]
-"""Makes the sequences of labels from their extents, the steps' factors and whether any step may replicate."""
+def _without_impossible(
+    problem: Problem,
+    cost_tables: list[CostTable],
+    operators: Sequence[OperatorChoices],
+    tensors: Sequence[TensorChoices],
+) -> list[CostTable]:
+    """Price the pairs of choices that cannot be. Equal tables stay one table."""
+    price = 1 << sum(int(cost_table.table.max()) for cost_table in cost_tables).bit_length()
+    known: dict[tuple[OperatorChoices, TensorChoices, Use], Counts | None] = {}
+    sums = problem.priced_tables
+    priced = list(cost_tables)
+    for number, link in enumerate(problem.links):
+        operator, tensor = operators[link.operator], tensors[link.tensor]
+        key = operator, tensor, link.use
+        if key not in known:
+            known[key] = None
+            wrong = impossible(operator, tensor, link.use, problem.summed.get(operator.bound, frozenset()))
+            if wrong is not None and wrong.any():
+                known[key] = price * wrong
+        barred = known[key]
+        if barred is not None:
+            scope, table = cost_tables[number]
+            if (id(table), *key, price) not in sums:
+                sums[id(table), *key, price] = table, table + barred
+            priced[number] = CostTable(scope, sums[id(table), *key, price][1])
+    return priced
+
+
+Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool, bool], Sequence[Any]]
+"""Makes the sequences of labels from their extents, the steps' factors, and whether any step may replicate, or
+be `Partial`.
+"""
 
 
 def joint_choices(
@@ -136,21 +220,32 @@ def joint_choices(
 ) -> tuple[list[OperatorChoices], list[TensorChoices]]:
     """Return every operator's and tensor's sequences with their regions; equal ones are computed once.
 
-    Tensors that are fed by batch have one sequence.
+    Tensors that are fed by batch have one sequence, unless copies are kept.
     """
+    bounds = [(bound, number in problem.reads_terms) for number, bound in enumerate(problem.operators)]
     of_bound = {
-        bound: operator_choices(bound, sequences(splittable(bound), factors, False), factors)
-        for bound in dict.fromkeys(problem.operators)
+        (bound, terms): operator_choices(bound, sequences(splittable(bound), factors, False, terms), factors)
+        for bound, terms in dict.fromkeys(bounds)
     }
-    tensors = [(shape, number in problem.fed) for number, shape in enumerate(problem.shapes)]
+    kinds = [
+        (
+            shape,
+            number in problem.unmoved,
+            problem.may_replicate(number),
+            number in problem.terms,
+            number in problem.stops,
+        )
+        for number, shape in enumerate(problem.shapes)
+    ]
     of_tensor = {
-        (shape, fed): tensor_choices(
+        (shape, unmoved, replicate, terms, stops): tensor_choices(
             shape,
             [by_batch(shape, factors)]
-            if fed
-            else sequences(dict(enumerate(shape)), factors, problem.replicate),
+            if unmoved
+            else sequences(dict(enumerate(shape)), factors, replicate, terms),
             factors,
+            stops,
         )
-        for shape, fed in dict.fromkeys(tensors)
+        for shape, unmoved, replicate, terms, stops in dict.fromkeys(kinds)
     }
-    return [of_bound[bound] for bound in problem.operators], [of_tensor[tensor] for tensor in tensors]
+    return [of_bound[kind] for kind in bounds], [of_tensor[kind] for kind in kinds]

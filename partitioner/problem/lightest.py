@@ -18,9 +18,11 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape, volume
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices
+from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
+from .factor_graph import copied_bytes
 from .problem import Link, Problem
-from .sequences import candidates
+from .sequences import by_batch, candidates
 from .solution import Solution
 
 LAYOUT_LIMIT = 512
@@ -36,7 +38,7 @@ def lightest(problem: Problem, plan: Solution) -> Solution:
         links[link.tensor].append(link)
     layouts = _Layouts(problem, plan)
     dimensions = tuple(
-        own if number in problem.fed else layouts.lightest(number, links[number])
+        own if number in problem.unmoved or Partial() in own else layouts.lightest(number, links[number])
         for number, own in enumerate(plan.dimensions)
     )
     return replace(plan, dimensions=dimensions)
@@ -49,12 +51,16 @@ class _Layouts:
         self._problem = problem
         self._plan = plan
         self._operators: dict[tuple[Bound, Strategies], OperatorChoices] = {}
-        self._tensors: dict[tuple[Shape, Dimensions], tuple[TensorChoices, Counts]] = {}
+        self._tensors: dict[tuple[Shape, Dimensions, bool], tuple[TensorChoices, Counts]] = {}
 
     def lightest(self, number: int, links: list[Link]) -> Dimensions:
         """Return the layout of a class of tensors, its own if none is lighter."""
         tensor, held = self._tensor(number)
         costs = np.zeros(len(tensor.sequences), np.int64)
+        if number in self._problem.fed:
+            costs += copied_bytes(self._problem, number, tensor)
+            at_home = by_batch(tensor.shape, self._plan.factors)
+            held = np.where([sequence == at_home for sequence in tensor.sequences], 0, held)
         for operator, _, use, weight in links:
             costs += self._problem.objective.table(self._operator(operator), tensor, use, weight)[0]
         restriction = self._problem.restrictions.tensors.get(number)
@@ -75,10 +81,11 @@ class _Layouts:
     def _tensor(self, number: int) -> tuple[TensorChoices, Counts]:
         """Return the layouts of a tensor, its own first, and the elements that each holds."""
         shape, own = self._problem.shapes[number], self._plan.dimensions[number]
-        found = self._tensors.get((shape, own))
+        stops = number in self._problem.stops
+        found = self._tensors.get((shape, own, stops))
         if found is None:
             factors = self._plan.factors
             sequences, _ = candidates(dict(enumerate(shape)), factors, own, LAYOUT_LIMIT, True)
-            choices = tensor_choices(shape, sequences, factors)
-            found = self._tensors[shape, own] = choices, volume(choices.regions).sum(axis=-1)
+            choices = tensor_choices(shape, sequences, factors, stops)
+            found = self._tensors[shape, own, stops] = choices, volume(choices.regions).sum(axis=-1)
         return found

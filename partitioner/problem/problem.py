@@ -27,13 +27,16 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ..costs.plan_bytes import count_bytes
+from ..costs.reduced_on_the_way import on_the_way
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..layouts.copies import Copy, versions_read
 from ..layouts.step_split import Dimensions, Layout, Strategies
 from ..layouts.uses import Use, touched
 from ..plans.cost import Cost, CostUnit
 from ..solvers.elimination import CostTable
-from ..solvers.semiring import TableArithmetic
+from ..solvers.semiring import Table, TableArithmetic
 from .restrictions import UNRESTRICTED, Restrictions
+from .sequences import by_batch
 
 
 class Link(NamedTuple):
@@ -127,7 +130,47 @@ class Problem:
     """For classes of tensors, the cost of each element that a worker holds, beyond the objective."""
 
     fed: frozenset[int] = frozenset()
-    """The classes of tensors that have no choice, because they are fed by batch, see `sequences.by_batch`."""
+    """The classes of tensors that are fed by batch, see `sequences.by_batch`.
+
+    Their choice is what operations read, which is copied from there if copies are kept.
+    """
+
+    keep: bool = False
+    """Whether copies are kept, partial results are reduced on their way, and sums may stay in terms."""
+
+    terms: frozenset[int] = frozenset()
+    """The classes of tensors that may be left in terms."""
+
+    reads_terms: frozenset[int] = frozenset()
+    """The classes of operations that may read terms."""
+
+    summed: Mapping[Bound, frozenset[str]] = field(default_factory=dict)
+    """For each operator that may read terms, the parameters of which it reads them."""
+
+    stops: frozenset[int] = frozenset()
+    """The classes of tensors whose partial results may be reduced on their way."""
+
+    priced_tables: dict[tuple[object, ...], tuple[Table, Table]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
+    """Tables, and the same ones with prices on pairs that cannot be: equal tables stay one object."""
+
+    @property
+    def unmoved(self) -> frozenset[int]:
+        """Return the classes of tensors without a choice: they are fed by batch, and not copied."""
+        return frozenset() if self.keep else self.fed
+
+    def may_replicate(self, number: int) -> bool:
+        """Tell whether a class of tensors may be read from parts that several workers hold."""
+        return self.replicate or (self.keep and number in self.fed)
+
+    @cached_property
+    def itemsizes(self) -> list[int]:
+        """Return, for each class of tensors, the bytes of one element of all of its members."""
+        found = [0] * len(self.shapes)
+        for tensor, number in zip(self.graph.tensors, self.tensor_class, strict=True):
+            found[number] += tensor.itemsize
+        return found
 
     def cost(self, value: int) -> Cost:
         """Return a sum of tables with its unit."""
@@ -171,10 +214,39 @@ class Chosen:
     def layouts(self) -> dict[str, Layout]:
         """Return the layout of every tensor of the graph."""
         problem = self.problem
+        found = [
+            Layout(shape, by_batch(shape, self.factors) if number in problem.fed else chosen, self.factors)
+            for number, (shape, chosen) in enumerate(zip(problem.shapes, self.dimensions, strict=True))
+        ]
+        for link in problem.links:
+            if link.tensor in problem.stops:
+                operator = problem.operators[link.operator], self.strategies[link.operator]
+                found[link.tensor] = on_the_way(*operator, link.use, found[link.tensor])
         return {
-            tensor.name: Layout(tensor.shape, self.dimensions[number], self.factors)
+            tensor.name: found[number]
             for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True)
         }
+
+    @cached_property
+    def copies(self) -> dict[str, tuple[Copy, ...]]:
+        """Return the copies of every tensor that is read elsewhere than it is fed."""
+        problem, found = self.problem, dict[str, tuple[Copy, ...]]()
+        if not problem.keep:
+            return found
+        readers: dict[int, list[str]] = {}
+        for operation in problem.graph.operations:
+            for tensor in dict.fromkeys(operation.inputs):
+                readers.setdefault(tensor, []).append(operation.name)
+        for tensor in problem.graph.tensors:
+            number = problem.tensor_class[tensor.index]
+            form = self.dimensions[number]
+            if (
+                number in problem.fed
+                and form != by_batch(tensor.shape, self.factors)
+                and tensor.index in readers
+            ):
+                found[tensor.name] = (Copy(form, tuple(readers[tensor.index])),)
+        return found
 
     @cached_property
     def operations(self) -> dict[str, Strategies]:
@@ -187,5 +259,10 @@ class Chosen:
 
     @cached_property
     def moved_bytes(self) -> list[int]:
-        """Count the bytes that move after no step, one, and so on up to all, from the graph alone."""
-        return count_bytes(self.problem.graph, self.layouts, self.operations, self.factors)
+        """Count the bytes that move after no step, one, and so on up to all, from the graph alone.
+
+        If not all is written in steps, they count as one.
+        """
+        graph = self.problem.graph
+        versions = versions_read(graph, graph.operations, self.layouts, self.copies)
+        return count_bytes(graph, self.layouts, self.operations, self.factors, versions)

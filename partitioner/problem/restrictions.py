@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ..layouts.forms import Partial
+
 if TYPE_CHECKING:
     from ...analyzer.bind.bound import Bound
     from ..layouts.step_split import Choice, Dimensions, Strategies
@@ -49,7 +51,7 @@ class Restriction:
         left = dict(extents)
         later = self.pins[len(sequence) :]
         for label, factor in zip((*sequence, *later), factors, strict=True):
-            if label is None or label == FREE:
+            if label is None or label == FREE or isinstance(label, Partial):
                 continue
             if left[label] < factor:
                 return False

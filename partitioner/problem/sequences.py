@@ -3,9 +3,10 @@
     variables    c[0], c[1], ...: for every step a label (an index variable, a dimension) or None
     constraints  c[i] splits a label that has at least factor[i] values left in a group
                  c[i] is None only if there is no such label, or if `replicate` is set
+                 c[i] is `Partial` only if `partial` is set
 
-Operations repeat only what they cannot split. Tensors are replicated as a problem's space allows, see
-`Problem.replicate`. These are exactly the sequences that `recursive` can make, so a bound for all of its
+Operations repeat only what they cannot split. Tensors are replicated, and left in terms, as a problem's space
+allows, see `Problem.replicate` and `Problem.terms`. These are exactly the sequences that `recursive` can make, so a bound for all of its
 plans holds for every choice among them. Implemented in: `all_sequences`, `is_possible` (the constraints),
 `near_sequences` and `Near` (those that differ from given ones in one step).
 """
@@ -16,35 +17,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ..layouts.forms import Partial
+
 Label = TypeVar("Label", str, int)
 
 
 def all_sequences(
-    extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False
-) -> tuple[tuple[Label | None, ...], ...]:
-    """Return every sequence for labels with these extents, in the order of the labels, None last.
+    extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False, partial: bool = False
+) -> tuple[tuple[Label | Partial | None, ...], ...]:
+    """Return every sequence for labels with these extents, in the order of the labels, then None and `Partial`.
 
     >>> all_sequences({"i": 4, "j": 1}, (2, 2, 2))
     (('i', 'i', None),)
     >>> all_sequences({"i": 2}, (2, 2), replicate=True)
     (('i', None), (None, 'i'), (None, None))
     """
-    return tuple(_extend((), dict(extents), tuple(factors), replicate))
+    return tuple(_extend((), dict(extents), tuple(factors), replicate, partial))
 
 
 def _extend(
-    sequence: tuple[Label | None, ...], left: dict[Label, int], factors: tuple[int, ...], replicate: bool
-) -> Iterator[tuple[Label | None, ...]]:
+    sequence: tuple[Label | Partial | None, ...],
+    left: dict[Label, int],
+    factors: tuple[int, ...],
+    replicate: bool,
+    partial: bool,
+) -> Iterator[tuple[Label | Partial | None, ...]]:
     step = len(sequence)
     if step == len(factors):
         yield sequence
         return
-    labels: list[Label | None] = [label for label, extent in left.items() if extent >= factors[step]]
+    labels: list[Label | Partial | None] = [
+        label for label, extent in left.items() if extent >= factors[step]
+    ]
     if replicate or not labels:
         labels.append(None)
+    if partial:
+        labels.append(Partial())
     for label in labels:
-        rest = left if label is None else {**left, label: left[label] // factors[step]}
-        yield from _extend(_inserted(sequence, step, label), rest, factors, replicate)
+        rest = left
+        if label is not None and not isinstance(label, Partial):
+            rest = {**left, label: left[label] // factors[step]}
+        yield from _extend(_inserted(sequence, step, label), rest, factors, replicate, partial)
 
 
 def by_batch(shape: tuple[int, ...], factors: Sequence[int]) -> tuple[int | None, ...]:
@@ -61,29 +74,34 @@ def by_batch(shape: tuple[int, ...], factors: Sequence[int]) -> tuple[int | None
     return tuple(sequence)
 
 
-def sequence_count(extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False) -> int:
+def sequence_count(
+    extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False, partial: bool = False
+) -> int:
     """Return an upper bound on the number of `all_sequences`, without making them."""
     count = 1
     for factor in factors:
-        count *= max(sum(extent >= factor for extent in extents.values()) + replicate, 1)
+        count *= max(sum(extent >= factor for extent in extents.values()) + replicate, 1) + partial
     return count
 
 
 def near_sequences(
     extents: Mapping[Label, int],
     factors: Sequence[int],
-    centre: tuple[Label | None, ...],
+    centre: tuple[Label | Partial | None, ...],
     reorder: bool,
     replicate: bool = False,
-) -> tuple[tuple[Label | None, ...], ...]:
+    partial: bool = False,
+) -> tuple[tuple[Label | Partial | None, ...], ...]:
     """Return `centre`, then the sequences that differ from it in one step.
 
     With `reorder`, one or two steps may also change places; for up to three steps, this gives every
     permutation.
     """
-    labels: list[Label | None] = list(extents)
+    labels: list[Label | Partial | None] = list(extents)
     labels.append(None)
-    found: list[tuple[Label | None, ...]] = [centre]
+    if partial:
+        labels.append(Partial())
+    found: list[tuple[Label | Partial | None, ...]] = [centre]
     for step, own in enumerate(centre):
         rest = centre[:step] + centre[step + 1 :]
         found += [_inserted(rest, step, label) for label in labels]
@@ -92,7 +110,7 @@ def near_sequences(
             swapped[step], swapped[place] = centre[place], own
             found += [_inserted(rest, place, own), tuple(swapped)]
     return tuple(
-        s for s in dict.fromkeys(found) if s == centre or is_possible(extents, factors, s, replicate)
+        s for s in dict.fromkeys(found) if s == centre or is_possible(extents, factors, s, replicate, partial)
     )
 
 
@@ -100,10 +118,10 @@ def near_sequences(
 class Near(Generic[Label]):
     """The sequences near any of the centres, see `near_sequences`, and some others."""
 
-    centres: tuple[tuple[Label | None, ...], ...]
+    centres: tuple[tuple[Label | Partial | None, ...], ...]
     """The sequences whose neighbourhoods are meant."""
 
-    others: tuple[tuple[Label | None, ...], ...] = ()
+    others: tuple[tuple[Label | Partial | None, ...], ...] = ()
     """Sequences without their neighbourhoods."""
 
     reorder: bool = False
@@ -112,24 +130,27 @@ class Near(Generic[Label]):
     replicate: bool = False
     """Whether any step may be None."""
 
+    partial: bool = False
+    """Whether any step may be `Partial`."""
+
     def sequences(
         self, extents: Mapping[Label, int], factors: Sequence[int]
-    ) -> tuple[tuple[Label | None, ...], ...]:
-        found: dict[tuple[Label | None, ...], None] = {}
+    ) -> tuple[tuple[Label | Partial | None, ...], ...]:
+        found: dict[tuple[Label | Partial | None, ...], None] = {}
         for centre in self.centres:
             found.update(dict.fromkeys(self._around(extents, factors, centre)))
         found.update(dict.fromkeys(self.others))
         return tuple(found)
 
     def _around(
-        self, extents: Mapping[Label, int], factors: Sequence[int], centre: tuple[Label | None, ...]
-    ) -> tuple[tuple[Label | None, ...], ...]:
-        return near_sequences(extents, factors, centre, self.reorder, self.replicate)
+        self, extents: Mapping[Label, int], factors: Sequence[int], centre: tuple[Label | Partial | None, ...]
+    ) -> tuple[tuple[Label | Partial | None, ...], ...]:
+        return near_sequences(extents, factors, centre, self.reorder, self.replicate, self.partial)
 
 
 def _inserted(
-    sequence: tuple[Label | None, ...], place: int, label: Label | None
-) -> tuple[Label | None, ...]:
+    sequence: tuple[Label | Partial | None, ...], place: int, label: Label | Partial | None
+) -> tuple[Label | Partial | None, ...]:
     longer = list(sequence)
     longer.insert(place, label)
     return tuple(longer)
@@ -138,14 +159,18 @@ def _inserted(
 def is_possible(
     extents: Mapping[Label, int],
     factors: Sequence[int],
-    sequence: Sequence[Label | None],
+    sequence: Sequence[Label | Partial | None],
     replicate: bool = False,
+    partial: bool = False,
 ) -> bool:
     """Tell whether a recursive search can make this sequence."""
     left = dict(extents)
     for label, factor in zip(sequence, factors, strict=True):
         if label is None:
             if not replicate and any(extent >= factor for extent in left.values()):
+                return False
+        elif isinstance(label, Partial):
+            if not partial:
                 return False
         elif left[label] < factor:
             return False
@@ -157,18 +182,19 @@ def is_possible(
 def candidates(
     extents: Mapping[Label, int],
     factors: Sequence[int],
-    chosen: tuple[Label | None, ...],
+    chosen: tuple[Label | Partial | None, ...],
     limit: int,
     replicate: bool = False,
-) -> tuple[tuple[tuple[Label | None, ...], ...], bool]:
+    partial: bool = False,
+) -> tuple[tuple[tuple[Label | Partial | None, ...], ...], bool]:
     """Return `chosen`, then every other sequence, or only those near it if there are more than `limit`.
 
     The second value tells whether these are all that exist.
     """
-    complete = sequence_count(extents, factors, replicate) <= limit
+    complete = sequence_count(extents, factors, replicate, partial) <= limit
     sequences = [chosen]
     if complete:
-        sequences += all_sequences(extents, factors, replicate)
+        sequences += all_sequences(extents, factors, replicate, partial)
     else:
-        sequences += near_sequences(extents, factors, chosen, True, replicate)
+        sequences += near_sequences(extents, factors, chosen, True, replicate, partial)
     return tuple(dict.fromkeys(sequences)), complete
