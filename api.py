@@ -51,6 +51,7 @@ def partition(
     objective: str = "bytes",
     report: Report | None = None,
     memory: int | str | None = None,
+    keep: bool = True,
     replicate: bool = True,
     feed: str = "batch",
 ) -> Plan:
@@ -69,9 +70,12 @@ def partition(
     improves one of them.
 
     `replicate` says whether any step may replicate a tensor; without it, plans split all that can be split,
-    as in the paper. `feed` is `batch` if data and labels arrive split by batch, as a loader has them, so that
-    all else that a plan needs of them is moved and counted. With `anywhere` they arrive where the plan wants
-    them, without a byte. The lower bound holds for the plans that these two settings leave (`plan.space`).
+    as in the paper. `keep` says whether copies of tensors may be kept for several readers, whether partial
+    results may be reduced in parts before they are spread, and whether sums may stay in terms as long as
+    operations are linear in them; it is for the objective `bytes`. `feed` is `batch` if data and labels
+    arrive split by batch, as a loader has them, so that all else that a plan needs of them is moved and
+    counted. With `anywhere` they arrive where the plan wants them, without a byte. The lower bound holds for
+    the plans that these settings leave (`plan.space`).
 
     `memory` is a number of bytes or text such as `12GB`. If the best plan takes more, the search puts prices
     on what is held and returns the best plan found that fits, with a bound for plans that do. `Module` also
@@ -87,7 +91,15 @@ def partition(
         found.check_workers(workers)
     searched = found if objective == "time" else None
     settings = SearchSettings(
-        method, constraints, layouts, searched, objective, replicate=replicate, feed=feed, report=report
+        method,
+        constraints,
+        layouts,
+        searched,
+        objective,
+        replicate=replicate,
+        keep=keep,
+        feed=feed,
+        report=report,
     )
     plan = _found(graph, workers, settings, limit)
     refused = None if limit is None else shortfall(plan_memory(lower(graph, plan)), limit)

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     help="What to minimise; time is that of the traffic over the machine's links.",
 )
 @click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
+@click.option("--no-keep", is_flag=True, help="Keep no copies, and reduce every sum where it is made.")
 @click.option(
     "--feed",
     type=click.Choice(["batch", "anywhere"]),
@@ -119,6 +120,7 @@ def command(
     machine: str | None,
     objective: str,
     no_replicate: bool,
+    no_keep: bool,
     feed: str,
     memory: str | None,
     optimizer: str,
@@ -145,7 +147,7 @@ def command(
         if path is not None:
             check_writable(path)
     request = Request.read(
-        workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, feed
+        workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
     )
     loaded = load_model(model, batch, shapes)
     graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate)

@@ -45,6 +45,7 @@ class Request:
         objective: str,
         memory: str | None,
         replicate: bool,
+        keep: bool,
         feed: str,
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first malformed one."""
@@ -66,6 +67,7 @@ class Request:
             machine=found if objective == "time" else None,
             objective=objective,
             replicate=replicate,
+            keep=keep,
             feed=feed,
         )
         return cls(

@@ -15,12 +15,12 @@ in parts S of what the owners hold, the count is the lesser of both: `n |S| - |S
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...analyzer.indices.region import Boxes, volume
-from ..layouts.choices import Counts, OperatorChoices, Flags, TensorChoices
+from ..layouts.choices import Counts, Flags, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 
 
@@ -93,8 +93,10 @@ def _collected(operator: OperatorChoices, produced: Boxes, tensor: TensorChoices
     return collected_elements(produced[:, None], tensor.regions[None], each, own)
 
 
-def impossible(operator: OperatorChoices, tensor: TensorChoices, use: Use, summed: Set[str]) -> Flags | None:
-    """Tell which pairs of choices cannot be: `[operator choices, tensor choices]`; None if all can.
+def impossible(
+    operator: OperatorChoices, tensor: TensorChoices, use: Use, summed: frozenset[str]
+) -> Flags | None:
+    """Tell which pairs of choices cannot be: `[operator choices, tensor choices]`; None if all can be.
 
     A tensor has terms at steps at which the operation makes them. An operation reads terms of the tensors in
     whose sum it is linear, `summed`, and of no others.
@@ -102,11 +104,11 @@ def impossible(operator: OperatorChoices, tensor: TensorChoices, use: Use, summe
     if isinstance(use, int):
         if not tensor.partial.any():
             return None
-        return (tensor.partial[None] & ~operator.makes[:, None]).any(axis=-1)
+        return np.asarray((tensor.partial[None] & ~operator.makes[:, None]).any(axis=-1))
     if not (tensor.partial.any() or operator.reads_at.any()):
         return None
     reads = operator.reads_at[:, None] & (not summed.isdisjoint(use))
-    wrong: Flags = (tensor.partial[None] != reads).any(axis=-1)
+    wrong: Flags = np.asarray((tensor.partial[None] != reads).any(axis=-1))
     if not summed.issuperset(use):
         wrong |= tensor.partial.any(axis=-1)
     return wrong

@@ -22,7 +22,7 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, volume, whole
 from ...dataflow.graph import Graph
-from ..layouts.choices import Counts, split_further
+from ..layouts.choices import Axes, Counts, axes, split_further
 from ..layouts.copies import ReadCopy
 from ..layouts.forms import Expanded, Form
 from ..layouts.step_split import (
@@ -293,7 +293,7 @@ class _Elements:
     def tensor(self, shape: Shape, dimensions: Dimensions) -> _Tensor:
         found = self._tensors.get((shape, dimensions))
         if found is None:
-            found = self._tensors[shape, dimensions] = _Tensor(self._split(whole(shape), dimensions))
+            found = self._tensors[shape, dimensions] = _Tensor(self._split(whole(shape), axes(dimensions)))
         return found
 
     def moved(self, operator: _Operator, tensor: _Tensor, source: Use) -> Totals:
@@ -304,7 +304,7 @@ class _Elements:
             found = self._moved[key] = tuple(np.add.reduceat(by_group, self._starts).tolist())
         return found
 
-    def _split(self, box: Boxes, axes: Dimensions) -> Boxes:
+    def _split(self, box: Boxes, axes: Axes) -> Boxes:
         """Return a box as split after each step: `[groups of all steps, d, 2]`."""
         boxes = box[None]
         after: list[Boxes] = [boxes[:0]]

@@ -19,10 +19,13 @@ from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Boxes, Shape, split, whole
 from .forms import Partial, numbered
 from .shared_out import shared_out
-from .step_split import Choice, Dimensions, Strategies
+from .step_split import Dimensions, Strategies
 
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+Axes = tuple[int | None, ...]
+"""The dimension that each step splits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +144,7 @@ def choices_of_regions(
     return TensorChoices(shape, tuple(sequences), regions, terms, term, partial, found)
 
 
-def axes(sequence: Dimensions) -> tuple[int | None, ...]:
+def axes(sequence: Dimensions) -> Axes:
     """Return the dimension that each step splits."""
     return tuple(None if isinstance(entry, Partial) else entry for entry in sequence)
 
@@ -155,7 +158,7 @@ def _is_partial(entry: object) -> bool:
     return isinstance(entry, Partial)
 
 
-def _steps_where(sequences: Sequence[Choice], holds: Callable[[object], bool]) -> Flags:
+def _steps_where(sequences: Sequence[Strategies | Dimensions], holds: Callable[[object], bool]) -> Flags:
     return np.array([[holds(entry) for entry in sequence] for sequence in sequences], np.bool_).reshape(
         len(sequences), -1
     )

@@ -16,8 +16,8 @@ from .tiling import check_held, check_tiling, intervals_along
 
 Strategies = tuple[str | Partial | None, ...]
 Dimensions = tuple[int | Partial | None, ...]
-Choice = tuple[str | int | Partial | None, ...]
-"""Strategies or dimensions, for code that treats both in the same way."""
+Choice = tuple[str | int | None, ...]
+"""Strategies or dimensions without terms, for code that treats both in the same way."""
 
 
 def prime_factors(workers: int) -> tuple[int, ...]:

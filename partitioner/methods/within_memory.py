@@ -133,7 +133,7 @@ class _Bisection:
         """Return the best plan that fits, with a bound; the one with the least peak if none does."""
         quick = find_method("refine") if self.method.closes_gap else self.method
         low, high = -1, RUNGS - 1
-        tried = [self._graded(high, quick), self._found(replace(self.problem, replicate=False), quick)]
+        tried = [self._graded(high, quick), self._found(self.problem.split_only(), quick)]
         while self._fits(tried[0]) and high - low > 1:
             rung = (low + high) // 2
             tried.append(self._graded(rung, quick))

@@ -369,6 +369,7 @@ def encode_plan(plan: Plan) -> str:
         head["space"] = {
             "tensors": _TENSORS[plan.space.replicate],
             "feed": plan.space.feed,
+            **({"copies": "kept"} if plan.space.keep else {}),
             **({} if limit is None else {"memory_bytes": limit}),
         }
     if plan.unproven:
@@ -472,14 +473,17 @@ def decode_plan(data: bytes) -> Plan:
 
 def _space(value: object) -> Space:
     entry = typed_object(value, "space")
-    expect_keys(entry, ("tensors", "feed"), "space", optional=("memory_bytes",))
+    expect_keys(entry, ("tensors", "feed"), "space", optional=("copies", "memory_bytes"))
     tensors = typed(entry["tensors"], str, "space.tensors")
     if tensors not in _TENSORS:
         raise PlanError(f"space.tensors is {tensors!r}; it must be one of {', '.join(_TENSORS)}")
+    if entry.get("copies", "kept") != "kept":
+        raise PlanError(f'space.copies is {entry["copies"]!r}; it must be "kept", or left out')
     memory = entry.get("memory_bytes")
     return Space(
         tensors == _TENSORS[True],
         parse_feed(typed(entry["feed"], str, "space.feed")),
+        "copies" in entry,
         None if memory is None else number_between(memory, "space.memory_bytes", 0, 1 << 62),
     )
 

@@ -4,8 +4,11 @@ The classes are the finest partition of operations, and of tensors, in which
 
     operations p and q are in one class      if their ties are equal, not None, and so are their operators
     tensors t and u are in one class         if t overwrites u
-    the k-th outputs of p and q are in one   if p and q are in one class, for every k, and both or none of
-                                             them may be left in terms (`sums.find_sums`)
+    the k-th outputs of p and q are in one   if p and q are in one class, for every k; if copies are kept,
+                                             only if operations of the same classes read both in the same way,
+                                             and both or none of them may be left in terms (`sums.find_sums`)
+
+Such outputs have equal tables, so that they agree in some best plan anyway.
 
 Assumes: a tensor has the shape of the one that it overwrites (`dataflow.validate`). Guarantees: all members
 of a class have the same shapes, and so the same choices: one table serves them all.
@@ -13,9 +16,12 @@ of a class have the same shapes, and so the same choices: one table serves them 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph, Operation, Role
+from ..layouts.uses import Use, touched
 from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
 from .problem import Objective, Problem
@@ -35,17 +41,15 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
     sums = find_sums(graph, operation_class) if space.keep else Sums()
     representatives: dict[int, Operation] = {}
     leader = list(range(len(graph.tensors)))
-    others: dict[int, int] = {}
+    alike: dict[tuple[int, object, bool], int] = {}
+    uses = _uses(graph, operation_class) if space.keep else [None] * len(graph.tensors)
     for tensor in graph.tensors:
         if tensor.alias is not None:
             _join(leader, tensor.index, tensor.alias)
     for op in graph.operations:
         first = representatives.setdefault(operation_class[op.index], op)
         for mine, its in zip(op.outputs, first.outputs, strict=True):
-            if (mine in sums.tensors) == (its in sums.tensors):
-                _join(leader, mine, its)
-            else:
-                _join(leader, mine, others.setdefault(its, mine))
+            _join(leader, mine, alike.setdefault((its, uses[mine], mine in sums.tensors), mine))
     numbers: dict[int, int] = {}
     tensor_class = tuple(
         numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors
@@ -57,6 +61,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         assert shapes[number] == tensor.shape, "aliases and tied outputs of a valid graph agree in shape"
     operators = tuple(op.bound for op in representatives.values())
     data = (number for t, number in zip(graph.tensors, tensor_class, strict=True) if t.role is Role.DATA)
+    fed = frozenset(data) if space.feed == "batch" else frozenset[int]()
     makers: dict[int, set[tuple[int, int]]] = {}
     for op in graph.operations:
         for output, made in enumerate(op.outputs):
@@ -70,13 +75,23 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         tensor_class,
         objective or MovedBytes(),
         replicate=space.replicate,
-        fed=frozenset(data) if space.feed == "batch" else frozenset(),
+        fed=fed,
+        unmoved=frozenset() if space.keep else fed,
         keep=space.keep,
         terms=frozenset(tensor_class[tensor] for tensor in sums.tensors),
         reads_terms=sums.operators,
         summed=sums.summed,
         stops=frozenset(one_maker) if space.keep else frozenset(),
     )
+
+
+def _uses(graph: Graph, operation_class: Sequence[int]) -> list[object]:
+    """Return, for each tensor, the classes of operations that touch it, and how."""
+    found: list[set[tuple[int, Use]]] = [set() for _ in graph.tensors]
+    for operation in graph.operations:
+        for tensor, use in touched(operation):
+            found[tensor].add((operation_class[operation.index], use))
+    return [frozenset(uses) for uses in found]
 
 
 def _leader(leader: list[int], index: int) -> int:

@@ -15,7 +15,6 @@ Given an operation's strategy, its tensors are independent, so tables over pairs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from ...analyzer.indices.region import split, volume, whole
@@ -210,8 +209,8 @@ def _without_impossible(
 
 
 Sequences = Callable[[Mapping[Any, int], tuple[int, ...], bool, bool], Sequence[Any]]
-"""Makes the sequences of labels from their extents, the steps' factors, and whether any step may replicate, or
-be `Partial`.
+"""Makes the sequences of labels from their extents, the steps' factors, whether any step may replicate, and
+whether any may be `Partial`.
 """
 
 

@@ -26,7 +26,7 @@ from math import prod
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape, split, volume, whole
 from ...dataflow.graph import Graph, Tensor
-from ..layouts.choices import operator_choices
+from ..layouts.choices import axes, operator_choices
 from ..layouts.step_split import Dimensions
 from .lower_bound import Refinable
 from .problem import Problem
@@ -90,7 +90,7 @@ class LiveBytes:
     def lasting_of(self, dimensions: Sequence[Dimensions], factors: Sequence[int]) -> int:
         """Return the bytes of all parts of tensors that last, given the layout of every class."""
         return sum(
-            itemsize * int(volume(split(whole(self.shapes[number]), dimensions[number], factors)).sum())
+            itemsize * int(volume(split(whole(self.shapes[number]), axes(dimensions[number]), factors)).sum())
             for number, itemsize in self.lasting.items()
         )
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -132,8 +132,11 @@ class Problem:
     fed: frozenset[int] = frozenset()
     """The classes of tensors that are fed by batch, see `sequences.by_batch`.
 
-    Their choice is what operations read, which is copied from there if copies are kept.
+    Their choice is what operations read. It is copied from there.
     """
+
+    unmoved: frozenset[int] = frozenset()
+    """Those among them that have no choice, because operations read them where they are fed."""
 
     keep: bool = False
     """Whether copies are kept, partial results are reduced on their way, and sums may stay in terms."""
@@ -155,14 +158,16 @@ class Problem:
     )
     """Tables, and the same ones with prices on pairs that cannot be: equal tables stay one object."""
 
-    @property
-    def unmoved(self) -> frozenset[int]:
-        """Return the classes of tensors without a choice: they are fed by batch, and not copied."""
-        return frozenset() if self.keep else self.fed
+    def split_only(self) -> Problem:
+        """Return the problem in which all is split that can be, inputs are read where they are fed, and sums
+        are reduced where they are made.
+        """
+        none = frozenset[int]()
+        return replace(self, replicate=False, unmoved=self.fed, terms=none, reads_terms=none)
 
     def may_replicate(self, number: int) -> bool:
         """Tell whether a class of tensors may be read from parts that several workers hold."""
-        return self.replicate or (self.keep and number in self.fed)
+        return self.replicate or number in self.fed
 
     @cached_property
     def itemsizes(self) -> list[int]:
@@ -231,21 +236,15 @@ class Chosen:
     def copies(self) -> dict[str, tuple[Copy, ...]]:
         """Return the copies of every tensor that is read elsewhere than it is fed."""
         problem, found = self.problem, dict[str, tuple[Copy, ...]]()
-        if not problem.keep:
-            return found
         readers: dict[int, list[str]] = {}
         for operation in problem.graph.operations:
-            for tensor in dict.fromkeys(operation.inputs):
-                readers.setdefault(tensor, []).append(operation.name)
+            for index in dict.fromkeys(operation.inputs):
+                readers.setdefault(index, []).append(operation.name)
         for tensor in problem.graph.tensors:
             number = problem.tensor_class[tensor.index]
-            form = self.dimensions[number]
-            if (
-                number in problem.fed
-                and form != by_batch(tensor.shape, self.factors)
-                and tensor.index in readers
-            ):
-                found[tensor.name] = (Copy(form, tuple(readers[tensor.index])),)
+            form, listed = self.dimensions[number], readers.get(tensor.index)
+            if number in problem.fed and form != by_batch(tensor.shape, self.factors) and listed:
+                found[tensor.name] = (Copy(form, tuple(listed)),)
         return found
 
     @cached_property

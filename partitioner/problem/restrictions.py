@@ -41,12 +41,14 @@ class Restriction:
     forbidden: frozenset[str | int] = frozenset()
     """The labels that are never split."""
 
-    def allows(self, sequence: Choice) -> bool:
+    def allows(self, sequence: Strategies | Dimensions) -> bool:
         """Tell whether a sequence of at most as many steps obeys this."""
         pinned = zip(sequence, self.pins, strict=False)
         return self.forbidden.isdisjoint(sequence) and all(pin in (FREE, label) for label, pin in pinned)
 
-    def fits(self, sequence: Choice, extents: Mapping[str | int, int], factors: Sequence[int]) -> bool:
+    def fits(
+        self, sequence: Strategies | Dimensions, extents: Mapping[str | int, int], factors: Sequence[int]
+    ) -> bool:
         """Tell whether the pins of later steps still find enough values after the steps of `sequence`."""
         left = dict(extents)
         later = self.pins[len(sequence) :]
@@ -64,14 +66,14 @@ class _Remaining:
     """The choices that a restriction leaves to the step after `earlier`, usable as a key of caches."""
 
     restriction: Restriction
-    earlier: Choice
+    earlier: Strategies | Dimensions
     factors: tuple[int, ...]
 
     @property
     def pin(self) -> str | int | None:
         return self.restriction.pins[len(self.earlier)]
 
-    def allows(self, label: str | int | None, extents: Mapping[str | int, int]) -> bool:
+    def allows(self, label: str | int | Partial | None, extents: Mapping[str | int, int]) -> bool:
         """Tell whether this step may take a label and leave enough for what later steps must take."""
         if label in self.restriction.forbidden:
             return False
@@ -150,7 +152,7 @@ class Restrictions:
         """
         count = len(operators)
         barred: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = {}
-        numbered: Iterable[tuple[int, Restriction, Sequence[Choice]]] = (
+        numbered: Iterable[tuple[int, Restriction, Sequence[Strategies] | Sequence[Dimensions]]] = (
             *((n, kept, operators[n]) for n, kept in self.operators.items()),
             *((count + n, kept, tensors[n]) for n, kept in self.tensors.items()),
         )

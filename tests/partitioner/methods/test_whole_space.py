@@ -1,0 +1,67 @@
+"""Plans of the whole space, with copies and terms, against enumeration element by element."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tofu.partitioner import partition
+
+from .whole_space import cheapest
+
+
+def check(graph, workers):
+    best = cheapest(graph, workers)
+    found = partition(graph, workers, method="exact", feed="anywhere")
+    found.verify(graph)
+    assert found.cost_bytes == found.lower_bound_bytes == best
+    for method in ("recursive", "refine"):
+        other = partition(graph, workers, method=method, feed="anywhere")
+        assert other.lower_bound_bytes <= best <= other.cost_bytes
+    return found
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_best_plan_of_two_or_three_workers_is_that_of_enumeration(data, draw_graph):
+    check(data.draw(draw_graph(max_operations=4)), data.draw(st.sampled_from([2, 3])))
+
+
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_best_plan_of_four_workers_is_that_of_enumeration(data, draw_graph):
+    check(data.draw(draw_graph(max_operations=2)), 4)
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_best_plan_of_sums_of_products_is_that_of_enumeration(data, toy, texts):
+    builder = toy()
+    rows, columns = data.draw(st.tuples(*[st.sampled_from([1, 2, 3])] * 2))
+    inner = data.draw(st.lists(st.sampled_from([2, 4, 5, 8]), min_size=2, max_size=2))
+    products = [
+        builder.apply(texts["MATMUL"], builder.tensor(rows, k), builder.tensor(k, columns)) for k in inner
+    ]
+    total = builder.apply(texts["ADD"], *products)
+    builder.apply(texts[data.draw(st.sampled_from(["RELU", "TRANSPOSE", "COLUMN_SUM"]))], total)
+    found = check(builder.graph(), data.draw(st.sampled_from([2, 3])))
+    kept = partition(found.graph, found.workers, method="exact", feed="anywhere", keep=False)
+    assert found.cost_bytes <= kept.cost_bytes
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_products_are_summed_before_they_are_reduced(toy, texts, workers):
+    builder = toy()
+    products = [
+        builder.apply(texts["MATMUL"], builder.tensor(1, 64), builder.tensor(64, 1)) for _ in range(6)
+    ]
+    total = products[0]
+    for product in products[1:]:
+        total = builder.apply(texts["ADD"], total, product)
+    graph = builder.graph()
+    plan = partition(graph, workers, method="exact", feed="anywhere")
+    once = workers * (workers - 1) * 4
+    assert plan.cost_bytes == plan.lower_bound_bytes == once
+    kept = partition(graph, workers, method="exact", feed="anywhere", keep=False)
+    assert kept.cost_bytes == 6 * once
