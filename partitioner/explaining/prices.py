@@ -28,8 +28,8 @@ from ..layouts.choices import (
     tensor_choices,
 )
 from ..layouts.form_text import form_text
-from ..layouts.forms import Form
-from ..layouts.step_split import Choice, Dimensions, Layout, Strategies, is_stepped
+from ..layouts.forms import Form, Steps
+from ..layouts.step_split import Dimensions, Layout, Strategies, is_stepped
 from ..plans.plan import Plan
 from ..problem.constraints import What
 from ..problem.moved_bytes import MovedBytes
@@ -44,7 +44,7 @@ ALTERNATIVE_LIMIT = 512
 class Alternative:
     """Another choice, and the bytes of the whole plan with it."""
 
-    choice: Choice
+    choice: Steps
     """The choice at each step."""
 
     held_bytes: int

@@ -45,7 +45,7 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     if plan.lower_bound == plan.cost:
         return plan
     counts = [
-        sequence_count(splittable(bound), plan.factors, False, number in problem.reads_terms)
+        sequence_count(splittable(bound), plan.factors, problem.repeat, number in problem.reads_terms)
         for number, bound in enumerate(problem.operators)
     ]
     counts += [

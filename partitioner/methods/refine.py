@@ -128,7 +128,8 @@ class _Search:
                     [p.strategies[n] for p in centres],
                     [p.strategies[n] for p in others],
                     reorder,
-                    partial=n in problem.reads_terms,
+                    problem.repeat,
+                    n in problem.reads_terms,
                 ),
             )
             for n, bound in enumerate(problem.operators)

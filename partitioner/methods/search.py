@@ -166,13 +166,15 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
     factors = solution.factors
     chosen = Chosen(problem, factors, solution.strategies, solution.dimensions)
     cost, bound = problem.cost(problem.objective.total(chosen)), solution.lower_bound
-    if cost != solution.cost:
+    if solution.cost not in (cost, problem.cost(cost.value - chosen.repeated_bytes)):
         raise PlanError(
             f"the method {method!r} states a cost of {solution.cost}, but what it chose costs {cost}"
         )
     totals = chosen.moved_bytes
     bound_bytes = bound.bytes
-    if bound_bytes is None:
+    if bound_bytes is not None:
+        bound_bytes = min(max(bound_bytes - chosen.repeated_bytes, 0), totals[-1])
+    else:
         of_bytes = replace(problem, objective=MovedBytes())
         bound_bytes = min(recursion_bound(of_bytes, factors), totals[-1])
     return Plan(

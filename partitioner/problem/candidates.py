@@ -33,8 +33,12 @@ def every_variable(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
     return fitting
 
 
+def every_variable_or_repeat(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
+    return (*fitting, None)
+
+
 def every_variable_or_terms(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
-    return (*(fitting or (None,)), Partial())
+    return (*fitting, None, Partial())
 
 
 def every_dimension(fitting: Dimensions) -> Dimensions:

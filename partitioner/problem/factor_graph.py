@@ -4,7 +4,8 @@
     objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
     tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
                  one link of every tensor that has a price, the price of what its layout holds, and for one of
-                 every tensor that is fed elsewhere than it is read, the cost of the copy
+                 every tensor that is fed elsewhere than it is read, the cost of the copy; for one link of
+                 every operation, the price of what it repeats
     constraints  choices that the restrictions do not allow, and pairs that cannot be (`impossible`), cost
                  more than any allowed assignment
 
@@ -17,8 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...analyzer.indices.region import split, volume, whole
 from ..costs.box_counts import impossible, overlap
+from ..costs.repeated import repeated_bytes
 from ..layouts.choices import (
     Counts,
     OperatorChoices,
@@ -29,6 +33,7 @@ from ..layouts.choices import (
 )
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
+from ..solvers.semiring import Table
 from .candidates import (
     KeepDimensions,
     KeepVariables,
@@ -37,6 +42,7 @@ from .candidates import (
     every_dimension_or_terms,
     every_dimension_or_whole,
     every_variable,
+    every_variable_or_repeat,
     every_variable_or_terms,
     everything,
     first_dimension_or_whole,
@@ -87,7 +93,9 @@ def next_choices(
 
 
 def _variables_in_space(problem: Problem, number: int) -> KeepVariables:
-    return every_variable_or_terms if number in problem.reads_terms else every_variable
+    if number in problem.reads_terms:
+        return every_variable_or_terms
+    return every_variable_or_repeat if problem.repeat else every_variable
 
 
 def _dimensions_in_space(problem: Problem, number: int) -> KeepDimensions:
@@ -118,10 +126,10 @@ def factor_graph(
         CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
-    unary = _prices(problem, tensors) + _copies_of_fed(problem, tensors)
+    unary = _prices(problem, tensors) + _copies_of_fed(problem, tensors) + _repeated(problem, operators)
     if unary:
         cost_tables = _with_unary(problem, cost_tables, unary)
-    if problem.keep:
+    if problem.reads_terms:
         cost_tables = _without_impossible(problem, cost_tables, operators, tensors)
     restrictions = problem.restrictions
     if restrictions:
@@ -130,8 +138,8 @@ def factor_graph(
     return domains, cost_tables
 
 
-Unary = tuple[int, Counts, object]
-"""A class of tensors, the cost of each of its choices, and what this depends on besides the choices."""
+Unary = tuple[int, Counts, tuple[object, ...]]
+"""A variable, the cost of each of its values, and what this depends on besides the choices."""
 
 
 def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
@@ -142,15 +150,32 @@ def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
         choices = tensors[number]
         if id(choices) not in held:
             held[id(choices)] = volume(choices.regions).sum(axis=-1)
-        found.append((number, held[id(choices)] * price.numerator // price.denominator, ("price", price)))
+        priced = held[id(choices)] * price.numerator // price.denominator
+        found.append((len(problem.operators) + number, priced, ("held", price)))
     return found
 
 
 def _copies_of_fed(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
     """Return the cost of copying each tensor that is fed to where it is read."""
     return [
-        (number, copied_bytes(problem, number, tensors[number]), ("copy", problem.itemsizes[number]))
+        (
+            len(problem.operators) + number,
+            copied_bytes(problem, number, tensors[number]),
+            ("copied", problem.itemsizes[number]),
+        )
         for number in sorted(problem.fed - problem.unmoved)
+    ]
+
+
+def _repeated(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary]:
+    """Return the price of what each choice of an operation computes more than once."""
+    if not problem.repeat:
+        return []
+    known = {id(choices): repeated_bytes(choices) for choices in operators}
+    return [
+        (number, known[id(choices)] * members, ("repeated", members))
+        for number, (choices, members) in enumerate(zip(operators, problem.members, strict=True))
+        if known[id(choices)].any()
     ]
 
 
@@ -164,19 +189,21 @@ def copied_bytes(problem: Problem, number: int, choices: TensorChoices) -> Count
 
 
 def _with_unary(problem: Problem, cost_tables: list[CostTable], unary: Sequence[Unary]) -> list[CostTable]:
-    """Add the costs of single choices to one table of their tensor. Equal tables stay one table."""
+    """Add the costs of single values to one table of their variable. Equal tables stay one table."""
     priced = list(cost_tables)
-    first: dict[int, int] = {}
-    for number, link in enumerate(problem.links):
-        first.setdefault(link.tensor, number)
-    known: dict[tuple[int, object], CostTable] = {}
-    for tensor, costs, key in unary:
-        if tensor not in first:
+    first: dict[int, tuple[int, int]] = {}
+    for number, cost_table in enumerate(cost_tables):
+        for axis, variable in enumerate(cost_table.scope):
+            first.setdefault(variable, (number, axis))
+    known: dict[tuple[object, ...], tuple[Table, Table]] = {}
+    for variable, costs, key in unary:
+        if variable not in first:
             continue
-        scope, table = priced[first[tensor]]
-        if (id(table), key) not in known:
-            known[id(table), key] = CostTable(scope, table + costs)
-        priced[first[tensor]] = CostTable(scope, known[id(table), key].table)
+        number, axis = first[variable]
+        scope, table = priced[number]
+        if (id(table), *key) not in known:
+            known[id(table), *key] = table, table + np.expand_dims(costs, 1 - axis)
+        priced[number] = CostTable(scope, known[id(table), *key][1])
     return priced
 
 
@@ -223,7 +250,9 @@ def joint_choices(
     """
     bounds = [(bound, number in problem.reads_terms) for number, bound in enumerate(problem.operators)]
     of_bound = {
-        (bound, terms): operator_choices(bound, sequences(splittable(bound), factors, False, terms), factors)
+        (bound, terms): operator_choices(
+            bound, sequences(splittable(bound), factors, problem.repeat, terms), factors
+        )
         for bound, terms in dict.fromkeys(bounds)
     }
     kinds = [

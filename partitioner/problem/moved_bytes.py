@@ -1,7 +1,7 @@
 """The default objective: the bytes that move between workers.
 
     table[o, t, use][s, d]  =  weight * elements that move between o under s and t under d
-    cost of a plan          =  sum of all tables after the last step
+    cost of a plan          =  sum of all tables after the last step, and the price of repeated computation
     cost of a step          =  that sum after the step less the sum before it
 
 After some steps, each of the remaining groups counts as one worker. Implemented in: `costs.box_counts`
@@ -45,8 +45,8 @@ class MovedBytes:
         return found
 
     def total(self, chosen: Chosen) -> int:
-        """Count a plan's bytes from the graph, without the tables."""
-        return chosen.moved_bytes[-1]
+        """Count a plan's bytes from the graph, without the tables, and add the price of what is repeated."""
+        return chosen.moved_bytes[-1] + chosen.repeated_bytes
 
     def bound(self, problem: Problem, first: FirstStep) -> int:
         """Count the bytes that must cross between the groups of the first step, whatever later steps do."""

@@ -28,7 +28,8 @@ from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ..costs.plan_bytes import count_bytes
 from ..costs.reduced_on_the_way import on_the_way
-from ..layouts.choices import Counts, OperatorChoices, TensorChoices
+from ..costs.repeated import repeated_bytes
+from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices
 from ..layouts.copies import Copy, versions_read
 from ..layouts.step_split import Dimensions, Layout, Strategies
 from ..layouts.uses import Use, touched
@@ -138,8 +139,8 @@ class Problem:
     unmoved: frozenset[int] = frozenset()
     """Those among them that have no choice, because operations read them where they are fed."""
 
-    keep: bool = False
-    """Whether copies are kept, partial results are reduced on their way, and sums may stay in terms."""
+    repeat: bool = False
+    """Whether operations may repeat what they could split, at a price, see `costs.repeated`."""
 
     terms: frozenset[int] = frozenset()
     """The classes of tensors that may be left in terms."""
@@ -163,11 +164,17 @@ class Problem:
         are reduced where they are made.
         """
         none = frozenset[int]()
-        return replace(self, replicate=False, unmoved=self.fed, terms=none, reads_terms=none)
+        return replace(self, replicate=False, repeat=False, unmoved=self.fed, terms=none, reads_terms=none)
 
     def may_replicate(self, number: int) -> bool:
         """Tell whether a class of tensors may be read from parts that several workers hold."""
         return self.replicate or number in self.fed
+
+    @cached_property
+    def members(self) -> list[int]:
+        """Return, for each class of operations, the number of its members."""
+        counted = Counter(self.operation_class)
+        return [counted[number] for number in range(len(self.operators))]
 
     @cached_property
     def itemsizes(self) -> list[int]:
@@ -255,6 +262,20 @@ class Chosen:
             operation.name: self.strategies[number]
             for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True)
         }
+
+    @cached_property
+    def repeated_bytes(self) -> int:
+        """Return the price of what operations repeat, if they may."""
+        problem = self.problem
+        if not problem.repeat:
+            return 0
+        known: dict[tuple[Bound, Strategies], int] = {}
+        for bound, strategies in zip(problem.operators, self.strategies, strict=True):
+            if (bound, strategies) not in known:
+                choices = operator_choices(bound, [strategies], self.factors)
+                known[bound, strategies] = int(repeated_bytes(choices).item())
+        chosen = zip(problem.operators, self.strategies, problem.members, strict=True)
+        return sum(members * known[bound, strategies] for bound, strategies, members in chosen)
 
     @cached_property
     def moved_bytes(self) -> list[int]:

@@ -5,9 +5,9 @@
                  c[i] is None only if there is no such label, or if `replicate` is set
                  c[i] is `Partial` only if `partial` is set
 
-Operations repeat only what they cannot split. Tensors are replicated, and left in terms, as a problem's space
-allows, see `Problem.replicate` and `Problem.terms`. These are exactly the sequences that `recursive` can make,
-so a bound for all of its plans holds for every choice among them. Implemented in: `all_sequences`,
+Operations repeat what they could split, tensors are replicated, and both have terms, as the problem's space
+allows, see `Problem.repeat`, `replicate` and `terms`. These are exactly the sequences that `recursive` can
+make, so a bound for all of its plans holds for every choice among them. Implemented in: `all_sequences`,
 `is_possible` (the constraints), `near_sequences` and `Near` (those that differ from given ones in one step).
 """
 
@@ -25,7 +25,7 @@ Label = TypeVar("Label", str, int)
 def all_sequences(
     extents: Mapping[Label, int], factors: Sequence[int], replicate: bool = False, partial: bool = False
 ) -> tuple[tuple[Label | Partial | None, ...], ...]:
-    """Return every sequence for labels with these extents, in the order of the labels, None and `Partial` last.
+    """Return every sequence for labels with these extents, in the labels' order, then None and `Partial`.
 
     >>> all_sequences({"i": 4, "j": 1}, (2, 2, 2))
     (('i', 'i', None),)

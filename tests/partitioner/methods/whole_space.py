@@ -7,6 +7,7 @@ tensor has a dimension, None or `"terms"`. Given the operations, tensors are ind
 from __future__ import annotations
 
 import itertools
+from math import prod
 
 import numpy as np
 
@@ -20,7 +21,7 @@ NEVER = 10**9
 
 
 def cheapest(graph, workers):
-    """Return the least bytes that any plan moves."""
+    """Return the least bytes that any plan moves, with the price of what it computes more than once."""
     factors = prime_factors(workers)
     groups = {}
     for op in graph.operations:
@@ -28,6 +29,9 @@ def cheapest(graph, workers):
     number = {op.index: n for n, members in enumerate(groups.values()) for op in members}
     choices = [operator_sequences(members[0].bound, factors) for members in groups.values()]
     total = np.zeros([len(c) for c in choices])
+    for n, (members, sequences) in enumerate(zip(groups.values(), choices, strict=True)):
+        price = [len(members) * repeated(members[0].bound, s, factors) for s in sequences]
+        total += np.array(price).reshape([-1 if n == k else 1 for k in range(len(choices))])
     made = {t for op in graph.operations for t in op.outputs}
     read = {t for op in graph.operations for t in op.inputs}
     overwritten = {t.alias for t in graph.tensors}
@@ -53,17 +57,34 @@ def cheapest(graph, workers):
 
 
 def operator_sequences(bound, factors):
+    """All sequences of variables, None and terms."""
     summed = summed_inputs(bound) if visits_once(bound) else ()
-    return sequences(
-        lambda earlier: operator_choices(bound, without(earlier), factors), factors, bool(summed)
-    )
+
+    def further(earlier):
+        found = operator_choices(bound, without(earlier), factors)
+        return list(dict.fromkeys([*found, (*without(earlier), None)]))
+
+    return all_sequences(further, factors, bool(summed))
+
+
+def repeated(bound, strategies, factors):
+    """The price of what workers compute more than once, in bytes."""
+    axes = [bound.variables.index(v) if v in bound.variables else None for v in strategies]
+    boxes = split([(0, extent) for extent in bound.extents.values()], axes, factors)
+    computed = sum(prod(upper - lower for lower, upper in box) for box in boxes)
+    reads = prod(f for entry, f in zip(strategies, factors, strict=True) if entry == TERMS)
+    points = prod(bound.extents.values())
+    touched = sum(prod(bound.shapes[n]) for n in bound.reads) + sum(map(prod, bound.output_shapes))
+    return int((computed // reads - points) * (1 / 512 + 4 * touched / points / 64))
 
 
 def tensor_sequences(shape, factors, terms):
-    return sequences(lambda earlier: tensor_choices(shape, without(earlier), factors, True), factors, terms)
+    return all_sequences(
+        lambda earlier: tensor_choices(shape, without(earlier), factors, True), factors, terms
+    )
 
 
-def sequences(choices, factors, terms):
+def all_sequences(choices, factors, terms):
     found = [()]
     for _ in factors:
         found = [
