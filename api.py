@@ -70,9 +70,9 @@ def partition(
     improves one of them.
 
     `replicate` says whether any step may replicate a tensor; without it, plans split all that can be split,
-    as in the paper. `keep` says whether copies of tensors may be kept for several readers, whether partial
-    results may be reduced in parts before they are spread, and whether sums may stay in terms as long as
-    operations are linear in them; it is for the objective `bytes`. `feed` is `batch` if data and labels
+    as in the paper. `keep` says whether sums may stay in terms, partial results may be reduced in parts
+    before they are spread, inputs may be copied for several readers, and operations may be repeated at a
+    price. It is for the objective `bytes`. `feed` is `batch` if data and labels
     arrive split by batch, as a loader has them, so that all else that a plan needs of them is moved and
     counted. With `anywhere` they arrive where the plan wants them, without a byte. The lower bound holds for
     the plans that these settings leave (`plan.space`).

@@ -81,7 +81,9 @@ if TYPE_CHECKING:
     help="What to minimise; time is that of the traffic over the machine's links.",
 )
 @click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
-@click.option("--no-keep", is_flag=True, help="Keep no copies, and reduce every sum where it is made.")
+@click.option(
+    "--no-keep", is_flag=True, help="Reduce sums where they are made, copy no inputs, repeat nothing."
+)
 @click.option(
     "--feed",
     type=click.Choice(["batch", "anywhere"]),

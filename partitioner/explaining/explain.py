@@ -107,7 +107,7 @@ class Explainer:
     def __init__(self, graph: Graph, plan: Plan) -> None:
         """Prepare to explain a plan. Raises PlanError if it is not a plan for `graph`."""
         plan.check_forms(graph)
-        problem = build_problem(graph)
+        problem = build_problem(graph, space=plan.space)
         self._graph = graph
         self._plan = plan
         self.unpriced = why_unpriced(plan, problem)

@@ -5,7 +5,9 @@ every neighbour (the tensors of an operation, the operations of a tensor) choose
 of those stay unchanged. Tied operations, and tensors that share storage, are one decision and change
 together.
 
-Assumes: the plan is in steps, and each class of the problem has one choice (`why_unpriced`).
+Pairs of choices that cannot be, as an operation that would read terms of a tensor that is reduced, are left
+out. Assumes: the plan is in steps, without copies, and each class of the problem has one choice
+(`why_unpriced`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
+from ..costs.box_counts import impossible
 from ..layouts.choices import (
     Counts,
     OperatorChoices,
@@ -28,13 +31,16 @@ from ..layouts.choices import (
     tensor_choices,
 )
 from ..layouts.form_text import form_text
-from ..layouts.forms import Form, Steps
-from ..layouts.step_split import Dimensions, Layout, Strategies, is_stepped
+from ..layouts.forms import At, Form, Steps
+from ..layouts.step_split import Dimensions, Layout, Strategies
 from ..plans.plan import Plan
 from ..problem.constraints import What
 from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Link, Problem
 from ..problem.sequences import candidates
+
+NEVER = 1 << 52
+"""The price of a pair of choices that cannot be; no plan moves so many bytes."""
 
 ALTERNATIVE_LIMIT = 512
 """If there are more sequences, only those near the chosen one are priced, see `near_sequences`."""
@@ -61,7 +67,7 @@ def why_unpriced(plan: Plan, problem: Problem) -> str:
     operations = [operation.name for operation in problem.graph.operations]
     tensors = [tensor.name for tensor in problem.graph.tensors]
     found = _not_in_steps("operation", operations, plan.strategies, problem.operation_class)
-    return found or _not_in_steps("tensor", tensors, plan.layouts, problem.tensor_class)
+    return found or _not_in_steps("tensor", tensors, plan.layouts, problem.tensor_class, plan.space.keep)
 
 
 def _not_in_steps(
@@ -69,14 +75,16 @@ def _not_in_steps(
     names: Sequence[str],
     choices: Mapping[str, Layout] | Mapping[str, Form],
     classes: Sequence[int],
+    hops: bool = False,
 ) -> str:
     first: dict[int, str] = {}
     for name, number in zip(names, classes, strict=True):
         choice = choices[name]
-        if not is_stepped([choice]):
-            form = choice.form if isinstance(choice, Layout) else choice
-            how = "reduced in two hops" if is_stepped([form]) else form_text(form)
-            return _unpriced(f"{what} {name!r} is {how}")
+        form = choice.form if isinstance(choice, Layout) else choice
+        if not isinstance(form, tuple) or any(isinstance(entry, At) for entry in form):
+            return _unpriced(f"{what} {name!r} is {form_text(form)}")
+        if isinstance(choice, Layout) and choice.via is not None and not hops:
+            return _unpriced(f"{what} {name!r} is reduced in two hops")
         leader = first.setdefault(number, name)
         if choices[leader] != choice:
             return _unpriced(f"{what}s {leader!r} and {name!r} are tied but have two choices")
@@ -106,7 +114,7 @@ class Prices:
         self._first = {what: _first(classes) for what, classes in self._classes.items()}
         self._links = {what: _by_class(problem.links, what) for what in self._classes}
         self._operator_choices: dict[tuple[Bound, Strategies], tuple[OperatorChoices, bool]] = {}
-        self._tensor_choices: dict[tuple[Shape, Dimensions], tuple[TensorChoices, bool]] = {}
+        self._tensor_choices: dict[tuple[Shape, Dimensions, bool], tuple[TensorChoices, bool]] = {}
         self._totals: dict[tuple[What, int], Counts] = {}
 
     def alternatives(self, what: What, index: int) -> tuple[tuple[Alternative, ...], bool]:
@@ -118,6 +126,7 @@ class Prices:
         priced = [
             Alternative(sequence, base + int(alone), base + int(both))
             for sequence, alone, both in zip(choices.sequences, held, following, strict=True)
+            if alone < NEVER
         ]
         order = sorted(range(len(priced)), key=lambda i: (priced[i].following_bytes, priced[i].held_bytes, i))
         return tuple(priced[i] for i in order), complete
@@ -146,12 +155,16 @@ class Prices:
         """Tabulate bytes by the choices of one side of a link, then the other, the plan's choices first."""
         operator, tensor = self._operator(link.operator)[0], self._tensor(link.tensor)[0]
         table = self._objective.table(operator, tensor, link.use, link.weight)
+        wrong = impossible(operator, tensor, link.use, self._problem.summed.get(operator.bound, frozenset()))
+        if wrong is not None:
+            table = np.where(wrong, NEVER, table)
         return table if what == "operator" else table.T
 
     def _operator(self, number: int) -> tuple[OperatorChoices, bool]:
         """Return choices of an operator, the chosen one first, and whether they are all that exist."""
         bound, factors = self._problem.operators[number], self._plan.factors
-        chosen = self._plan.split_along(self._graph.operations[self._first["operator"][number]].name)
+        name = self._graph.operations[self._first["operator"][number]].name
+        chosen: Strategies = self._plan.strategies[name]  # type: ignore[assignment]
         key = (bound, chosen)
         if key not in self._operator_choices:
             sequences, complete = candidates(splittable(bound), factors, chosen, ALTERNATIVE_LIMIT)
@@ -161,13 +174,15 @@ class Prices:
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
         """Return choices of a tensor, the chosen one first, and whether they are all that exist."""
         shape, factors = self._problem.shapes[number], self._plan.factors
-        chosen = self._plan.layouts[self._graph.tensors[self._first["tensor"][number]].name].dimensions
-        key = (shape, chosen)
+        layout = self._plan.layouts[self._graph.tensors[self._first["tensor"][number]].name]
+        chosen: Dimensions = layout.form  # type: ignore[assignment]
+        stops = number in self._problem.stops
+        key = shape, chosen, stops
         if key not in self._tensor_choices:
             sequences, complete = candidates(
                 dict(enumerate(shape)), factors, chosen, ALTERNATIVE_LIMIT, self._plan.space.replicate
             )
-            self._tensor_choices[key] = tensor_choices(shape, sequences, factors), complete
+            self._tensor_choices[key] = tensor_choices(shape, sequences, factors, stops), complete
         return self._tensor_choices[key]
 
 

@@ -78,7 +78,7 @@ def equal_chop(problem: Problem, workers: int) -> Solution:
     split. If the problem is too wide for elimination, the result is a good plan with a bound, marked
     unproven.
     """
-    factors, split = steps_of(problem, workers), problem.split_only()
+    factors, split = steps_of(problem, workers), replace(problem, replicate=False)
     operators, tensors = chops(split, factors)
     solved = least_cost(*factor_graph(split, operators, tensors))
     plan = assigned(factors, operators, tensors, solved.assignment, cost=problem.cost(solved.cost))
@@ -95,7 +95,7 @@ def spartan(problem: Problem, workers: int) -> Solution:
     next largest tensor. Tensors are split along one dimension, as in `equal_chop`.
     """
     factors = steps_of(problem, workers)
-    operators, tensors = chops(problem.split_only(), factors)
+    operators, tensors = chops(replace(problem, replicate=False), factors)
     cost = problem.objective.table
     of_tensor: list[list[Link]] = [[] for _ in tensors]
     for link in problem.links:

@@ -45,7 +45,9 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
     if plan.lower_bound == plan.cost:
         return plan
     counts = [
-        sequence_count(splittable(bound), plan.factors, problem.repeat, number in problem.reads_terms)
+        sequence_count(
+            splittable(bound), plan.factors, number in problem.repeats, number in problem.reads_terms
+        )
         for number, bound in enumerate(problem.operators)
     ]
     counts += [

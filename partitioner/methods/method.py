@@ -34,6 +34,9 @@ class Method:
     takes_prices: bool = False
     """Whether it minimises all that `factor_graph` counts, prices on memory included."""
 
+    keeps: bool = False
+    """Whether it searches the plans that keep what is made, see `Space.keep`."""
+
     closes_gap: bool = False
     """Whether it raises the lower bound itself, to prove that the plan is the best or how near it is."""
 

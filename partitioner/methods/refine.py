@@ -128,7 +128,7 @@ class _Search:
                     [p.strategies[n] for p in centres],
                     [p.strategies[n] for p in others],
                     reorder,
-                    problem.repeat,
+                    n in problem.repeats,
                     n in problem.reads_terms,
                 ),
             )

@@ -44,6 +44,7 @@ for _method in (
         recursive,
         takes_constraints=True,
         takes_prices=True,
+        keeps=True,
         page="methods/recursive.md",
         trusted=True,
     ),
@@ -52,6 +53,7 @@ for _method in (
         refine,
         takes_constraints=True,
         takes_prices=True,
+        keeps=True,
         page="methods/refine.md",
         trusted=True,
     ),
@@ -60,6 +62,7 @@ for _method in (
         exact,
         takes_constraints=True,
         takes_prices=True,
+        keeps=True,
         closes_gap=True,
         reports_progress=True,
         slow=True,
@@ -166,7 +169,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
     factors = solution.factors
     chosen = Chosen(problem, factors, solution.strategies, solution.dimensions)
     cost, bound = problem.cost(problem.objective.total(chosen)), solution.lower_bound
-    if solution.cost not in (cost, problem.cost(cost.value - chosen.repeated_bytes)):
+    if cost != solution.cost:
         raise PlanError(
             f"the method {method!r} states a cost of {solution.cost}, but what it chose costs {cost}"
         )

@@ -43,7 +43,7 @@ class SearchSettings:
     """Whether steps may replicate tensors that they could split."""
 
     keep: bool = True
-    """Whether copies of tensors are kept, and sums may stay in terms; for the objective `bytes` alone."""
+    """Whether plans may keep what is made, see `Space.keep`; for `bytes`, and methods that do so."""
 
     feed: str = "batch"
     """Where data and labels arrive: split by `batch`, or `anywhere`, wherever a plan likes."""
@@ -73,7 +73,8 @@ class SearchSettings:
 
     def space(self) -> Space:
         """Return the space that is searched. Raises PlanError for an unknown feed."""
-        return Space(self.replicate, parse_feed(self.feed), self.keep and self.objective == "bytes")
+        keeps = self.keep and self.objective == "bytes" and find_method(self.method).keeps
+        return Space(self.replicate, parse_feed(self.feed), keeps)
 
     def made_objective(self, workers: int) -> Objective:
         """Return the objective. Raises PlanError if `time` has no machine, MachineError for a bad one."""

@@ -16,14 +16,14 @@ class Space:
     """The plans that a search chooses from. Plan files without a space were made in the smallest one."""
 
     replicate: bool = False
-    """Whether a step may replicate a tensor that it could split. Operations repeat only what they must."""
+    """Whether a step may replicate a tensor that it could split."""
 
     feed: Feed = "anywhere"
     """Where data and labels arrive: split by batch, or `anywhere`, wherever a plan likes, without a byte."""
 
     keep: bool = False
-    """Whether copies of tensors are kept for their readers, partial results may be reduced before they are
-    spread, and sums may stay in terms as long as operations are linear in them.
+    """Whether sums may stay in terms, partial results may be reduced in parts before they are spread, inputs
+    may be copied for several readers, and operations may be repeated at a price.
     """
 
     memory_bytes: int | None = None
@@ -32,7 +32,7 @@ class Space:
     def __str__(self) -> str:
         tensors = "may replicate any tensor" if self.replicate else "split all that can be split"
         fed = "by batch" if self.feed == "batch" else "anywhere"
-        kept = ", may keep copies and terms" if self.keep else ""
+        kept = " and keep what is made" if self.keep else ""
         limit = "" if self.memory_bytes is None else f", within {self.memory_bytes:,} bytes a worker"
         return f"{tensors}{kept}, with inputs fed {fed}{limit}"
 

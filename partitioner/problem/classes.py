@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
-from ...dataflow.graph import Graph, Operation, Role
+from ...dataflow.graph import Graph, Operation, Phase, Role
 from ..layouts.uses import Use, touched
 from ..plans.space import SPLIT, Space
 from .moved_bytes import MovedBytes
@@ -77,7 +77,10 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
         replicate=space.replicate,
         fed=fed,
         unmoved=frozenset() if space.keep else fed,
-        repeat=space.keep,
+        priced=space.keep,
+        repeats=frozenset(
+            number for number, op in representatives.items() if space.keep and op.phase is not Phase.UPDATE
+        ),
         terms=frozenset(tensor_class[tensor] for tensor in sums.tensors),
         reads_terms=sums.operators,
         summed=sums.summed,

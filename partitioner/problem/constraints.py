@@ -113,7 +113,9 @@ def restricted(problem: Problem, factors: tuple[int, ...], constraints: Sequence
     for constraint in constraints:
         collected.add(constraint)
     restrictions = collected.restrictions()
-    return replace(problem, restrictions=restrictions, fed=problem.fed - restrictions.tensors.keys())
+    named = restrictions.tensors.keys()
+    fed, unmoved = problem.fed - named, problem.unmoved - named
+    return replace(problem, restrictions=restrictions, fed=fed, unmoved=unmoved)
 
 
 class _Subject:

@@ -95,7 +95,7 @@ def next_choices(
 def _variables_in_space(problem: Problem, number: int) -> KeepVariables:
     if number in problem.reads_terms:
         return every_variable_or_terms
-    return every_variable_or_repeat if problem.repeat else every_variable
+    return every_variable_or_repeat if number in problem.repeats else every_variable
 
 
 def _dimensions_in_space(problem: Problem, number: int) -> KeepDimensions:
@@ -169,7 +169,7 @@ def _copies_of_fed(problem: Problem, tensors: Sequence[TensorChoices]) -> list[U
 
 def _repeated(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary]:
     """Return the price of what each choice of an operation computes more than once."""
-    if not problem.repeat:
+    if not problem.priced:
         return []
     known = {id(choices): repeated_bytes(choices) for choices in operators}
     return [
@@ -248,12 +248,15 @@ def joint_choices(
 
     Tensors that are fed by batch have one sequence, unless copies are kept.
     """
-    bounds = [(bound, number in problem.reads_terms) for number, bound in enumerate(problem.operators)]
+    bounds = [
+        (bound, number in problem.repeats, number in problem.reads_terms)
+        for number, bound in enumerate(problem.operators)
+    ]
     of_bound = {
-        (bound, terms): operator_choices(
-            bound, sequences(splittable(bound), factors, problem.repeat, terms), factors
+        (bound, repeat, terms): operator_choices(
+            bound, sequences(splittable(bound), factors, repeat, terms), factors
         )
-        for bound, terms in dict.fromkeys(bounds)
+        for bound, repeat, terms in dict.fromkeys(bounds)
     }
     kinds = [
         (

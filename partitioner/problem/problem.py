@@ -139,8 +139,11 @@ class Problem:
     unmoved: frozenset[int] = frozenset()
     """Those among them that have no choice, because operations read them where they are fed."""
 
-    repeat: bool = False
-    """Whether operations may repeat what they could split, at a price, see `costs.repeated`."""
+    priced: bool = False
+    """Whether repeated computation has a price, see `costs.repeated`."""
+
+    repeats: frozenset[int] = frozenset()
+    """The classes of operations that may repeat what they could split."""
 
     terms: frozenset[int] = frozenset()
     """The classes of tensors that may be left in terms."""
@@ -164,7 +167,7 @@ class Problem:
         are reduced where they are made.
         """
         none = frozenset[int]()
-        return replace(self, replicate=False, repeat=False, unmoved=self.fed, terms=none, reads_terms=none)
+        return replace(self, replicate=False, repeats=none, unmoved=self.fed, terms=none, reads_terms=none)
 
     def may_replicate(self, number: int) -> bool:
         """Tell whether a class of tensors may be read from parts that several workers hold."""
@@ -267,7 +270,7 @@ class Chosen:
     def repeated_bytes(self) -> int:
         """Return the price of what operations repeat, if they may."""
         problem = self.problem
-        if not problem.repeat:
+        if not problem.priced:
             return 0
         known: dict[tuple[Bound, Strategies], int] = {}
         for bound, strategies in zip(problem.operators, self.strategies, strict=True):

@@ -6,7 +6,7 @@
                  c[i] is `Partial` only if `partial` is set
 
 Operations repeat what they could split, tensors are replicated, and both have terms, as the problem's space
-allows, see `Problem.repeat`, `replicate` and `terms`. These are exactly the sequences that `recursive` can
+allows, see `Problem.repeats`, `replicate` and `terms`. These are exactly the sequences that `recursive` can
 make, so a bound for all of its plans holds for every choice among them. Implemented in: `all_sequences`,
 `is_possible` (the constraints), `near_sequences` and `Near` (those that differ from given ones in one step).
 """

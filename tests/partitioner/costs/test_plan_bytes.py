@@ -15,7 +15,7 @@ from ..methods.elements import moved_bytes
 
 @pytest.mark.parametrize("workers", [1, 4, 6])
 def test_every_contribution_is_what_sets_of_elements_say(graph, workers):
-    plan = partition(graph, workers)
+    plan = partition(graph, workers, keep=False)
     dimensions = {tensor.index: plan.layouts[tensor.name].dimensions for tensor in graph.tensors}
     found = count(graph, plan.layouts, plan.strategies, plan.factors)
     by_operation: dict[str, Counter[str]] = {operation.name: Counter() for operation in graph.operations}
@@ -29,7 +29,7 @@ def test_every_contribution_is_what_sets_of_elements_say(graph, workers):
 
 
 def test_the_kind_says_what_moves(graph):
-    plan = partition(graph, 4)
+    plan = partition(graph, 4, keep=False)
     kinds = {}
     for operation in graph.operations:
         split = {operation.bound.kind(v) for v in plan.strategies[operation.name] if v is not None}
@@ -40,7 +40,7 @@ def test_the_kind_says_what_moves(graph):
 
 
 def test_sums_of_the_first_steps_are_plans_of_fewer_groups(graph):
-    plan = partition(graph, 4)
+    plan = partition(graph, 4, keep=False)
     totals = count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
     assert (totals[0], totals[-1]) == (0, plan.cost_bytes)
     assert [b - a for a, b in pairwise(totals)] == list(plan.step_cost_bytes)

@@ -12,7 +12,7 @@ from tofu.partitioner.explaining.difference import difference
 
 
 def test_a_plan_does_not_differ_from_itself(graph):
-    plan = partition(graph, 4)
+    plan = partition(graph, 4, keep=False)
     found = difference(graph, plan, plan)
     assert found.operators == found.tensors == ()
     assert found.cost_bytes == (plan.cost_bytes, plan.cost_bytes)
@@ -20,7 +20,7 @@ def test_a_plan_does_not_differ_from_itself(graph):
 
 @pytest.mark.parametrize("workers", [4, 6])
 def test_changes_add_up(graph, workers):
-    first, second = partition(graph, 4), partition(graph, workers, method="all-row")
+    first, second = partition(graph, 4, keep=False), partition(graph, workers, method="all-row")
     found = difference(graph, first, second)
     changes = [entry.bytes[1] - entry.bytes[0] for entry in found.operators]
     assert sum(changes) == second.cost_bytes - first.cost_bytes
@@ -32,7 +32,7 @@ def test_changes_add_up(graph, workers):
 
 
 def test_plans_for_two_graphs_are_refused(graph):
-    plan = partition(graph, 4)
+    plan = partition(graph, 4, keep=False)
     other = dataclasses.replace(plan, fingerprint="0" * 64)
     with pytest.raises(PlanError, match="different graphs"):
         difference(graph, plan, other)

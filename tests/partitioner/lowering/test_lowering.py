@@ -123,7 +123,7 @@ class Machine:
 
 
 def check(graph, workers):
-    plan = partition(graph, workers)
+    plan = partition(graph, workers, keep=False)
     program = lower(graph, plan)
     random = np.random.default_rng(0)
     produced = {t for op in graph.operations for t in op.outputs}
@@ -202,7 +202,7 @@ def test_updates_write_in_place_only_element_by_element(toy, texts):
 def test_partial_results_are_combined_in_worker_order(toy, texts):
     builder = toy()
     builder.apply(texts["TOTAL"], builder.tensor(8, 8))
-    program = lower(builder.graph(), partition(builder.graph(), 4))
+    program = lower(builder.graph(), partition(builder.graph(), 4, keep=False))
     for worker in program.programs:
         reduce = worker.instructions[-1]
         assert isinstance(reduce, Reduce)

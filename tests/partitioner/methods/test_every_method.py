@@ -13,11 +13,13 @@ from tofu.partitioner.plans.plan import contributors
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("workers", [1, 2, 4, 6, 8])
-def test_plans_verify_and_lower(graph, method, workers):
-    plan = partition(graph, workers, method=method)
+@pytest.mark.parametrize("keep", [False, True])
+def test_plans_verify_and_lower(graph, method, workers, keep):
+    plan = partition(graph, workers, method=method, keep=keep)
     assert plan.method == method
     plan.verify(graph)
     assert lower(graph, plan).planned_bytes == plan.cost_bytes
-    totals = count_bytes(graph, plan.layouts, plan.strategies, plan.factors)
+    versions = plan.versions_read(graph)
+    totals = count_bytes(graph, plan.layouts, plan.strategies, plan.factors, versions)
     assert [after - before for before, after in pairwise(totals)] == list(plan.step_cost_bytes)
     assert totals[-1] == plan.cost_bytes == sum(entry.bytes for entry in contributors(graph, plan))

@@ -34,8 +34,8 @@ from .training_graphs import (
 def test_exact_is_the_best_of_all_plans_and_none_beats_the_lower_bound(data, draw_graph, replicate):
     graph = data.draw(draw_graph(max_operations=1))
     factors = prime_factors(4)
-    plan = partition(graph, 4, replicate=replicate)
-    exact = partition(graph, 4, method="exact", replicate=replicate)
+    plan = partition(graph, 4, replicate=replicate, keep=False)
+    exact = partition(graph, 4, method="exact", replicate=replicate, keep=False)
     (operation,) = graph.operations
     classes = {t.index: t.index if t.alias is None else t.alias for t in graph.tensors}
 
@@ -84,9 +84,9 @@ def test_a_solver_of_others_finds_the_same_optimum(toy, texts, seed, replicate):
 def test_the_best_plan_is_at_most_every_other_and_its_bound_is_its_cost(data, draw_graph, replicate):
     graph = data.draw(draw_graph(max_operations=4))
     workers = data.draw(st.sampled_from([4, 6, 8]))
-    best = partition(graph, workers, method="exact", replicate=replicate)
+    best = partition(graph, workers, method="exact", replicate=replicate, keep=False)
     assert best.lower_bound_bytes == best.cost_bytes
     for method in ("recursive", "refine", "all-row", "spartan", "equal-chop"):
-        other = partition(graph, workers, method=method, replicate=replicate)
+        other = partition(graph, workers, method=method, replicate=replicate, keep=False)
         assert best.cost_bytes <= other.cost_bytes
         assert other.lower_bound_bytes <= best.cost_bytes

@@ -20,7 +20,7 @@ from tofu.partitioner.plans.compose import compose
 @pytest.mark.parametrize("workers", [1, 4, 6])
 def test_the_layouts_of_any_plan_cost_no_more_than_that_plan(graph, method, workers):
     """Operations choose their best strategies, so none is worse than what the method chose."""
-    plan = partition(graph, workers, method=method)
+    plan = partition(graph, workers, method=method, keep=False)
     layouts = {name: layout.dimensions for name, layout in plan.layouts.items()}
     scored = partition(graph, workers, method="manual", layouts=layouts)
     assert scored.method == "manual"
@@ -47,7 +47,7 @@ def test_strategies_are_the_best_of_all(toy, texts):
 
 def test_what_is_left_out_is_chosen_as_by_recursion(graph):
     free = partition(graph, 4, method="manual", layouts={})
-    assert free.layouts == partition(graph, 4).layouts
+    assert free.layouts == partition(graph, 4, keep=False).layouts
 
 
 def test_names_come_before_patterns_and_one_entry_stands_for_all_steps(toy, texts):

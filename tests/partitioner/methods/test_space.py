@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,11 +15,12 @@ from tofu.partitioner import METHODS, Plan, partition
 from tofu.partitioner.plans.space import Space
 from tofu.partitioner.problem.sequences import by_batch, is_possible
 
-SPACES = [Space(replicate, feed) for replicate in (False, True) for feed in ("batch", "anywhere")]
+NESTED = ((False, False), (True, False), (True, True))
+SPACES = [Space(replicate, feed, keep) for replicate, keep in NESTED for feed in ("batch", "anywhere")]
 
 
 def planned(graph, workers, method, space):
-    return partition(graph, workers, method, replicate=space.replicate, feed=space.feed)
+    return partition(graph, workers, method, replicate=space.replicate, keep=space.keep, feed=space.feed)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -25,13 +28,15 @@ def planned(graph, workers, method, space):
 def test_plans_lie_in_their_space(graph, method, space):
     plan = planned(graph, 6, method, space)
     plan.verify(graph)
-    assert plan.space == space
+    assert plan.space == dataclasses.replace(space, keep=space.keep and METHODS[method].keeps)
     for tensor in graph.tensors:
-        dimensions = plan.layouts[tensor.name].dimensions
+        dimensions = plan.layouts[tensor.name].form
         if space.feed == "batch" and tensor.role is Role.DATA:
             assert dimensions == by_batch(tensor.shape, plan.factors)
         elif method != "data-parallel":
-            assert is_possible(dict(enumerate(tensor.shape)), plan.factors, dimensions, space.replicate)
+            assert is_possible(
+                dict(enumerate(tensor.shape)), plan.factors, dimensions, space.replicate, space.keep
+            )
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -39,14 +44,20 @@ def test_plans_lie_in_their_space(graph, method, space):
 def test_larger_spaces_have_better_plans(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=3))
     workers = data.draw(st.sampled_from([2, 4, 6]))
-    split, replicated = (partition(graph, workers, "exact", replicate=wide) for wide in (False, True))
+    split, replicated = (
+        partition(graph, workers, "exact", replicate=wide, keep=False) for wide in (False, True)
+    )
     assert replicated.cost_bytes <= split.cost_bytes
 
 
 def test_larger_spaces_have_better_plans_of_a_model():
     graph = tofu.models.get("mlp").training_graph()
-    costs = [planned(graph, 8, "exact", space).cost_bytes for space in SPACES]
-    assert costs[3] < min(costs[1], costs[2]) <= max(costs[1], costs[2]) < costs[0]
+    split, free_split, wide, free_wide, kept, free_kept = (
+        planned(graph, 8, "exact", space).cost_bytes for space in SPACES
+    )
+    assert kept < wide < split
+    assert free_kept < free_wide < free_split
+    assert (free_split, free_wide, free_kept) < (split, wide, kept)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=str)
@@ -56,8 +67,9 @@ def test_files_keep_the_space(graph, space, tmp_path):
     assert Plan.load(tmp_path / "plan.json") == plan
     text = (tmp_path / "plan.json").read_text()
     assert ('"space"' in text) == (space != Space())
-    if space == Space(True, "batch"):
+    if space == Space(True, "batch", True):
         for old, new, said in (
+            ('"kept"', '"lost"', "space.copies is 'lost'; it must be \"kept\", or left out"),
             ('"replicated"', '"both"', "space.tensors is 'both'; it must be one of split, replicated"),
             ('"batch"', '"box"', "there is no feed 'box'; there are: batch, anywhere"),
         ):
@@ -90,4 +102,4 @@ def test_a_method_that_feeds_inputs_elsewhere_is_told_so(toy, texts):
     with pytest.raises(
         PlanError, match="splits the input 'data' along \\(1,\\), but it is fed along \\(0,\\)"
     ):
-        partition(builder.graph(), 2, columns)
+        partition(builder.graph(), 2, columns, keep=False)

@@ -29,7 +29,9 @@ def fitting(graph, workers, limit, method):
 @pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
 def test_limits_between_the_spaces_are_met(method):
     graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (partition(graph, 8, method, replicate=replicate) for replicate in (True, False))
+    free, split = (
+        partition(graph, 8, method, replicate=replicate, keep=False) for replicate in (True, False)
+    )
     most, least = peak_bytes(graph, free), peak_bytes(graph, split)
     assert least < most
     costs = []
@@ -51,7 +53,7 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=4))
     workers = data.draw(st.sampled_from([2, 4]))
     others = [
-        partition(graph, workers, method, replicate=replicate)
+        partition(graph, workers, method, replicate=replicate, keep=False)
         for method in ("recursive", "refine", "exact", "equal-chop", "all-row")
         for replicate in (False, True)
     ]
@@ -78,7 +80,9 @@ def certainly_live(graph, plan):
 
 def test_the_bound_of_exact_rises_if_memory_is_short():
     graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (partition(graph, 8, "exact", replicate=replicate) for replicate in (True, False))
+    free, split = (
+        partition(graph, 8, "exact", replicate=replicate, keep=False) for replicate in (True, False)
+    )
     peak = partial(certainly_live, graph)
     costs, bounds = [], []
     for part in range(4):

@@ -266,7 +266,7 @@ def test_aliases_with_another_layout_are_found(toy, texts):
 
 
 def test_false_costs_are_found(graph):
-    plan = partition(graph, 4)
+    plan = partition(graph, 4, keep=False)
     first, second = plan.step_cost_bytes
     with pytest.raises(PlanError, match="the plan states"):
         changed(plan, cost_bytes=plan.cost_bytes + 4).verify(graph)
@@ -290,5 +290,5 @@ def test_contributors_tell_what_moves(toy, texts):
     builder = toy()
     builder.apply(texts["TOTAL"], builder.tensor(8, 8, name="a"))
     graph = builder.graph()
-    (entry,) = contributors(graph, partition(graph, 2))
+    (entry,) = contributors(graph, partition(graph, 2, keep=False))
     assert (entry.operation, entry.kind, entry.bytes) == ("total0", "reduce", 8)

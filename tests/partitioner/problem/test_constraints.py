@@ -105,7 +105,8 @@ def test_replication_can_be_asked_for(toy, texts):
     plan = partition(graph, 4, method="exact", constraints=["pin a=-"])
     assert plan.layouts["a"].dimensions == (None, None)
     with pytest.raises(PlanError, match="does not replicate what can be split"):
-        partition(graph, 4, method="exact", constraints=["forbid relu0:i", "forbid relu0:j"], replicate=False)
+        forbidden = ["forbid relu0:i", "forbid relu0:j"]
+        partition(graph, 4, method="exact", constraints=forbidden, replicate=False, keep=False)
 
 
 def test_free_steps_leave_what_pinned_steps_need(toy, texts):

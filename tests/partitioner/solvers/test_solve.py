@@ -108,14 +108,14 @@ def wide(monkeypatch):
 @pytest.fixture
 def unproven(graph, wide):
     """A plan with steps that are not proven."""
-    plan = partition(graph, 8)
+    plan = partition(graph, 8, keep=False)
     assert plan.unproven
     return plan
 
 
 def test_steps_that_are_too_wide_are_recorded(graph, unproven, monkeypatch):
     monkeypatch.undo()
-    exactly = partition(graph, 8)
+    exactly = partition(graph, 8, keep=False)
     assert not exactly.unproven
     first = unproven.unproven[0]
     assert first.step == 0
