@@ -38,7 +38,6 @@ from .refine import refine
 from .settings import SearchSettings
 
 BASELINES = "methods/baselines.md"
-MESHES = "methods/baselines.md#on-a-mesh"
 
 for _method in (
     Method(
@@ -72,10 +71,10 @@ for _method in (
     Method("spartan", spartan, page=BASELINES, trusted=True),
     Method("equal-chop", equal_chop, page=BASELINES, trusted=True),
     Method("icml18", icml18, takes_constraints=True, page=BASELINES, trusted=True),
-    Method("data-parallel", data_parallel, composes=True, page=MESHES),
-    Method("zero-3", zero_3, composes=True, page=MESHES),
-    Method("megatron", megatron, composes=True, takes_mesh=True, page=MESHES),
-    Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=MESHES),
+    Method("data-parallel", data_parallel, composes=True, page=BASELINES),
+    Method("zero-3", zero_3, composes=True, page=BASELINES),
+    Method("megatron", megatron, composes=True, takes_mesh=True, page=BASELINES),
+    Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)

@@ -22,6 +22,7 @@ from math import prod
 from ....analyzer.bind.bound import Bound
 from ....dataflow.graph import Phase, Role, Tensor
 from ....tdl.ast import Reducer
+from ...layouts.uses import Use, touched
 from ...problem.problem import Link, Problem
 from .indexing import Indexing, indexing
 
@@ -86,6 +87,12 @@ class _Walk:
         self.makes: list[list[Link]] = [[] for _ in problem.operators]
         for link in problem.links:
             (self.makes if isinstance(link.use, int) else self.reads)[link.operator].append(link)
+        self.inputs: list[set[tuple[tuple[int, Use], ...]]] = [set() for _ in problem.operators]
+        for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True):
+            read = [
+                (problem.tensor_class[t], use) for t, use in touched(operation) if not isinstance(use, int)
+            ]
+            self.inputs[number].add(tuple(read))
         first: dict[int, Tensor] = {}
         for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True):
             first.setdefault(number, tensor)
@@ -268,11 +275,18 @@ class _Walk:
         """Tell whether an operation is linear in all inputs that are terms, visits each element once, and
         keeps their type.
         """
-        bound = self.problem.operators[number]
-        links = [link for link in self.reads[number] if link.tensor in terms or link.tensor in others]
-        if terms.isdisjoint(link.tensor for link in links) or self.phases[number] is Phase.UPDATE:
+        bound, makes = self.problem.operators[number], [link.tensor for link in self.makes[number]]
+        if self.phases[number] is Phase.UPDATE:
             return False
-        types = {self.tensors[link.tensor].dtype for link in (*links, *self.makes[number])}
-        names = [name for link in links if not isinstance(link.use, int) for name in link.use]
-        sizes = [prod(self.problem.shapes[link.tensor]) for link in (*links, *self.makes[number])]
-        return len(types) == 1 and prod(bound.extents.values()) <= max(sizes) and bound.linear_in(names)
+        for inputs in self.inputs[number]:
+            found = [(tensor, use) for tensor, use in inputs if tensor in terms or tensor in others]
+            if terms.isdisjoint(tensor for tensor, _ in found):
+                return False
+            tensors = [*makes, *(tensor for tensor, _ in found)]
+            names = [name for _, use in found if not isinstance(use, int) for name in use]
+            largest = max(prod(self.problem.shapes[tensor]) for tensor in tensors)
+            if len({self.tensors[tensor].dtype for tensor in tensors}) > 1:
+                return False
+            if prod(bound.extents.values()) > largest or not bound.linear_in(names):
+                return False
+        return True

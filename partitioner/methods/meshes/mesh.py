@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from ....errors import PlanError
 from ...layouts.step_split import prime_factors
 
-_WRITTEN = re.compile(r"(?:dp(?P<data>[1-9]\d{0,4}))?-?(?:tp(?P<tensor>[1-9]\d{0,4}))?", re.ASCII)
+_WRITTEN = re.compile(
+    r"(?=[dt])(?:dp(?P<data>[1-9]\d{0,4}))?(?:(?:\b-|^)tp(?P<tensor>[1-9]\d{0,4}))?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def parse_mesh(text: str, workers: int) -> Mesh:
     Raises PlanError if it is none, or if its parts do not multiply to the number of workers.
     """
     found = _WRITTEN.fullmatch(text)
-    if found is None or not text or text.startswith("-") or text.endswith("-") or text.count("-") > 1:
+    if found is None:
         raise PlanError(
             f"there is no mesh {text!r}; write the number of groups and the workers of each, as in "
             f"{Mesh(workers, 1)}, or one of {_listed(workers)}"

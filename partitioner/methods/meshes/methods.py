@@ -25,7 +25,8 @@ from ...plans.compose import compose
 from ...plans.plan import Plan
 from ...plans.space import Space
 from ...problem.classes import build_problem
-from .axes import find_axes
+from ...problem.problem import Problem
+from .axes import Axes, find_axes
 from .forms import Allowed, Style
 from .mesh import Mesh, meshes, parse_mesh
 from .search import least_forms
@@ -69,6 +70,9 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
     factors = prime_factors(workers)
     problem = build_problem(graph, None, space)
     axes = find_axes(problem)
+    if any(operation.tie is not None for operation in graph.operations):
+        problem = build_problem(_without_ties(problem, axes), None, space)
+        axes = find_axes(problem)
     plans: list[Plan] = []
     refused: PlanError | None = None
     for mesh in tried:
@@ -85,6 +89,18 @@ def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list
     if refused is not None and not plans:
         raise refused
     return min(plans, key=lambda plan: plan.cost_bytes)
+
+
+def _without_ties(problem: Problem, axes: Axes) -> Graph:
+    """Return the graph in which operations without samples decide alone.
+
+    The gradients of a cell's parameters are added over its steps. All sums but the last may stay terms.
+    """
+    operations = [
+        operation if number in axes.batch_variable else replace(operation, tie=None)
+        for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True)
+    ]
+    return replace(problem.graph, operations=tuple(operations))
 
 
 def _require_layers(allowed: Allowed) -> None:

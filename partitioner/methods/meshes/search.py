@@ -33,8 +33,8 @@ from ...solvers.elimination import CostTable
 from ...solvers.solve import least_cost
 from .forms import Allowed
 
-IMPOSSIBLE = 1 << 56
-"""More than any plan costs."""
+LARGEST = 1 << 62
+"""The largest sum of costs that integers of tables may have."""
 
 Table = npt.NDArray[np.int64]
 
@@ -169,13 +169,14 @@ class _Search:
             scope = operator, held
             first = operator in repeats, held in repeats and shared is None
             repeats -= {*scope}
-            mine = tuple(self.operations[operator]), tuple(forms)
-            key = bound, shape, *mine, use, weight, first, tensor in summed
+            allowed = tuple(self.operations[operator]), tuple(forms)
+            key = bound, shape, *allowed, use, weight, first, tensor in summed
             if key not in self.known:
                 moved = self._moved(bound, self.operations[operator], shape, forms, use, tensor in summed)
-                table = np.where(moved < 0, IMPOSSIBLE, moved * (weight * self.ticks))
-                table += np.array([_repeated(f) * first[0] for f in self.operations[operator]])[:, None]
-                self.known[key] = table + np.array([_repeated(f) * first[1] for f in forms])
+                mine = [_repeated(f) * first[0] for f in self.operations[operator]]
+                table = moved * (weight * self.ticks) + np.array(mine)[:, None]
+                table += np.array([_repeated(f) * first[1] for f in forms])
+                self.known[key] = np.where(moved < 0, -1, table)
             tables.append(CostTable(scope, self.known[key]))
         for (tensor, _), shared in self.shared.items():
             shape, forms = self.problem.shapes[tensor], self.tensors[tensor]
@@ -183,6 +184,9 @@ class _Search:
             if of_copy not in self.known:
                 self.known[of_copy] = self._copied(shape, forms, shared)
             tables.append(CostTable((count + tensor, shared.variable), self.known[of_copy]))
+        impossible = sum(bool((table < 0).any()) for _, table in tables)
+        for table in self.known.values():
+            table[table < 0] = LARGEST // (2 * impossible + 1)
         return tables
 
     def _moved(
@@ -212,8 +216,8 @@ class _Search:
         return table
 
     def _copied(self, shape: Shape, homes: Sequence[Steps], shared: _Shared) -> Table:
-        """Return the bytes that move to make a copy, for every pair of forms."""
-        table = np.full((len(homes), len(shared.forms)), IMPOSSIBLE, np.int64)
+        """Return the bytes that move to make a copy, for every pair of forms; -1 if it is not possible."""
+        table = np.full((len(homes), len(shared.forms)), -1, np.int64)
         for row, home in enumerate(homes):
             for column, form in enumerate(shared.forms):
                 if self._terms(home) % self._terms(form) == 0:

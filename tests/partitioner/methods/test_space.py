@@ -30,7 +30,7 @@ def test_plans_lie_in_their_space(graph, method, space):
         dimensions = plan.layouts[tensor.name].dimensions
         if space.feed == "batch" and tensor.role is Role.DATA:
             assert dimensions == by_batch(tensor.shape, plan.factors)
-        elif method != "data-parallel":
+        else:
             assert is_possible(dict(enumerate(tensor.shape)), plan.factors, dimensions, space.replicate)
 
 
