@@ -1,4 +1,4 @@
-"""What the dimensions of a training graph are for: samples, other dimensions of the data, or features.
+"""The purpose of every dimension of a training graph: samples, other dimensions of the data, or features.
 
     batch       dimension 0 of data, and whatever a variable leads it to, operation by operation
     of data     all dimensions of data, likewise; what remains are features

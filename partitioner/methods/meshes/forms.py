@@ -59,7 +59,7 @@ class Allowed:
     """The graph's classes."""
 
     axes: Axes
-    """What dimensions are for."""
+    """The purpose of dimensions."""
 
     mesh: Mesh
     """The mesh."""
@@ -95,7 +95,8 @@ class Allowed:
         found = self._forms(extents, between, contracting or features, must, everywhere)
         if number in axes.sum_readers and not contracting:
             found += self._of_terms(extents, between)
-        return [form for form in found if len(_reducers(bound, form)) < 2]
+        one_way = [form for form in found if len(_reducers(bound, form)) < 2]
+        return one_way or [self._form(extents, between, None)]
 
     def tensor(self, number: int, role: Role) -> list[Steps]:
         """Return the forms of a class of tensors."""

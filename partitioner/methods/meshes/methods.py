@@ -9,9 +9,9 @@
                     rows or columns, tables along either over the group or over all workers
     megatron-sp     so, and nothing with samples is repeated within a group
 
-No method has a rule for an operator: `axes` finds what dimensions are for, `forms` what is allowed, and
-`search` the forms that move the fewest bytes. Guarantees: the least bytes of all plans that the style allows
-on the mesh, unless the graph is too wide.
+No method has a rule for an operator: `axes` finds the purpose of dimensions, `forms` the forms that are
+allowed, and `search` those that move the fewest bytes. Guarantees: the least bytes of all plans that the
+style allows on the mesh, unless the graph is too wide.
 """
 
 from __future__ import annotations

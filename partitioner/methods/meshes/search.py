@@ -40,7 +40,7 @@ Table = npt.NDArray[np.int64]
 
 
 class Forms(NamedTuple):
-    """What `compose` takes."""
+    """A plan, as `compose` takes it."""
 
     operations: Mapping[str, Steps]
     """The forms of all operations."""

@@ -1,4 +1,4 @@
-"""What dimensions are for follows from descriptions, roles and phases."""
+"""The purpose of dimensions follows from descriptions, roles and phases."""
 
 from __future__ import annotations
 

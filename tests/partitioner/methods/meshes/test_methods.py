@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import tofu
-from tofu import PlanError
+from tofu import PlanError, search
 from tofu.dataflow.graph import Phase, Role
 from tofu.partitioner.layouts.forms import Partial
+from tofu.partitioner.methods.meshes import search as of_meshes
 from tofu.partitioner.plans.plan import decode_plan, encode_plan
 from tofu.programs import plan_memory
 from tofu.programs.check_program import check_program
@@ -130,6 +131,21 @@ def test_the_best_mesh_is_taken_and_named():
     each = [tofu.partition(graph, 4, f"megatron:{mesh}") for mesh in ("dp4", "dp2-tp2", "tp4")]
     assert plan.cost_bytes == min(each, key=lambda other: other.cost_bytes).cost_bytes
     assert plan.method in [other.method for other in each]
+
+
+@pytest.mark.parametrize("method", ["zero-3", "megatron:dp2-tp3", "megatron-sp:dp3-tp2", "megatron-sp:tp6"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_least_sum_of_the_tables_is_what_the_plan_moves(name, method, monkeypatch):
+    sums = []
+
+    def least_cost(domains, tables):
+        solved = search.least_cost(domains, tables)
+        ticks = 1 + 2 * len(domains) * len(tofu.search.prime_factors(6))
+        sums.append(solved.cost // ticks)
+        return solved
+
+    monkeypatch.setattr(of_meshes, "least_cost", least_cost)
+    assert [tofu.partition(network(name), 6, method).cost_bytes] == sums
 
 
 @pytest.mark.parametrize("feed", ["batch", "anywhere"])
