@@ -58,7 +58,8 @@ def partition(
     """Find a plan for `workers` workers that fits the memory of each; the same graph gives the same plan.
 
     `method` is a method's name, a `tofu.search.Method`, or a function of a `tofu.search.Problem` and a number
-    of workers that returns a `Solution`. The solution of a user's own method is verified.
+    of workers that returns a `Solution`. The solution of a user's own method is verified. The methods
+    `megatron` and `megatron-sp` take a mesh after a colon, such as `megatron:dp4-tp2`.
     `constraints` are pins and prohibitions. The plan obeys them, and its lower bound holds for plans that do.
     `layouts` is for the method `manual`: forms of tensors by name or pattern, or a whole plan, as a dict or
     as the path of a file.

@@ -24,7 +24,8 @@ method_option = click.option(
     default="recursive",
     show_default=True,
     shell_complete=candidates.of(candidates.methods),
-    help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18 or data-parallel.",
+    help="Search method: recursive, refine, exact, all-row, spartan, equal-chop, icml18, data-parallel, "
+    "zero-3, megatron or megatron-sp; the last two take a mesh, such as megatron:dp4-tp2.",
 )
 
 

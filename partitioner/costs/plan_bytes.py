@@ -77,7 +77,7 @@ def count(
 
     `versions` are the copies that operations read instead of a tensor's home.
     """
-    parts = _PartCounts(factors)
+    parts = PartCounts(factors)
     contributions: list[Contribution] = []
     for operation in graph.operations:
         tasks = parts.tasks(operation.bound, strategies[operation.name])
@@ -163,7 +163,7 @@ class _Holdings:
     """Where partial results are reduced on their way here."""
 
 
-class _PartCounts:
+class PartCounts:
     """Elements that move between tasks and holdings, whatever the forms; each count is computed once."""
 
     def __init__(self, factors: tuple[int, ...]) -> None:

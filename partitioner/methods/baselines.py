@@ -1,14 +1,13 @@
-"""The methods that the paper compares with (Tofu, section 7.3), and data parallelism.
+"""The methods that the paper compares with (Tofu, section 7.3).
 
     variables    one choice per class and step, as in `recursive`, but from fewer choices:
                  all_row         tensors along their first dimension     equal_chop  one label for all steps
                  icml18          no output reduction                     spartan     one tensor after another
-                 data_parallel   weights whole, data along the batch
     objective    the same cost, counted in the same way
 
-They split all that can be split, except what `data_parallel` replicates, and state the lower bound for the
-recursive plans of the problem's space. A method that goes beyond that space may find a plan that costs less
-than this bound. It then states the cost of its plan as the bound.
+They split all that can be split, and state the lower bound for the recursive plans of the problem's space. A
+method that goes beyond that space may find a plan that costs less than this bound. It then states the cost of
+its plan as the bound.
 Implemented in: a function for each method; `_stepwise` (those that go step by step), `chops` (one label).
 """
 
@@ -21,7 +20,6 @@ from math import prod
 import numpy as np
 
 from ...analyzer.bind.bound import Bound
-from ...dataflow.graph import Phase, Role
 from ..layouts.choices import OperatorChoices, TensorChoices
 from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
@@ -50,25 +48,6 @@ def icml18(problem: Problem, workers: int) -> Solution:
     An operator that can only be split with a reduction runs whole on every worker.
     """
     return _stepwise(problem, workers, lambda operator: _concatenated, lambda tensor: every_dimension)
-
-
-def data_parallel(problem: Problem, workers: int) -> Solution:
-    """Keep all weights and their state on every worker, and split data and activations along the batch.
-
-    Gradients are split along their first dimension or replicated, and updates are split or repeated on every
-    worker, whichever moves fewer bytes. All other operators are split.
-    """
-    dimensions: list[KeepDimensions] = [_first] * len(problem.shapes)
-    for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True):
-        if tensor.role is Role.GRADIENT and dimensions[number] is not _whole:
-            dimensions[number] = _first_or_whole
-        elif tensor.role.persistent and tensor.role is not Role.DATA:
-            dimensions[number] = _whole
-    variables: list[KeepVariables] = [every_variable] * len(problem.operators)
-    for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True):
-        if operation.phase is Phase.UPDATE:
-            variables[number] = _or_whole
-    return _stepwise(problem, workers, variables.__getitem__, dimensions.__getitem__)
 
 
 def equal_chop(problem: Problem, workers: int) -> Solution:
@@ -158,20 +137,8 @@ def _first(fitting: Dimensions) -> Dimensions:
     return fitting[:1]
 
 
-def _whole(fitting: Dimensions) -> Dimensions:
-    return (None,)
-
-
-def _first_or_whole(fitting: Dimensions) -> Dimensions:
-    return (*fitting[:1], None)
-
-
 def _concatenated(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
     return tuple(variable for variable in fitting if bound.kind(variable) == "concat")
-
-
-def _or_whole(bound: Bound, fitting: tuple[str, ...]) -> Strategies:
-    return (*fitting, None)
 
 
 def _fewest(

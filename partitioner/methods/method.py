@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from ...errors import PlanError
 from ...support.wording import alternatives
+from ..plans.plan import Plan
 from ..problem.problem import Problem
 from ..problem.solution import Solution
 
 Search = Callable[..., Solution]
 """A function of a `Problem` and a number of workers; one that reports progress takes `report` as well."""
+
+Composition = Callable[..., Plan]
+"""A function of a graph, a number of workers and a `Space`; one that takes a mesh takes `mesh` as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +28,14 @@ class Method:
     name: str
     """The name by which users choose the method; plans record it."""
 
-    search: Search
-    """A pure function: the same problem gives the same solution."""
+    search: Callable[..., Any]
+    """A pure function, a `Search` or a `Composition`: the same input gives the same result."""
+
+    composes: bool = False
+    """Whether its function is a `Composition`, which makes a whole plan."""
+
+    takes_mesh: bool = False
+    """Whether a mesh may follow its name after a colon, as in `megatron:dp4-tp2`."""
 
     takes_constraints: bool = False
     """Whether it finds plans within pins and prohibitions."""
@@ -53,14 +65,16 @@ class Method:
     """Whether its choices are legal by construction; the choices of all other methods are checked."""
 
     def __call__(self, problem: Problem, workers: int) -> Solution:
-        return self.search(problem, workers)
+        solution: Solution = self.search(problem, workers)
+        return solution
 
 
 _searching: dict[str, Method] = {}
+_composing: dict[str, Method] = {}
 _scoring: dict[str, Method] = {}
 
 METHODS: Mapping[str, Method] = MappingProxyType(_searching)
-"""The methods that need nothing but a graph, by name, in the order in which they were registered."""
+"""The methods that solve a `Problem` and need nothing else, by name, in the order of their registration."""
 
 
 def register(method: Method) -> Method:
@@ -72,22 +86,33 @@ def register(method: Method) -> Method:
         raise PlanError(f"register takes a tofu.search.Method, not a {type(method).__name__}")
     if not method.name or method.name in every_method():
         raise PlanError(f"the name {method.name!r} is taken or empty; register the method under another one")
-    (_scoring if method.takes_layouts else _searching)[method.name] = method
+    kind = _scoring if method.takes_layouts else _composing if method.composes else _searching
+    kind[method.name] = method
     return method
 
 
 def every_method() -> dict[str, Method]:
-    """Return `METHODS`, and the methods that score a user's layouts."""
-    return {**_searching, **_scoring}
+    """Return `METHODS`, the methods that make whole plans, and those that score a user's layouts."""
+    return {**_searching, **_composing, **_scoring}
 
 
 def find_method(method: str | Method | Search) -> Method:
-    """Return the method that a name or a function stands for. Raises PlanError for an unknown name."""
+    """Return the method that a name or a function stands for.
+
+    Raises PlanError for an unknown name, and for a mesh after the name of a method that takes none.
+    """
     if isinstance(method, Method):
         return method
     if callable(method):
         return Method(getattr(method, "__name__", type(method).__name__), method, takes_constraints=True)
     known = every_method()
-    if method not in known:
+    name, colon, mesh = str(method).partition(":")
+    if name not in known:
         raise PlanError(f"there is no search method {str(method)!r}{alternatives(str(method), known)}")
-    return known[method]
+    found = known[name]
+    if not colon:
+        return found
+    if not found.takes_mesh:
+        able = ", ".join(name for name, each in known.items() if each.takes_mesh)
+        raise PlanError(f"the method {name!r} takes no mesh, but {mesh!r} follows it; choose one of {able}")
+    return replace(found, name=str(method), search=partial(found.search, mesh=mesh))

@@ -28,9 +28,10 @@ from ..problem.sequences import by_batch
 from ..problem.solution import Solution
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
-from .baselines import all_row, data_parallel, equal_chop, icml18, spartan
+from .baselines import all_row, equal_chop, icml18, spartan
 from .exact import exact
 from .manual import layout_pins, manual, read_layouts
+from .meshes.methods import data_parallel, megatron, megatron_sp, zero_3
 from .method import Method, Search, every_method, register
 from .recursive import recursion_bound, recursive
 from .refine import refine
@@ -73,7 +74,10 @@ for _method in (
     Method("spartan", spartan, page=BASELINES, trusted=True),
     Method("equal-chop", equal_chop, page=BASELINES, trusted=True),
     Method("icml18", icml18, takes_constraints=True, page=BASELINES, trusted=True),
-    Method("data-parallel", data_parallel, takes_constraints=True, page=BASELINES, trusted=True),
+    Method("data-parallel", data_parallel, composes=True, page=BASELINES),
+    Method("zero-3", zero_3, composes=True, page=BASELINES),
+    Method("megatron", megatron, composes=True, takes_mesh=True, page=BASELINES),
+    Method("megatron-sp", megatron_sp, composes=True, takes_mesh=True, page=BASELINES),
     Method("manual", manual, takes_constraints=True, takes_layouts=True, page=BASELINES, trusted=True),
 ):
     register(_method)
@@ -102,6 +106,12 @@ def find_plan(graph: Graph, workers: int, settings: SearchSettings) -> Plan:
             plan = _composed(graph, workers, settings, written, written.operations)
             return replace(plan, search_seconds=time.perf_counter() - start)
         settings = replace(settings, layouts=written)
+    method = settings.chosen_method()
+    if method.composes:
+        _require_free(settings, f"the method {method.name!r} makes a whole plan")
+        validate(graph)
+        made: Plan = method.search(graph, workers, settings.space())
+        return replace(made, space=settings.space(), search_seconds=time.perf_counter() - start)
     problem, method = prepared(graph, workers, settings)
     solution = searched(problem, workers, method, settings.report)
     plan = plan_of(problem, solution, workers, method)
@@ -117,14 +127,19 @@ def _composed(
 ) -> Plan:
     """Return a plan in which operations have forms as well. Raises PlanError for what needs a search."""
     method = settings.chosen_method()
-    if settings.constraints or settings.objective != "bytes":
-        raise PlanError(
-            "operations have forms, so nothing is searched; leave out constraints and the objective "
-            "'time', or the forms of operations"
-        )
+    _require_free(settings, "operations have forms")
     validate(graph)
     plan = compose(graph, workers, operations, written.tensors, copies=written.copies, order=written.order)
     return replace(plan, method=method.name)
+
+
+def _require_free(settings: SearchSettings, why: str) -> None:
+    """Raise PlanError if settings ask for a search, but there is none."""
+    if settings.constraints or settings.objective != "bytes":
+        raise PlanError(
+            f"{why}, so nothing is searched; leave out constraints and the objective 'time', or choose "
+            "another method, such as 'refine'"
+        )
 
 
 def prepared(graph: Graph, workers: int, settings: SearchSettings) -> tuple[Problem, Method]:
@@ -155,7 +170,7 @@ def plan_of(problem: Problem, solution: Solution, workers: int, method: Method) 
 
 def searched(problem: Problem, workers: int, method: Method, report: Report | None = None) -> Solution:
     """Run the search. Raises PlanError if a solver gives up and the method does not handle that."""
-    search = method.search
+    search: Search = method.search
     if method.reports_progress and report is not None:
         search = partial(search, report=report)
     try:

@@ -78,7 +78,7 @@ def compose(
         layout = Layout(tensor.shape, form, factors)
         if layout not in known:
             layout.check(f"tensor {tensor.name!r}")
-            known[layout] = _on_the_way(layout)
+            known[layout] = in_two_hops(layout)
         layouts[tensor.name] = known[layout]
     plan = Plan(
         fingerprint=graph.fingerprint,
@@ -202,7 +202,7 @@ def _followed(
     return known[key]
 
 
-def _on_the_way(layout: Layout) -> Layout:
+def in_two_hops(layout: Layout) -> Layout:
     """Let partial results of a layout with replicas be reduced once, spread over the holders."""
     found = layout.expanded
     if found.terms > 1 or not layout.shape:

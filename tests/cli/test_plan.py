@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from click.testing import Result
 
 from tofu import models
-from tofu.partitioner import METHODS, Plan
+from tofu.partitioner import Plan
+from tofu.partitioner.methods.method import every_method
 
 FIGURES = {
     "model",
@@ -24,6 +26,9 @@ FIGURES = {
     "peak_bytes_per_worker",
     "single_device_peak_bytes",
 }
+SEARCHING = every_method().keys() - {"manual"}
+"""The methods that take no layouts."""
+
 Tofu = Callable[..., Result]
 
 
@@ -142,12 +147,13 @@ def test_what_cannot_be_written_is_refused_before_the_search(tofu: Tofu, tmp_pat
 
 def test_methods_are_compared_side_by_side(tofu: Tofu) -> None:
     facts = json.loads(tofu("plan", "mlp", "--workers", "4", "--compare", "--json").output)
-    by_method = {entry["method"]: entry for entry in facts["methods"]}
-    assert by_method.keys() == METHODS.keys()
+    by_method = {entry["method"].partition(":")[0]: entry for entry in facts["methods"]}
+    assert by_method.keys() == SEARCHING
     assert by_method["refine"]["cost_bytes"] <= by_method["recursive"]["cost_bytes"]
     assert all(sum(entry["step_cost_bytes"]) == entry["cost_bytes"] for entry in by_method.values())
     text = tofu("plan", "mlp", "--workers", "4", "--compare").output
-    assert all(method in text for method in METHODS)
+    assert all(entry["method"] in text for entry in by_method.values())
+    assert re.fullmatch(r"megatron:dp\d-tp\d|megatron:[dt]p4", by_method["megatron"]["method"])
 
 
 def test_a_comparison_by_time_has_the_fastest_first(tofu: Tofu) -> None:
@@ -220,8 +226,8 @@ def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Pa
     together = json.loads(
         tofu(*asked, "--compare", "--memory", "500kB", "--machine", "pcie-8", "--json").output
     )
-    by_method = {entry["method"]: entry for entry in together["methods"]}
-    assert by_method.keys() == METHODS.keys() | {"manual"}
+    by_method = {entry["method"].partition(":")[0]: entry for entry in together["methods"]}
+    assert by_method.keys() == SEARCHING | {"manual"}
     assert by_method["manual"]["cost_bytes"] == alone["cost_bytes"] > by_method["recursive"]["cost_bytes"]
     assert {entry["fits"] for entry in together["methods"]} == {True, False}
     text = tofu(*asked, "--compare", "--memory", "500kB", "--machine", "pcie-8").output
@@ -279,11 +285,13 @@ def test_a_written_plan_that_cannot_be_is_not_saved(tofu: Tofu, tmp_path: Path, 
 def test_a_comparison_says_which_methods_cannot_do_what_is_asked(tofu: Tofu) -> None:
     asked = ("plan", "mlp", "--workers", "4", "--compare", "--pin", "fc1_weight=-", "--no-replicate")
     facts = json.loads(tofu(*asked, "--json").output)
-    assert facts["left_out"].keys() == {"spartan", "equal-chop", "exact"}
-    assert {entry["method"] for entry in facts["methods"]} == METHODS.keys() - facts["left_out"].keys()
+    whole = {"data-parallel", "zero-3", "megatron", "megatron-sp"}
+    assert facts["left_out"].keys() == {"spartan", "equal-chop", "exact"} | whole
+    assert {entry["method"] for entry in facts["methods"]} == SEARCHING - facts["left_out"].keys()
     output = tofu(*asked).output
     for part in (
         "spartan is left out: the method 'spartan' cannot take constraints",
+        "zero-3 is left out: the method 'zero-3' makes a whole plan, so nothing is searched",
         "does not replicate what can be split",
     ):
         assert part in output

@@ -98,8 +98,11 @@ def test_alternatives_are_those_of_explain(page: tuple[dict, dict, Plan]) -> Non
 
 def test_methods_that_take_long_are_named_and_left_out(page: tuple[dict, dict, Plan]) -> None:
     data, _, _ = page
-    assert {entry["method"] for entry in data["methods"]} == {
+    assert {entry["method"].partition(":")[0] for entry in data["methods"]} == {
         "all-row",
+        "zero-3",
+        "megatron",
+        "megatron-sp",
         "spartan",
         "equal-chop",
         "icml18",

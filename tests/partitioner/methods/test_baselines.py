@@ -18,5 +18,3 @@ def test_methods_keep_to_what_they_are(graph):
         chopped = plans("equal-chop").layouts[tensor.name].dimensions
         if max(tensor.shape) >= 4:
             assert len(set(chopped)) == 1
-        if tensor.role == "parameter":
-            assert plans("data-parallel").layouts[tensor.name].dimensions == (None, None)

@@ -33,10 +33,9 @@ def test_plans_lie_in_their_space(graph, method, space):
         dimensions = plan.layouts[tensor.name].form
         if space.feed == "batch" and tensor.role is Role.DATA:
             assert dimensions == by_batch(tensor.shape, plan.factors)
-        elif method != "data-parallel":
-            assert is_possible(
-                dict(enumerate(tensor.shape)), plan.factors, dimensions, space.replicate, space.keep
-            )
+        else:
+            extents = dict(enumerate(tensor.shape))
+            assert is_possible(extents, plan.factors, dimensions, space.replicate, plan.space.keep)
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))

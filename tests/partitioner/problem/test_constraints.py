@@ -104,8 +104,8 @@ def test_replication_can_be_asked_for(toy, texts):
         plan.verify(graph)
     plan = partition(graph, 4, method="exact", constraints=["pin a=-"])
     assert plan.layouts["a"].dimensions == (None, None)
+    forbidden = ["forbid relu0:i", "forbid relu0:j"]
     with pytest.raises(PlanError, match="does not replicate what can be split"):
-        forbidden = ["forbid relu0:i", "forbid relu0:j"]
         partition(graph, 4, method="exact", constraints=forbidden, replicate=False, keep=False)
 
 

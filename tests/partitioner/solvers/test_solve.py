@@ -123,9 +123,7 @@ def test_steps_that_are_too_wide_are_recorded(graph, unproven, monkeypatch):
     assert unproven.lower_bound_bytes <= exactly.lower_bound_bytes
 
 
-@pytest.mark.parametrize(
-    "method", ["recursive", "refine", "exact", "icml18", "all-row", "data-parallel", "equal-chop"]
-)
+@pytest.mark.parametrize("method", ["recursive", "refine", "exact", "icml18", "all-row", "equal-chop"])
 def test_every_method_makes_a_plan_that_holds(graph, wide, method):
     plan = partition(graph, 8, method=method)
     plan.verify(graph)

@@ -1,0 +1,80 @@
+"""Which dimensions of its tensors each variable of an operator indexes, from the regions that it derives.
+
+Each variable is cut in two halves, and the regions of the halves are compared, dimension by dimension:
+
+    moved    the regions differ               windows and reshapes overlap, but the variable has a say
+    split    they differ and are disjoint     each half has elements of its own
+
+A dimension that no variable moves, though all of it is read, is looked up by values: a gather.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....analyzer.bind.bound import Bound
+from ....analyzer.indices.region import Boxes
+from ...layouts.uses import Use
+
+Pairs = frozenset[tuple[str | int, int]]
+"""Pairs of a parameter, or an output's number, and one of its dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """The dimensions that the variables of one operator index."""
+
+    moved: dict[str, Pairs]
+    """For every variable, the dimensions in which its halves differ."""
+
+    split: dict[str, Pairs]
+    """For every variable, the dimensions in which its halves are disjoint."""
+
+    gathered: Pairs
+    """The dimensions of inputs of which all is read, whatever the variables are."""
+
+    def dimensions(self, variable: str, use: Use, disjoint: bool = True) -> frozenset[int]:
+        """Return the dimensions of a tensor that a variable splits, or moves."""
+        names = (use,) if isinstance(use, int) else use
+        pairs = (self.split if disjoint else self.moved).get(variable, frozenset())
+        return frozenset(dimension for name, dimension in pairs if name in names)
+
+    def is_gathered(self, use: Use) -> bool:
+        """Tell whether elements of a tensor are looked up by values."""
+        return any(not isinstance(use, int) and name in use for name, _ in self.gathered)
+
+
+def indexing(bound: Bound) -> Indexing:
+    """Compare the halves of every variable of an operator."""
+    variables = [v for v, extent in bound.extents.items() if extent > 1]
+    boxes = np.repeat(bound.full_box[None], 2 * len(variables) + 1, axis=0)
+    for number, variable in enumerate(variables):
+        axis = bound.variables.index(variable)
+        boxes[2 * number, axis, 1] = boxes[2 * number + 1, axis, 0] = bound.extents[variable] // 2
+    inputs = {name: r for name, r in bound.input_regions(boxes).items() if name in bound.reads}
+    regions: dict[str | int, Boxes] = dict(enumerate(bound.output_regions(boxes)))
+    regions.update(inputs)
+    moved, split = {}, {}
+    for number, variable in enumerate(variables):
+        halves = {name: (found[2 * number], found[2 * number + 1]) for name, found in regions.items()}
+        moved[variable] = frozenset(
+            (name, dimension)
+            for name, (low, high) in halves.items()
+            for dimension in np.flatnonzero((low != high).any(axis=-1)).tolist()
+        )
+        split[variable] = frozenset(
+            (name, dimension)
+            for name, dimension in moved[variable]
+            if halves[name][0][dimension, 1] <= halves[name][1][dimension, 0]
+            or halves[name][1][dimension, 1] <= halves[name][0][dimension, 0]
+        )
+    known = frozenset().union(*moved.values())
+    gathered = frozenset(
+        (name, dimension)
+        for name, found in inputs.items()
+        for dimension, extent in enumerate(bound.shapes[name])
+        if extent > 1 and (name, dimension) not in known and found[-1, dimension].tolist() == [0, extent]
+    )
+    return Indexing(moved, split, gathered)

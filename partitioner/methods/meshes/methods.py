@@ -1,0 +1,120 @@
+"""Data parallelism, ZeRO and Megatron: training on a mesh as its authors describe it, whatever the operators.
+
+    data-parallel   parameters whole on every worker, samples split over all of them; gradients are reduced in
+                    parts, each worker updates its part with the state that belongs to it, and all fetch the
+                    new parameters: 2 (n - 1) times the parameters
+    zero-3          parameters are split as well; each is fetched before its readers of a phase, and dropped
+                    after them: 3 (n - 1) times the parameters
+    megatron        samples are split over groups; within a group, contracted parameters are split along their
+                    rows or columns, tables along either over the group or over all workers
+    megatron-sp     so, and nothing with samples is repeated within a group
+
+No method has a rule for an operator: `axes` finds the purpose of dimensions, `forms` the forms that are
+allowed, and `search` those that move the fewest bytes. Guarantees: the least bytes of all plans that the
+style allows on the mesh, unless the graph is too wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....dataflow.graph import Graph, Role
+from ....errors import PlanError
+from ...layouts.step_split import prime_factors
+from ...plans.compose import compose
+from ...plans.plan import Plan
+from ...plans.space import Space
+from ...problem.classes import build_problem
+from ...problem.problem import Problem
+from .axes import Axes, find_axes
+from .forms import Allowed, Style
+from .mesh import Mesh, meshes, parse_mesh
+from .search import least_forms
+
+DATA_PARALLEL = Style("data-parallel")
+ZERO_3 = Style("zero-3", split_parameters=True)
+MEGATRON = Style("megatron", splits_features=True, refetches=False)
+MEGATRON_SP = Style("megatron-sp", splits_features=True, sequence=True)
+
+
+def data_parallel(graph: Graph, workers: int, space: Space) -> Plan:
+    """Return the plan of data parallelism with two-hop reductions and split optimizer state."""
+    return _planned(graph, workers, space, DATA_PARALLEL, [Mesh(workers, 1)])
+
+
+def zero_3(graph: Graph, workers: int, space: Space) -> Plan:
+    """Return the plan in which parameters, gradients and state are split, and parameters fetched."""
+    return _planned(graph, workers, space, ZERO_3, [Mesh(workers, 1)])
+
+
+def megatron(graph: Graph, workers: int, space: Space, mesh: str | None = None) -> Plan:
+    """Return the plan of Megatron on a mesh, or on the mesh on which it moves the fewest bytes."""
+    return _on_mesh(graph, workers, space, MEGATRON, mesh)
+
+
+def megatron_sp(graph: Graph, workers: int, space: Space, mesh: str | None = None) -> Plan:
+    """Return the plan of Megatron with sequence parallelism on a mesh, or on the best one."""
+    return _on_mesh(graph, workers, space, MEGATRON_SP, mesh)
+
+
+def _on_mesh(graph: Graph, workers: int, space: Space, style: Style, mesh: str | None) -> Plan:
+    tried = meshes(workers) if mesh is None else [parse_mesh(mesh, workers)]
+    return _planned(graph, workers, space, style, tried)
+
+
+def _planned(graph: Graph, workers: int, space: Space, style: Style, tried: list[Mesh]) -> Plan:
+    """Return the plan that moves the fewest bytes on one of several meshes.
+
+    Raises PlanError if the model has too few samples, or no layers, for any of them.
+    """
+    factors = prime_factors(workers)
+    problem = build_problem(graph, None, space)
+    axes = find_axes(problem)
+    if any(operation.tie is not None for operation in graph.operations):
+        problem = build_problem(_without_ties(problem, axes), None, space)
+        axes = find_axes(problem)
+    plans: list[Plan] = []
+    refused: PlanError | None = None
+    for mesh in tried:
+        allowed = Allowed(problem, axes, mesh, style, factors)
+        try:
+            _require_layers(allowed)
+        except PlanError as error:
+            refused = refused or error
+            continue
+        forms = least_forms(allowed)
+        plan = compose(graph, workers, forms.operations, forms.tensors, copies=forms.copies)
+        name = f"{style.name}:{mesh}" if style.splits_features else style.name
+        plans.append(replace(plan, method=name))
+    if refused is not None and not plans:
+        raise refused
+    return min(plans, key=lambda plan: plan.cost_bytes)
+
+
+def _without_ties(problem: Problem, axes: Axes) -> Graph:
+    """Return the graph in which operations without samples decide alone.
+
+    The gradients of a cell's parameters are added over its steps. All sums but the last may stay terms.
+    """
+    operations = [
+        operation if number in axes.batch_variable else replace(operation, tie=None)
+        for operation, number in zip(problem.graph.operations, problem.operation_class, strict=True)
+    ]
+    return replace(problem.graph, operations=tuple(operations))
+
+
+def _require_layers(allowed: Allowed) -> None:
+    """Raise PlanError if a graph has too few samples or no layers for a mesh."""
+    graph, mesh, style = allowed.problem.graph, allowed.mesh, allowed.style
+    samples = max((t.shape[0] for t in graph.tensors if t.role is Role.DATA and t.shape), default=0)
+    if mesh.data > max(samples, 1):
+        raise PlanError(
+            f"{style.name} splits a batch over {mesh.data} workers or groups of workers, but {graph.name!r} "
+            f"has {samples} samples; choose a larger batch, fewer workers or a mesh of fewer groups"
+        )
+    if style.splits_features and mesh.tensor > allowed.widest:
+        raise PlanError(
+            f"{style.name} splits parameters that are multiplied or looked up over {mesh.tensor} workers, "
+            f"but those of {graph.name!r} have at most {allowed.widest} rows or columns; choose another "
+            "method, or a mesh of more groups"
+        )
