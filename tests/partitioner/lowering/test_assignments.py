@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tofu
+from tofu.dataflow.graph import Graph
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.layouts.forms import Spread, expand
 from tofu.partitioner.plans.plan import Plan, decode_plan, encode_plan
@@ -45,16 +46,20 @@ def trained(program: PartitionedGraph, threads: int | None = None) -> tuple[Valu
 def check(name: str, seed: int) -> None:
     workers = 2 + seed % 4
     graph = network(name)
-    plan = random_plan(graph, workers, seed)
+    runs(graph, random_plan(graph, workers, seed), threads=2 * workers if seed % 2 else None)
+
+
+def runs(graph: Graph, plan: Plan, threads: int | None = None) -> None:
+    """A plan and its programs are right, compute what one worker computes, and move what is counted."""
     assert decode_plan(encode_plan(plan).encode()) == plan
     plan.verify(graph)
     tofu.verify(graph, plan)
     program = tofu.lower(graph, plan)
     memory = plan_memory(program)
-    check_program(graph, workers, plan.cost_bytes, program)
+    check_program(graph, plan.workers, plan.cost_bytes, program)
     check_memory(program, memory.offsets, memory.arena_bytes, schedule(program, memory).waits)
     idle(plan, program)
-    found, fetched = trained(program, threads=2 * workers if seed % 2 else None)
+    found, fetched = trained(program, threads)
     assert fetched == program.planned_bytes == plan.cost_bytes
     expected, _ = trained(tofu.lower(graph, tofu.partition(graph, 1)))
     for tensor, value in expected.items():
@@ -83,6 +88,14 @@ def test_random_assignments(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_many_random_assignments(name: str, seed: int) -> None:
     check(name, seed)
+
+
+@pytest.mark.parametrize("feed", ["batch", "anywhere"])
+@pytest.mark.parametrize("workers", [3, 8])
+@pytest.mark.parametrize("name", MODELS)
+def test_searched_plans_that_keep_what_is_made(name: str, workers: int, feed: str) -> None:
+    graph = network(name)
+    runs(graph, tofu.partition(graph, workers, "refine", feed=feed))
 
 
 @pytest.mark.parametrize("workers", [2, 3, 4, 8])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tofu
+from tofu.analyzer.indices.region import Region
 from tofu.partitioner.layouts.forms import Parts
 from tofu.partitioner.layouts.parts import holdings, tasks
 from tofu.partitioner.methods.method import METHODS
@@ -28,11 +29,11 @@ def expanded(graph: Any, plan: Plan) -> Plan:
     """Return the plan with the parts that its forms stand for."""
     layouts, strategies = {}, {}
     for name, layout in plan.layouts.items():
-        held = Parts(tuple((part.worker, part.region) for part in holdings(layout)))
+        held = Parts(tuple(part_of(part.worker, part.region, part.term) for part in holdings(layout)))
         layouts[name] = replace(layout, form=held)
     for operation in graph.operations:
         parts = tasks(operation.bound, plan.strategies[operation.name], plan.factors)
-        strategies[operation.name] = Parts(tuple((part.worker, part.box) for part in parts))
+        strategies[operation.name] = Parts(tuple(part_of(part.worker, part.box, part.read) for part in parts))
     return replace(
         plan,
         layouts=layouts,
@@ -41,6 +42,11 @@ def expanded(graph: Any, plan: Plan) -> Plan:
         lower_bound_bytes=0,
         unproven=(),
     )
+
+
+def part_of(worker: int, box: Region, term: int | None) -> Any:
+    """Return a part as forms list it; the term is left out if there is one alone."""
+    return (worker, box) if term is None else (worker, box, term)
 
 
 @pytest.mark.parametrize("workers", [2, 3, 8])
