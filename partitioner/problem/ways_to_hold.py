@@ -1,0 +1,479 @@
+"""The ways to hold each tensor of a plan, given the strategies of all operations: bytes moved and bytes live.
+
+    way     a home h, a layout v in which partial results are reduced on their way to h, at most one copy c,
+            and for every reader the one of h and c that it reads
+    moved   makers -> (v ->) h, h -> c, and what readers fetch because h or c lacks it
+    live    h from its maker to its last use, c from its first reader to its last, buffers while they are used
+
+A tensor and those that overwrite it are held in one home. Given the strategies, such groups are independent,
+and the bytes of a plan are the sum of the bytes of its groups. A copy serves the readers of a window: the
+readers of one tensor, cut at the longest waits between them into at most `RUNS` runs; a window is some runs
+that follow each other. Inside it a reader reads the copy if it fetches less from it.
+
+An iteration is a sequence of *instants*, `PHASES` for each operation: its copies are made, inputs fetched,
+outputs computed, reduced on their way, collected. A group's live bytes change only at its own operations, so
+they are a row of numbers, one for each *span* between changes. Ways that are not better than another one in
+bytes or at any span are left out (`undominated`). Implemented in: `groups_of`, `Menus.menu`, `_Rows`.
+
+Guarantees: `Menu.moved` is what `plan_bytes.count` counts. Live bytes are those of the lowered program, if
+an output that overwrites a dying input counts twice while it is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ...analyzer.bind.bound import Bound
+from ...analyzer.indices.region import Shape
+from ...dataflow.graph import Graph, Operation
+from ..costs.layout_pairs import LayoutPairs, Makes, Reads, Uses
+from ..layouts.choices import Counts
+from ..layouts.step_split import Dimensions, Strategies
+from ..layouts.uses import touched
+from .sequences import candidates, is_possible
+
+COPY, FETCH, COMPUTE, REDUCE, COLLECT = range(5)
+PHASES = 5
+"""The number of instants of an operation."""
+
+SPANS = PHASES + 1
+"""The number of spans for each operation that touches a group: its instants and the wait after it."""
+
+RUNS = 6
+"""The most runs into which the readers of a tensor are cut."""
+
+LAYOUT_LIMIT = 256
+"""If a tensor has more layouts, only those near its own are compared."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An operation that touches a group of tensors."""
+
+    operation: int
+    """The operation's number in the graph."""
+
+    turn: int
+    """Its place in the order."""
+
+    reads: tuple[str, ...]
+    """The parameters through which it reads a tensor of the group; empty if it reads none."""
+
+    member: int
+    """The number, within the group, of the tensor that it reads."""
+
+    makes: int | None
+    """The number of its output that belongs to the group; None if it makes none of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A tensor and those that overwrite it, one after the other."""
+
+    tensors: tuple[int, ...]
+    """Their numbers in the graph."""
+
+    events: tuple[Event, ...]
+    """The operations that touch them, in order."""
+
+    lasting: bool
+    """Whether they live across iterations."""
+
+    returned: bool
+    """Whether one of them is a result of the graph, which lives to the end."""
+
+
+def groups_of(graph: Graph, order: Sequence[Operation]) -> list[Group]:
+    """Group the tensors of a graph by storage, in the order of their first tensors."""
+    root = list(range(len(graph.tensors)))
+    members: dict[int, list[int]] = {}
+    for tensor in graph.tensors:
+        if tensor.alias is not None:
+            root[tensor.index] = root[tensor.alias]
+        members.setdefault(root[tensor.index], []).append(tensor.index)
+    place = {index: number for listed in members.values() for number, index in enumerate(listed)}
+    events: dict[int, list[Event]] = {number: [] for number in members}
+    for turn, operation in enumerate(order):
+        reads: dict[int, tuple[tuple[str, ...], int]] = {}
+        makes: dict[int, int] = {}
+        for tensor, use in touched(operation):
+            if isinstance(use, int):
+                makes[root[tensor]] = use
+            else:
+                reads[root[tensor]] = use, place[tensor]
+        for number in dict.fromkeys((*reads, *makes)):
+            use, member = reads.get(number, ((), 0))
+            events[number].append(Event(operation.index, turn, use, member, makes.get(number)))
+    returned = {root[tensor] for tensor in graph.outputs}
+    return [
+        Group(
+            tuple(listed), tuple(events[number]), graph.tensors[number].role.persistent, number in returned
+        )
+        for number, listed in members.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to hold a group of tensors."""
+
+    home: Dimensions
+    """The home."""
+
+    via: Dimensions | None
+    """Where partial results are reduced on their way home; None if every holder reduces its own part."""
+
+    copy: Dimensions | None
+    """The copy; None if there is none."""
+
+    readers: tuple[int, ...]
+    """The numbers of the events that read the copy."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Menu:
+    """Ways to hold a group. If one of them is the present way, without a copy, it comes first."""
+
+    moved: Counts
+    """The bytes that each moves: `[ways]`."""
+
+    live: Counts
+    """The bytes that are live on all workers in each span: `[ways, spans]`."""
+
+    ways: tuple[Way, ...]
+    """What they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """All that a menu depends on; layers repeat, so many groups are of one kind."""
+
+    shape: Shape
+    itemsize: int
+    home: Dimensions
+    via: Dimensions | None
+    uses: tuple[tuple[Bound, Strategies, tuple[str, ...], int | None], ...]
+    windows: tuple[tuple[int, ...], ...]
+    lasting: bool
+    returned: bool
+    movable: bool
+
+
+class Menus:
+    """The menus of the groups of a plan in steps."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        strategies: Mapping[str, Strategies],
+        factors: tuple[int, ...],
+        replicate: bool,
+    ) -> None:
+        self._graph = graph
+        self._strategies = strategies
+        self._factors = factors
+        self._replicate = replicate
+        self._uses = Uses(factors)
+        self._pairs: dict[tuple[Shape, Dimensions], LayoutPairs] = {}
+        self._rows: dict[_Kind, _Rows] = {}
+        self._menus: dict[tuple[_Kind, int, bool], Menu] = {}
+
+    def homes(self, group: Group, home: Dimensions, via: Dimensions | None, movable: bool) -> Counts:
+        """Return the bytes that move if all readers read the home, for every home that it may have."""
+        return self._rows_of(group, home, via, movable).without_copy
+
+    def menu(
+        self,
+        group: Group,
+        home: Dimensions,
+        via: Dimensions | None,
+        movable: bool,
+        floor: int,
+        least: bool,
+    ) -> Menu:
+        """Return the ways to hold a group that move at least `floor` bytes; if `least`, those that move least.
+
+        `home` and `via` are the present ones; unless `movable`, no other home is offered.
+        """
+        kind = self._kind(group, home, via, movable)
+        found = self._menus.get((kind, floor, least))
+        if found is None:
+            found = self._rows_of(group, home, via, movable).menu(floor, least)
+            self._menus[kind, floor, least] = found
+        return found
+
+    def _rows_of(self, group: Group, home: Dimensions, via: Dimensions | None, movable: bool) -> _Rows:
+        kind = self._kind(group, home, via, movable)
+        found = self._rows.get(kind)
+        if found is None:
+            pairs = self._pairs_of(kind.shape, home)
+            reads = [self._uses.reads(*use[:3], pairs) if use[2] else None for use in kind.uses]
+            makes = [
+                None if use[3] is None else self._uses.makes(*use[:2], use[3], pairs) for use in kind.uses
+            ]
+            found = self._rows[kind] = _Rows(kind, pairs, tuple(reads), tuple(makes), self._homes(kind, pairs))
+        return found
+
+    def _homes(self, kind: _Kind, pairs: LayoutPairs) -> Counts:
+        """Return the numbers of the layouts that the home may have."""
+        extents = dict(enumerate(kind.shape))
+        others = (
+            number
+            for number, sequence in enumerate(pairs.layouts.sequences)
+            if number and kind.movable and is_possible(extents, self._factors, sequence, self._replicate)
+        )
+        return np.array([0, *others])
+
+    def _kind(self, group: Group, home: Dimensions, via: Dimensions | None, movable: bool) -> _Kind:
+        tensor = self._graph.tensors[group.tensors[0]]
+        operations = [self._graph.operations[event.operation] for event in group.events]
+        return _Kind(
+            tensor.shape,
+            tensor.itemsize,
+            home,
+            via,
+            tuple([
+                (operation.bound, self._strategies[operation.name], event.reads, event.makes)
+                for operation, event in zip(operations, group.events, strict=True)
+            ]),
+            windows_of(group),
+            group.lasting,
+            group.returned,
+            movable,
+        )  # fmt: skip
+
+    def _pairs_of(self, shape: Shape, home: Dimensions) -> LayoutPairs:
+        found = self._pairs.get((shape, home))
+        if found is None:
+            sequences, _ = candidates(dict(enumerate(shape)), self._factors, home, LAYOUT_LIMIT, True)
+            found = self._pairs[shape, home] = LayoutPairs.of(shape, sequences, self._factors)
+        return found
+
+
+def windows_of(group: Group) -> tuple[tuple[int, ...], ...]:
+    """Return the numbers of the events of every window of readers."""
+    found: list[tuple[int, ...]] = []
+    for member in range(len(group.tensors)):
+        readers = [n for n, event in enumerate(group.events) if event.reads and event.member == member]
+        turns = [group.events[number].turn for number in readers]
+        waits = sorted(range(1, len(readers)), key=lambda place: turns[place - 1] - turns[place])
+        bounds = [0, *sorted(waits[: RUNS - 1]), len(readers)]
+        found += [
+            tuple(readers[start:stop])
+            for number, start in enumerate(bounds)
+            for stop in bounds[number + 1 :]
+            if stop - start > 1
+        ]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The ways to hold groups of one kind."""
+
+    kind: _Kind
+    pairs: LayoutPairs
+    reads: tuple[Reads | None, ...]
+    makes: tuple[Makes | None, ...]
+    homes: Counts
+
+    @cached_property
+    def via(self) -> Counts:
+        """For every layout as a home, the layout in which partial results are reduced; -1 if none."""
+        own = self.pairs.layouts.sequences.index(self.kind.via) if self.kind.via is not None else -1
+        best = np.full(len(self.pairs.held), -1)
+        least = self._make(best)
+        for stop in [own, *np.argsort(self.pairs.held, kind="stable").tolist()] if self._terms else []:
+            tried = self._make(np.full(len(best), stop))
+            better = tried < least
+            best, least = np.where(better, stop, best), np.where(better, tried, least)
+        return best
+
+    @property
+    def _terms(self) -> bool:
+        return any(makes is not None and makes.terms > 1 for makes in self.makes)
+
+    def _make(self, via: Counts) -> Counts:
+        """Count the elements that move from the makers to every home."""
+        pairs = self.pairs
+        total = np.zeros(len(pairs.held), np.int64)
+        on = pairs.held - pairs.common[via, np.arange(len(via))]
+        for makes in self.makes:
+            if makes is not None:
+                stopping = (via >= 0) & (makes.terms > 1)
+                total += np.where(stopping, makes.moved[via] + on, makes.moved)
+        return total
+
+    @cached_property
+    def without_copy(self) -> Counts:
+        """The bytes that move if all readers read the home: `[homes]`."""
+        total = self._make(self.via)
+        for reads in self.reads:
+            if reads is not None:
+                total = total + reads.fetched
+        return total[self.homes] * self.kind.itemsize
+
+    def menu(self, floor: int, least: bool) -> Menu:
+        """Return the ways that move at least `floor` bytes."""
+        parts = [_Choices(self.homes, np.full(len(self.homes), -1), self._none(len(self.homes)))]
+        for window in self.kind.windows:
+            parts += self._copies(window)
+        moved = [self._moved(part) for part in parts]
+        allowed = [each >= floor for each in moved]
+        if least:
+            target = min(int(each[may].min(initial=1 << 62)) for each, may in zip(moved, allowed, strict=True))
+            allowed = [each == target for each in moved]
+        rows, ways = [], []
+        for part, each, may in zip(parts, moved, allowed, strict=True):
+            kept = part.only(np.flatnonzero(may))
+            if len(kept.home):
+                kept = kept.only(self._different(kept))
+                rows.append(np.column_stack((self._moved(kept), self._live(kept))))
+                ways.append(kept)
+        every = np.concatenate(rows)
+        chosen = _Choices(*(np.concatenate([getattr(way, name) for way in ways]) for name in _Choices.NAMES))
+        present = (chosen.home == 0) & (chosen.copy < 0)
+        best = undominated(every, np.flatnonzero(present))
+        return Menu(every[best, 0], every[best, 1:], tuple(self._ways(chosen.only(best))))
+
+    def _none(self, count: int) -> Mask:
+        return np.zeros((count, len(self.reads)), bool)
+
+    def _copies(self, window: tuple[int, ...]) -> list[_Choices]:
+        """Return pairs of home and copy in which the copy saves bytes for the readers in a window.
+
+        Readers that fetch as much from either read the home, or the copy if it is there already.
+        """
+        home, copy = (each.ravel() for each in np.meshgrid(self.homes, np.arange(len(self.pairs.held))))
+        saved = self.pairs.common[home, copy] - self.pairs.held[copy]
+        less, equal = self._none(len(home)), self._none(len(home))
+        for number in window:
+            reads = self.reads[number]
+            assert reads is not None, "a window has readers alone"
+            gain = reads.fetched[home] - reads.fetched[copy]
+            saved = saved + np.maximum(gain, 0)
+            less[:, number], equal[:, number] = gain > 0, gain == 0
+        useful = np.flatnonzero(saved > 0)
+        chosen = _Choices(home[useful], copy[useful], less[useful])
+        started = np.logical_or.accumulate(chosen.reads, axis=1)
+        return [chosen, _Choices(chosen.home, chosen.copy, chosen.reads | (equal[useful] & started))]
+
+    def _moved(self, chosen: _Choices) -> Counts:
+        home, copy = chosen.home, chosen.copy
+        made = self.pairs.held[copy] - self.pairs.common[home, copy]
+        total = self._make(self.via)[home] + np.where(copy < 0, 0, made)
+        for number, reads in enumerate(self.reads):
+            if reads is not None:
+                total += reads.fetched[np.where(chosen.reads[:, number], copy, home)]
+        return total * self.kind.itemsize
+
+    def _different(self, chosen: _Choices) -> Counts:
+        """Return the first of all choices that are alike in every count."""
+        home, copy, pairs = chosen.home, chosen.copy, self.pairs
+        columns = [self._moved(chosen), home == 0, pairs.held[home]]
+        columns += [np.where(copy < 0, 0, of[home, copy]) for of in (pairs.fresh, pairs.lent)]
+        columns += [np.where(self.via < 0, 0, pairs.held[self.via])[home]] if self._terms else []
+        columns += [makes.loose[home] for makes in self.makes if makes is not None]
+        for number, reads in enumerate(self.reads):
+            if reads is not None:
+                read = chosen.reads[:, number]
+                columns += [read, reads.buffered[np.where(read, copy, home)]]
+        _, first = np.unique(np.column_stack(columns), axis=0, return_index=True)
+        return np.sort(first)
+
+    def _live(self, chosen: _Choices) -> Counts:
+        """Return the bytes that are live in each span: `[choices, spans]`."""
+        home, copy, pairs, lasting = chosen.home, chosen.copy, self.pairs, self.kind.lasting
+        rows, spans = np.arange(len(home)), 1 + SPANS * len(self.reads)
+        live = np.zeros((len(home), spans), np.int64)
+        begins, ends = np.zeros(len(home), np.int64), np.zeros(len(home), np.int64)
+        copied, last = np.full(len(home), spans), np.full(len(home), -1)
+        alive = lasting
+        for number, (reads, makes) in enumerate(zip(self.reads, self.makes, strict=True)):
+            first = 1 + SPANS * number
+            if reads is not None:
+                read = chosen.reads[:, number]
+                buffered = reads.buffered[np.where(read, copy, home)]
+                live[:, first + FETCH] += buffered
+                live[:, first + COMPUTE] += buffered
+                copied = np.where(read, np.minimum(copied, first + COPY), copied)
+                last = np.where(read, first + COMPUTE, last)
+                ends = np.where(read, ends, first + COMPUTE)
+            if makes is not None:
+                via = self.via[home]
+                stop = np.where((via >= 0) & (makes.terms > 1), pairs.held[via], 0)
+                loose = makes.loose[home]
+                live[:, first + COMPUTE] += loose if alive else makes.made
+                live[:, first + REDUCE] += (loose if alive else makes.made) + stop
+                live[:, first + COLLECT] += np.where(stop > 0, stop, loose)
+                if not alive:
+                    begins[:] = first + COLLECT
+                    alive = True
+                ends = np.full(len(home), first + COLLECT)
+        ends = np.maximum(ends, np.where(copied < spans, copied, 0))
+        if lasting or self.kind.returned:
+            ends[:] = spans - 1
+        span = np.arange(spans)
+        at_home = (span >= begins[:, None]) & (span <= ends[:, None])
+        live += at_home * pairs.held[home][:, None]
+        kept = (span >= copied[:, None]) & (span <= last[:, None])
+        live += kept * pairs.fresh[home, copy][:, None]
+        live += (kept & ~at_home) * pairs.lent[home, copy][:, None]
+        assert len(rows) == len(live)
+        return live * self.kind.itemsize
+
+    def _ways(self, chosen: _Choices) -> list[Way]:
+        sequences = self.pairs.layouts.sequences
+        found = []
+        for home, copy, reads in zip(chosen.home.tolist(), chosen.copy.tolist(), chosen.reads, strict=True):
+            via = int(self.via[home])
+            found.append(
+                Way(
+                    sequences[home],
+                    None if via < 0 else sequences[via],
+                    None if copy < 0 else sequences[copy],
+                    tuple(np.flatnonzero(reads).tolist()),
+                )
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Choices:
+    """Ways to hold groups of a kind, as numbers of layouts."""
+
+    NAMES = ("home", "copy", "reads")
+
+    home: Counts
+    """The home of each: `[choices]`."""
+
+    copy: Counts
+    """The copy of each, -1 if there is none: `[choices]`."""
+
+    reads: Mask
+    """Whether each event reads the copy: `[choices, events]`."""
+
+    def only(self, numbers: Counts) -> _Choices:
+        """Return some of the choices."""
+        return _Choices(self.home[numbers], self.copy[numbers], self.reads[numbers])
+
+
+def undominated(rows: Counts, first: Counts) -> Counts:
+    """Return the numbers of rows that no other row equals or beats in every column; `first` win ties."""
+    early = np.ones(len(rows), np.int64)
+    early[first] = 0
+    order = np.lexsort((early, rows.sum(axis=1)))
+    kept: list[int] = []
+    best = rows[:0]
+    for number in order.tolist():
+        if not (best <= rows[number]).all(axis=1).any():
+            kept.append(number)
+            best = rows[kept]
+    return np.array(sorted(kept, key=lambda number: early[number]), np.int64)
