@@ -43,6 +43,9 @@ class LayoutPairs:
     lent: Counts
     """For home and copy, the elements of parts of the home in which parts of the copy lie, likewise."""
 
+    read: Counts
+    """For home and copy, the elements of parts of the home that their own worker reads to make the copy."""
+
     @classmethod
     def of(cls, shape: Shape, sequences: Sequence[Dimensions], factors: Sequence[int]) -> LayoutPairs:
         """Count the elements of all layouts of a shape and of all pairs of them."""
@@ -56,6 +59,7 @@ class LayoutPairs:
             np.stack([row.sum(axis=-1) for row in common]),
             np.stack([np.where(row, 0, sizes).sum(axis=-1) for row in inside]),
             np.stack([np.where(row, own, 0).sum(axis=-1) for row, own in zip(inside, sizes, strict=True)]),
+            np.stack([np.where(row, own, 0).sum(axis=-1) for row, own in zip(common, sizes, strict=True)]),
         )
 
 
@@ -68,6 +72,9 @@ class Reads:
 
     buffered: Counts
     """The elements of the buffers that they are fetched into: `[layouts]`."""
+
+    touched: Counts
+    """The elements of the parts that their own worker reads: `[layouts]`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,8 +110,11 @@ class Uses:
         if found is None:
             operator, owned = self._operator(bound, form), pairs.layouts.regions
             needed = [operator.inputs[name] for name in use]
+            own = sum(overlap(boxes, owned) for boxes in needed)
             found = self._reads[key] = Reads(
-                fetched_elements(needed, owned), _buffered([boxes[0] for boxes in needed], owned)
+                fetched_elements(needed, owned),
+                _buffered([boxes[0] for boxes in needed], owned),
+                np.where(own, volume(owned), 0).sum(axis=-1),
             )
         return found
 

@@ -28,7 +28,7 @@ from ..layouts.order import in_order
 from ..layouts.step_split import Layout, is_stepped, plain_steps
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
-from ..problem.ways_to_hold import COMPUTE, PHASES, Group, Menu, Menus, Mask, Way, groups_of
+from ..problem.ways_to_hold import COMPUTE, PHASES, SPANS, Group, Mask, Menu, Menus, Present, groups_of
 
 ROUNDS = 60
 """The number of rounds of the game."""
@@ -42,37 +42,114 @@ def lighter(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool 
     is returned as it is. Unless `beyond`, no fewer bytes move than if every operation read a home: such plans
     keep their lower bounds.
     """
-    if plan.copies or not is_stepped([*plan.strategies.values(), *_homes(plan)]):
+    if not may_keep(plan):
         return plan
     keeping = Keeping(graph, plan, beyond)
-    menus = keeping.menus(least=True)
-    found = keeping.plan_of(_least_full(keeping, menus))
+    offers = keeping.offers(least=True)
+    found = keeping.plan_of(offers, _least_full(offers))
     if found.cost_bytes == plan.cost_bytes and peak(found) >= peak(plan):
         return plan
     return found
 
 
-def _homes(plan: Plan) -> list[Layout]:
-    return [replace(layout, via=None) for layout in plan.layouts.values()]
+def may_keep(plan: Plan) -> bool:
+    """Tell whether a plan is in steps, apart from where partial results are reduced on their way."""
+    homes = [layout.form for layout in plan.layouts.values()]
+    return not plan.copies and is_stepped([*plan.strategies.values(), *homes])
 
 
-def _least_full(keeping: Keeping, menus: Sequence[Menu]) -> list[Way]:
+def _least_full(offers: Offers) -> Counts:
     """Return a way for every group, such that the fullest instant holds little."""
-    chosen = [0] * len(menus)
-    times = np.zeros(keeping.instants, np.int64)
+    chosen = np.zeros(offers.groups, np.int64)
+    times = np.zeros(offers.instants, np.int64)
     best, least = chosen, None
     for _ in range(ROUNDS):
-        live = keeping.live(menus, chosen)
+        live = offers.live(chosen)
         fullest = int(live.argmax())
         if least is None or live[fullest] < least:
             best, least = chosen, int(live[fullest])
         times[fullest] += 1
-        weights = keeping.weights(times)
-        chosen = [
-            int((menu.live @ weight).argmin()) if len(menu.ways) > 1 else 0
-            for menu, weight in zip(menus, weights, strict=True)
-        ]
-    return [menu.ways[number] for menu, number in zip(menus, best, strict=True)]
+        chosen, _ = offers.cheapest(times, 0)
+    return best
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """The groups with one menu."""
+
+    menu: Menu
+    """The menu."""
+
+    numbers: Counts
+    """The numbers of the groups: `[groups]`."""
+
+    firsts: Counts
+    """The first instant of every span: `[groups, spans]`."""
+
+    lasts: Counts
+    """The instant after its last one, likewise; an empty span ends where it begins."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offers:
+    """The menus of all groups, with the instants of their spans."""
+
+    batches: tuple[_Batch, ...]
+    """The groups, by menu."""
+
+    counted: Mask
+    """Whether each instant counts: not if an output that is computed may share memory with an input."""
+
+    groups: int
+    """The number of groups."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], menus: Sequence[Menu], counted: Mask) -> Offers:
+        """Put groups with equal menus together."""
+        numbers: dict[Menu, list[int]] = {}
+        for number, menu in enumerate(menus):
+            numbers.setdefault(menu, []).append(number)
+        batches = []
+        for menu, listed in numbers.items():
+            turns = np.array([[event.turn for event in groups[number].events] for number in listed], np.int64)
+            starts = PHASES * turns[:, :, None] + np.arange(SPANS)
+            firsts = np.pad(starts.reshape(len(listed), -1), ((0, 0), (1, 0)))
+            lasts = np.pad(firsts[:, 1:], ((0, 0), (0, 1)), constant_values=len(counted))
+            batches.append(_Batch(menu, np.array(listed), firsts, lasts))
+        return cls(tuple(batches), counted, len(groups))
+
+    @property
+    def instants(self) -> int:
+        """The number of instants of an iteration."""
+        return len(self.counted)
+
+    def moved(self, chosen: Counts) -> int:
+        """Return the bytes that move."""
+        return sum(int(batch.menu.moved[chosen[batch.numbers]].sum()) for batch in self.batches)
+
+    def live(self, chosen: Counts) -> Counts:
+        """Return the bytes that are live on all workers at every instant, 0 for those that do not count."""
+        change = np.zeros(self.instants + 1, np.int64)
+        for batch in self.batches:
+            rows = batch.menu.live[chosen[batch.numbers]]
+            np.add.at(change, batch.firsts, rows)
+            np.subtract.at(change, batch.lasts, rows)
+        return np.where(self.counted, change[:-1].cumsum(), 0)
+
+    def cheapest(self, prices: Counts, unit: int) -> tuple[Counts, int]:
+        """Return the best way of every group at prices on live bytes, and the sum of the costs of all.
+
+        A byte that moves costs `unit`, and one that is live at an instant the instant's price.
+        """
+        sums, total = np.append(0, prices.cumsum()), 0
+        chosen = np.zeros(self.groups, np.int64)
+        for batch in self.batches:
+            weights = sums[batch.lasts] - sums[batch.firsts]
+            costs = weights @ batch.menu.live.T + unit * batch.menu.moved
+            best = costs.argmin(axis=1)
+            chosen[batch.numbers] = best
+            total += int(costs[np.arange(len(best)), best].sum())
+        return chosen, total
 
 
 @dataclass(frozen=True)
@@ -93,86 +170,56 @@ class Keeping:
         """The groups of tensors that are held in one home."""
         return groups_of(self.graph, in_order(self.graph, self.plan.written_order))
 
-    @cached_property
-    def instants(self) -> int:
-        """The number of instants of an iteration."""
-        return PHASES * len(self.graph.operations)
-
-    def menus(self, least: bool) -> list[Menu]:
+    def offers(self, least: bool) -> Offers:
         """Return a menu for every group; if `least`, of the ways that move the least."""
         plan = self.plan
-        menus = Menus(self.graph, plan.strategies, plan.factors, plan.space.replicate)  # type: ignore[arg-type]
-        fed = plan.space.feed == "batch"
-        arguments = []
-        for group in self.groups:
-            tensor = self.graph.tensors[group.tensors[0]]
-            layout = plan.layouts[tensor.name]
-            movable = not (fed and tensor.role is Role.DATA)
-            arguments.append((group, plain_steps(layout.form), layout.via, movable))
-        floors = [0] * len(arguments) if self.beyond else self._floors(menus, arguments)
-        return [menus.menu(*each, floor, least) for each, floor in zip(arguments, floors, strict=True)]
+        counted = np.ones(PHASES * len(self.graph.operations), bool)
+        for turn, operation in enumerate(in_order(self.graph, plan.written_order)):
+            counted[PHASES * turn + COMPUTE] = not operation.bound.in_place
+        strategies = {name: plan.split_along(name) for name in plan.strategies}
+        menus = Menus(self.graph, strategies, plan.factors, plan.space.replicate)
+        present = [self._present(group) for group in self.groups]
+        floors = [0] * len(present) if self.beyond else self._floors(menus, present)
+        offered = [
+            menus.menu(group, own, floor, least)
+            for group, own, floor in zip(self.groups, present, floors, strict=True)
+        ]
+        return Offers.of(self.groups, offered, counted)
 
-    def _floors(self, menus: Menus, arguments) -> list[int]:
+    def _present(self, group: Group) -> Present:
+        tensor = self.graph.tensors[group.tensors[0]]
+        layout = self.plan.layouts[tensor.name]
+        fed = self.plan.space.feed == "batch" and tensor.role is Role.DATA
+        return Present(plain_steps(layout.form), layout.via, not fed)  # type: ignore[arg-type]
+
+    def _floors(self, menus: Menus, present: Sequence[Present]) -> list[int]:
         """Return the bytes of each group if all operations read homes, tied groups having the best one."""
         problem = build_problem(self.graph)
         classes: dict[int, list[int]] = {}
         for number, group in enumerate(self.groups):
             classes.setdefault(problem.tensor_class[group.tensors[0]], []).append(number)
-        floors = [0] * len(arguments)
+        floors = [0] * len(present)
         for numbers in classes.values():
-            homes = [menus.homes(*arguments[number]) for number in numbers]
-            best = int(sum(homes).argmin())
+            homes = [menus.homes(self.groups[number], present[number]) for number in numbers]
+            best = int(np.sum(homes, axis=0).argmin())
             for number, moved in zip(numbers, homes, strict=True):
                 floors[number] = int(moved[best])
         return floors
 
-    @cached_property
-    def _spans(self) -> tuple[Counts, Counts, Counts]:
-        """The first and the last instant of every span of every group, and where each group's spans begin."""
-        firsts = []
-        for group in self.groups:
-            turns = np.array([event.turn for event in group.events], np.int64)
-            starts = PHASES * turns[:, None] + np.arange(PHASES + 1)
-            firsts.append(np.concatenate(([0], starts.ravel())))
-        lasts = [np.append(first[1:], self.instants) for first in firsts]
-        offsets = np.cumsum([0, *map(len, firsts)])
-        return np.concatenate(firsts), np.concatenate(lasts), offsets
-
-    @cached_property
-    def counted(self) -> Mask:
-        """Whether an instant counts: not if an output that is computed may share memory with an input."""
-        found = np.ones(self.instants, bool)
-        for turn, operation in enumerate(in_order(self.graph, self.plan.written_order)):
-            found[PHASES * turn + COMPUTE] = not operation.bound.in_place
-        return found
-
-    def live(self, menus: Sequence[Menu], chosen: Sequence[int]) -> Counts:
-        """Return the bytes that are live on all workers at every instant, 0 for those that do not count."""
-        firsts, lasts, _ = self._spans
-        rows = np.concatenate([menu.live[number] for menu, number in zip(menus, chosen, strict=True)])
-        change = np.zeros(self.instants + 1, np.int64)
-        np.add.at(change, firsts, rows)
-        np.subtract.at(change, lasts, rows)
-        return np.where(self.counted, change[:-1].cumsum(), 0)
-
-    def weights(self, prices: Counts) -> list[Counts]:
-        """Return the sum of the prices of the instants of every span, group by group."""
-        firsts, lasts, offsets = self._spans
-        sums = np.append(0, prices.cumsum())
-        return np.split(sums[lasts] - sums[firsts], offsets[1:-1])
-
-    def plan_of(self, ways: Sequence[Way]) -> Plan:
-        """Return the plan with these ways; its bound is at most its cost."""
+    def plan_of(self, offers: Offers, chosen: Counts) -> Plan:
+        """Return the plan with the chosen ways; its bound is at most its cost."""
         plan, layouts, copies = self.plan, dict(self.plan.layouts), {}
-        for group, way in zip(self.groups, ways, strict=True):
-            names = [self.graph.tensors[tensor].name for tensor in group.tensors]
-            own = layouts[names[0]]
-            home = Layout(own.shape, way.home, plan.factors, way.via)
-            layouts.update(dict.fromkeys(names, home if home != own else own))
-            if way.copy is not None:
-                read = [group.events[number] for number in way.readers]
-                readers = tuple(self.graph.operations[event.operation].name for event in read)
-                copies[names[read[0].member]] = (Copy(way.copy, readers),)
+        for batch in offers.batches:
+            for number in batch.numbers.tolist():
+                group, way = self.groups[number], batch.menu.ways[chosen[number]]
+                names = [self.graph.tensors[tensor].name for tensor in group.tensors]
+                own = layouts[names[0]]
+                home = Layout(own.shape, way.home, plan.factors, way.via)
+                layouts.update(dict.fromkeys(names, home if home != own else own))
+                if way.copy is not None:
+                    read = [group.events[event] for event in way.readers]
+                    readers = tuple(self.graph.operations[event.operation].name for event in read)
+                    copies[names[read[0].member]] = (Copy(way.copy, readers),)
         found = replace(plan, layouts=layouts, copies=copies)
         totals = found.count(self.graph)
         return replace(

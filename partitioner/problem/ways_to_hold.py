@@ -121,6 +121,20 @@ def groups_of(graph: Graph, order: Sequence[Operation]) -> list[Group]:
 
 
 @dataclass(frozen=True, slots=True)
+class Present:
+    """How a plan holds a group."""
+
+    home: Dimensions
+    """The home."""
+
+    via: Dimensions | None
+    """Where partial results are reduced on their way home."""
+
+    movable: bool
+    """Whether the home may be another one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
     """A way to hold a group of tensors."""
 
@@ -157,13 +171,11 @@ class _Kind:
 
     shape: Shape
     itemsize: int
-    home: Dimensions
-    via: Dimensions | None
+    present: Present
     uses: tuple[tuple[Bound, Strategies, tuple[str, ...], int | None], ...]
     windows: tuple[tuple[int, ...], ...]
     lasting: bool
     returned: bool
-    movable: bool
 
 
 class Menus:
@@ -185,35 +197,24 @@ class Menus:
         self._rows: dict[_Kind, _Rows] = {}
         self._menus: dict[tuple[_Kind, int, bool], Menu] = {}
 
-    def homes(self, group: Group, home: Dimensions, via: Dimensions | None, movable: bool) -> Counts:
+    def homes(self, group: Group, present: Present) -> Counts:
         """Return the bytes that move if all readers read the home, for every home that it may have."""
-        return self._rows_of(group, home, via, movable).without_copy
+        return self._rows_of(group, present).without_copy
 
-    def menu(
-        self,
-        group: Group,
-        home: Dimensions,
-        via: Dimensions | None,
-        movable: bool,
-        floor: int,
-        least: bool,
-    ) -> Menu:
-        """Return the ways to hold a group that move at least `floor` bytes; if `least`, those that move least.
-
-        `home` and `via` are the present ones; unless `movable`, no other home is offered.
-        """
-        kind = self._kind(group, home, via, movable)
+    def menu(self, group: Group, present: Present, floor: int, least: bool) -> Menu:
+        """Return the ways to hold a group that move at least `floor` bytes; if `least`, those that move least."""
+        kind = self._kind(group, present)
         found = self._menus.get((kind, floor, least))
         if found is None:
-            found = self._rows_of(group, home, via, movable).menu(floor, least)
+            found = self._rows_of(group, present).menu(floor, least)
             self._menus[kind, floor, least] = found
         return found
 
-    def _rows_of(self, group: Group, home: Dimensions, via: Dimensions | None, movable: bool) -> _Rows:
-        kind = self._kind(group, home, via, movable)
+    def _rows_of(self, group: Group, present: Present) -> _Rows:
+        kind = self._kind(group, present)
         found = self._rows.get(kind)
         if found is None:
-            pairs = self._pairs_of(kind.shape, home)
+            pairs = self._pairs_of(kind.shape, present.home)
             reads = [self._uses.reads(*use[:3], pairs) if use[2] else None for use in kind.uses]
             makes = [
                 None if use[3] is None else self._uses.makes(*use[:2], use[3], pairs) for use in kind.uses
@@ -227,18 +228,17 @@ class Menus:
         others = (
             number
             for number, sequence in enumerate(pairs.layouts.sequences)
-            if number and kind.movable and is_possible(extents, self._factors, sequence, self._replicate)
+            if number and kind.present.movable and is_possible(extents, self._factors, sequence, self._replicate)
         )
         return np.array([0, *others])
 
-    def _kind(self, group: Group, home: Dimensions, via: Dimensions | None, movable: bool) -> _Kind:
+    def _kind(self, group: Group, present: Present) -> _Kind:
         tensor = self._graph.tensors[group.tensors[0]]
         operations = [self._graph.operations[event.operation] for event in group.events]
         return _Kind(
             tensor.shape,
             tensor.itemsize,
-            home,
-            via,
+            present,
             tuple([
                 (operation.bound, self._strategies[operation.name], event.reads, event.makes)
                 for operation, event in zip(operations, group.events, strict=True)
@@ -246,7 +246,6 @@ class Menus:
             windows_of(group),
             group.lasting,
             group.returned,
-            movable,
         )  # fmt: skip
 
     def _pairs_of(self, shape: Shape, home: Dimensions) -> LayoutPairs:
@@ -287,7 +286,7 @@ class _Rows:
     @cached_property
     def via(self) -> Counts:
         """For every layout as a home, the layout in which partial results are reduced; -1 if none."""
-        own = self.pairs.layouts.sequences.index(self.kind.via) if self.kind.via is not None else -1
+        own = self.pairs.layouts.sequences.index(self.kind.present.via) if self.kind.present.via is not None else -1
         best = np.full(len(self.pairs.held), -1)
         least = self._make(best)
         for stop in [own, *np.argsort(self.pairs.held, kind="stable").tolist()] if self._terms else []:
@@ -358,8 +357,9 @@ class _Rows:
             reads = self.reads[number]
             assert reads is not None, "a window has readers alone"
             gain = reads.fetched[home] - reads.fetched[copy]
-            saved = saved + np.maximum(gain, 0)
-            less[:, number], equal[:, number] = gain > 0, gain == 0
+            touched = reads.touched[copy] == self.pairs.held[copy]
+            less[:, number], equal[:, number] = touched & (gain > 0), touched & (gain == 0)
+            saved = saved + np.where(less[:, number], gain, 0)
         useful = np.flatnonzero(saved > 0)
         chosen = _Choices(home[useful], copy[useful], less[useful])
         started = np.logical_or.accumulate(chosen.reads, axis=1)
@@ -390,44 +390,53 @@ class _Rows:
 
     def _live(self, chosen: _Choices) -> Counts:
         """Return the bytes that are live in each span: `[choices, spans]`."""
-        home, copy, pairs, lasting = chosen.home, chosen.copy, self.pairs, self.kind.lasting
-        rows, spans = np.arange(len(home)), 1 + SPANS * len(self.reads)
-        live = np.zeros((len(home), spans), np.int64)
-        begins, ends = np.zeros(len(home), np.int64), np.zeros(len(home), np.int64)
-        copied, last = np.full(len(home), spans), np.full(len(home), -1)
-        alive = lasting
-        for number, (reads, makes) in enumerate(zip(self.reads, self.makes, strict=True)):
-            first = 1 + SPANS * number
-            if reads is not None:
-                read = chosen.reads[:, number]
-                buffered = reads.buffered[np.where(read, copy, home)]
-                live[:, first + FETCH] += buffered
-                live[:, first + COMPUTE] += buffered
-                copied = np.where(read, np.minimum(copied, first + COPY), copied)
-                last = np.where(read, first + COMPUTE, last)
-                ends = np.where(read, ends, first + COMPUTE)
-            if makes is not None:
-                via = self.via[home]
-                stop = np.where((via >= 0) & (makes.terms > 1), pairs.held[via], 0)
-                loose = makes.loose[home]
-                live[:, first + COMPUTE] += loose if alive else makes.made
-                live[:, first + REDUCE] += (loose if alive else makes.made) + stop
-                live[:, first + COLLECT] += np.where(stop > 0, stop, loose)
-                if not alive:
-                    begins[:] = first + COLLECT
-                    alive = True
-                ends = np.full(len(home), first + COLLECT)
-        ends = np.maximum(ends, np.where(copied < spans, copied, 0))
-        if lasting or self.kind.returned:
-            ends[:] = spans - 1
-        span = np.arange(spans)
-        at_home = (span >= begins[:, None]) & (span <= ends[:, None])
-        live += at_home * pairs.held[home][:, None]
-        kept = (span >= copied[:, None]) & (span <= last[:, None])
+        home, copy, pairs = chosen.home, chosen.copy, self.pairs
+        live = self._at_home(chosen)
+        span = np.arange(live.shape[1])
+        first, last = _first_and_last(chosen.reads)
+        kept = (span >= (1 + SPANS * first + COPY)[:, None]) & (span <= (1 + SPANS * last + COMPUTE)[:, None])
+        live = np.where(kept, np.maximum(live, pairs.lent[home, copy][:, None]), live)
         live += kept * pairs.fresh[home, copy][:, None]
-        live += (kept & ~at_home) * pairs.lent[home, copy][:, None]
-        assert len(rows) == len(live)
+        for number, (reads, makes) in enumerate(zip(self.reads, self.makes, strict=True)):
+            start = 1 + SPANS * number
+            if reads is not None:
+                buffered = reads.buffered[np.where(chosen.reads[:, number], copy, home)]
+                live[:, [start + FETCH, start + COMPUTE]] += buffered[:, None]
+            if makes is not None:
+                via, loose = self.via[home], makes.loose[home]
+                stop = np.where((via >= 0) & (makes.terms > 1), pairs.held[via], 0)
+                computed = loose if number or self.kind.lasting else np.full(len(home), makes.made)
+                live[:, start + COMPUTE] += computed
+                live[:, start + REDUCE] += computed + stop
+                live[:, start + COLLECT] += np.where(stop > 0, stop, loose)
         return live * self.kind.itemsize
+
+    def _at_home(self, chosen: _Choices) -> Counts:
+        """Return the elements of homes that are live in each span: from the last span to the first."""
+        home, copy, held = chosen.home, chosen.copy, self.pairs.held[chosen.home]
+        live = np.zeros((len(home), 1 + SPANS * len(self.reads)), np.int64)
+        alive = held if self.kind.lasting or self.kind.returned else np.zeros_like(held)
+        made_before = np.cumsum([self.kind.lasting, *(makes is not None for makes in self.makes)])
+        first_reader, _ = _first_and_last(chosen.reads)
+        for number in reversed(range(len(self.reads))):
+            reads, first = self.reads[number], 1 + SPANS * number
+            live[:, first + SPANS - 1] = alive
+            if self.makes[number] is not None:
+                live[:, first + COLLECT] = held
+                alive = held if made_before[number] else np.zeros_like(held)
+            if reads is not None:
+                touched = np.where(chosen.reads[:, number], 0, reads.touched[home])
+                before, alive = alive, np.maximum(alive, touched)
+                if self.makes[number] is None:
+                    live[:, [first + REDUCE, first + COLLECT]] = before[:, None]
+            live[:, [first + FETCH, first + COMPUTE]] = alive[:, None]
+            if self.makes[number] is not None:
+                live[:, first + REDUCE] = alive
+            copied = np.where(first_reader == number, self.pairs.read[home, copy], 0)
+            alive = np.maximum(alive, copied)
+            live[:, first + COPY] = alive
+        live[:, 0] = alive
+        return live
 
     def _ways(self, chosen: _Choices) -> list[Way]:
         sequences = self.pairs.layouts.sequences
@@ -463,6 +472,17 @@ class _Choices:
     def only(self, numbers: Counts) -> _Choices:
         """Return some of the choices."""
         return _Choices(self.home[numbers], self.copy[numbers], self.reads[numbers])
+
+
+def _first_and_last(reads: Mask) -> tuple[Counts, Counts]:
+    """Return the numbers of the first and the last event that read a copy: none if the last is before."""
+    events = reads.shape[1]
+    if not events:
+        return np.zeros(len(reads), np.int64), np.full(len(reads), -1)
+    any_reads = reads.any(axis=1)
+    first = np.where(any_reads, reads.argmax(axis=1), events)
+    last = np.where(any_reads, events - 1 - reads[:, ::-1].argmax(axis=1), -1)
+    return first, last
 
 
 def undominated(rows: Counts, first: Counts) -> Counts:
