@@ -1,4 +1,4 @@
-"""Count the elements that move and are buffered if a tensor is held in any of many layouts, or in two of them.
+"""Count the elements that move and are buffered if a tensor is held in any of many layouts, or in two.
 
     home h     where makers leave a tensor, directly or by way of a layout v in which they reduce
     copy c     a second layout, made from h, for some of the readers

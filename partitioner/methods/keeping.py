@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,11 @@ from ...support.gc_pause import gc_paused
 from ..layouts.choices import Counts
 from ..layouts.copies import Copy
 from ..layouts.order import in_order
-from ..layouts.step_split import Layout, is_stepped, plain_steps
+from ..layouts.step_split import Layout, is_stepped
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
-from ..problem.ways_to_hold import COMPUTE, PHASES, SPANS, Group, Mask, Menu, Menus, Present, groups_of
+from ..problem.storage_groups import Group, groups_of
+from ..problem.ways_to_hold import COMPUTE, PHASES, SPANS, Mask, Menu, Menus, Present
 
 ROUNDS = 60
 """The number of rounds of the game."""
@@ -54,8 +56,10 @@ def lighter(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool 
 
 def may_keep(plan: Plan) -> bool:
     """Tell whether a plan is in steps, apart from where partial results are reduced on their way."""
-    homes = [layout.form for layout in plan.layouts.values()]
-    return not plan.copies and is_stepped([*plan.strategies.values(), *homes])
+    layouts = plan.layouts.values()
+    stops = [layout.via for layout in layouts if layout.via is not None]
+    forms = [*plan.strategies.values(), *(layout.form for layout in layouts), *stops]
+    return not plan.copies and is_stepped(forms)
 
 
 def _least_full(offers: Offers) -> Counts:
@@ -190,7 +194,8 @@ class Keeping:
         tensor = self.graph.tensors[group.tensors[0]]
         layout = self.plan.layouts[tensor.name]
         fed = self.plan.space.feed == "batch" and tensor.role is Role.DATA
-        return Present(plain_steps(layout.form), layout.via, not fed)  # type: ignore[arg-type]
+        via: Any = layout.via
+        return Present(layout.dimensions, via, not fed)
 
     def _floors(self, menus: Menus, present: Sequence[Present]) -> list[int]:
         """Return the bytes of each group if all operations read homes, tied groups having the best one."""

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class KeptWithin:
     """The largest arena of a worker of this plan."""
 
     least_bytes: int
-    """No plan with these strategies that fits and holds every tensor in a way on its menu moves fewer bytes."""
+    """No plan that fits moves fewer bytes, among those with these strategies and ways on the menus."""
 
 
 @gc_paused()
@@ -102,6 +101,7 @@ def _priced(offers: Offers, room: int) -> tuple[Counts, int]:
     prices = np.zeros(offers.instants, np.int64)
     best, bound = None, 0
     least: tuple[bool, int] = (True, 0)
+    most = sum(int(batch.menu.moved.max()) * len(batch.numbers) for batch in offers.batches)
     for _ in range(ROUNDS):
         chosen, total = offers.cheapest(prices, UNIT)
         bound = max(bound, -(-(total - int(prices.sum()) * room) // UNIT))
@@ -109,7 +109,7 @@ def _priced(offers: Offers, room: int) -> tuple[Counts, int]:
         state = int(offers.live(fitted).max()) > room, offers.moved(fitted)
         if best is None or state < least:
             best, least = fitted, state
-        if not least[0] and least[1] <= bound:
+        if bound >= (most if least[0] else least[1]):
             break
         over = np.where(certain, offers.live(chosen) - room, 0).astype(float)
         over[(over < 0) & (prices == 0)] = 0
@@ -185,10 +185,11 @@ def _filled(offers: Offers, chosen: Counts, room: int) -> Counts:
         some = np.flatnonzero(lasts > firsts)
         fullest = np.maximum.reduceat(live, firsts[some])
         free = ceiling - fullest
-        fits = (menu.live[:, some] - menu.live[own, some] <= free).all(axis=1) & (menu.moved < menu.moved[own])
+        more = menu.live[:, some] - menu.live[own, some]
+        fits = (more <= free).all(axis=1) & (menu.moved < menu.moved[own])
         if fits.any():
             best = int(np.where(fits, menu.moved, np.iinfo(np.int64).max).argmin())
-            change = np.repeat(menu.live[best, some] - menu.live[own, some], (lasts - firsts)[some])
+            change = np.repeat(more[best], (lasts - firsts)[some])
             live += np.where(offers.counted, change, 0)
             chosen[group] = best
     return chosen

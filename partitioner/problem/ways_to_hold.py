@@ -7,13 +7,14 @@
 
 A tensor and those that overwrite it are held in one home. Given the strategies, such groups are independent,
 and the bytes of a plan are the sum of the bytes of its groups. A copy serves the readers of a window: the
-readers of one tensor, cut at the longest waits between them into at most `RUNS` runs; a window is some runs
+readers of one tensor, cut at the longest waits between them into a few runs; a window is some runs
 that follow each other. Inside it a reader reads the copy if it fetches less from it.
 
 An iteration is a sequence of *instants*, `PHASES` for each operation: its copies are made, inputs fetched,
 outputs computed, reduced on their way, collected. A group's live bytes change only at its own operations, so
 they are a row of numbers, one for each *span* between changes. Ways that are not better than another one in
-bytes or at any span are left out (`undominated`). Implemented in: `groups_of`, `Menus.menu`, `_Rows`.
+bytes or at any span are left out (`undominated`). Implemented in: `storage_groups`
+(groups and windows), `Menus.menu`, `_Rows`.
 
 Guarantees: `Menu.moved` is what `plan_bytes.count` counts. Live bytes are those of the lowered program, if
 an output that overwrites a dying input counts twice while it is computed.
@@ -21,7 +22,7 @@ an output that overwrites a dying input counts twice while it is computed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,12 +31,12 @@ import numpy.typing as npt
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
-from ...dataflow.graph import Graph, Operation
+from ...dataflow.graph import Graph
 from ..costs.layout_pairs import LayoutPairs, Makes, Reads, Uses
 from ..layouts.choices import Counts
 from ..layouts.step_split import Dimensions, Strategies
-from ..layouts.uses import touched
 from .sequences import candidates, is_possible
+from .storage_groups import Group, windows_of
 
 COPY, FETCH, COMPUTE, REDUCE, COLLECT = range(5)
 PHASES = 5
@@ -44,80 +45,10 @@ PHASES = 5
 SPANS = PHASES + 1
 """The number of spans for each operation that touches a group: its instants and the wait after it."""
 
-RUNS = 6
-"""The most runs into which the readers of a tensor are cut."""
-
 LAYOUT_LIMIT = 256
 """If a tensor has more layouts, only those near its own are compared."""
 
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An operation that touches a group of tensors."""
-
-    operation: int
-    """The operation's number in the graph."""
-
-    turn: int
-    """Its place in the order."""
-
-    reads: tuple[str, ...]
-    """The parameters through which it reads a tensor of the group; empty if it reads none."""
-
-    member: int
-    """The number, within the group, of the tensor that it reads."""
-
-    makes: int | None
-    """The number of its output that belongs to the group; None if it makes none of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A tensor and those that overwrite it, one after the other."""
-
-    tensors: tuple[int, ...]
-    """Their numbers in the graph."""
-
-    events: tuple[Event, ...]
-    """The operations that touch them, in order."""
-
-    lasting: bool
-    """Whether they live across iterations."""
-
-    returned: bool
-    """Whether one of them is a result of the graph, which lives to the end."""
-
-
-def groups_of(graph: Graph, order: Sequence[Operation]) -> list[Group]:
-    """Group the tensors of a graph by storage, in the order of their first tensors."""
-    root = list(range(len(graph.tensors)))
-    members: dict[int, list[int]] = {}
-    for tensor in graph.tensors:
-        if tensor.alias is not None:
-            root[tensor.index] = root[tensor.alias]
-        members.setdefault(root[tensor.index], []).append(tensor.index)
-    place = {index: number for listed in members.values() for number, index in enumerate(listed)}
-    events: dict[int, list[Event]] = {number: [] for number in members}
-    for turn, operation in enumerate(order):
-        reads: dict[int, tuple[tuple[str, ...], int]] = {}
-        makes: dict[int, int] = {}
-        for tensor, use in touched(operation):
-            if isinstance(use, int):
-                makes[root[tensor]] = use
-            else:
-                reads[root[tensor]] = use, place[tensor]
-        for number in dict.fromkeys((*reads, *makes)):
-            use, member = reads.get(number, ((), 0))
-            events[number].append(Event(operation.index, turn, use, member, makes.get(number)))
-    returned = {root[tensor] for tensor in graph.outputs}
-    return [
-        Group(
-            tuple(listed), tuple(events[number]), graph.tensors[number].role.persistent, number in returned
-        )
-        for number, listed in members.items()
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +124,7 @@ class Menus:
         self._factors = factors
         self._replicate = replicate
         self._uses = Uses(factors)
-        self._pairs: dict[tuple[Shape, Dimensions], LayoutPairs] = {}
+        self._pairs: dict[tuple[Shape, Present], LayoutPairs] = {}
         self._rows: dict[_Kind, _Rows] = {}
         self._menus: dict[tuple[_Kind, int, bool], Menu] = {}
 
@@ -202,7 +133,7 @@ class Menus:
         return self._rows_of(group, present).without_copy
 
     def menu(self, group: Group, present: Present, floor: int, least: bool) -> Menu:
-        """Return the ways to hold a group that move at least `floor` bytes; if `least`, those that move least."""
+        """Return the ways to hold a group that move at least `floor` bytes; if `least`, the cheapest."""
         kind = self._kind(group, present)
         found = self._menus.get((kind, floor, least))
         if found is None:
@@ -214,12 +145,14 @@ class Menus:
         kind = self._kind(group, present)
         found = self._rows.get(kind)
         if found is None:
-            pairs = self._pairs_of(kind.shape, present.home)
+            pairs = self._pairs_of(kind.shape, present)
             reads = [self._uses.reads(*use[:3], pairs) if use[2] else None for use in kind.uses]
             makes = [
                 None if use[3] is None else self._uses.makes(*use[:2], use[3], pairs) for use in kind.uses
             ]
-            found = self._rows[kind] = _Rows(kind, pairs, tuple(reads), tuple(makes), self._homes(kind, pairs))
+            found = self._rows[kind] = _Rows(
+                kind, pairs, tuple(reads), tuple(makes), self._homes(kind, pairs)
+            )
         return found
 
     def _homes(self, kind: _Kind, pairs: LayoutPairs) -> Counts:
@@ -228,7 +161,9 @@ class Menus:
         others = (
             number
             for number, sequence in enumerate(pairs.layouts.sequences)
-            if number and kind.present.movable and is_possible(extents, self._factors, sequence, self._replicate)
+            if number
+            and kind.present.movable
+            and is_possible(extents, self._factors, sequence, self._replicate)
         )
         return np.array([0, *others])
 
@@ -248,29 +183,16 @@ class Menus:
             group.returned,
         )  # fmt: skip
 
-    def _pairs_of(self, shape: Shape, home: Dimensions) -> LayoutPairs:
-        found = self._pairs.get((shape, home))
+    def _pairs_of(self, shape: Shape, present: Present) -> LayoutPairs:
+        """Return the layouts of a tensor, the present ones first."""
+        found = self._pairs.get((shape, present))
         if found is None:
-            sequences, _ = candidates(dict(enumerate(shape)), self._factors, home, LAYOUT_LIMIT, True)
-            found = self._pairs[shape, home] = LayoutPairs.of(shape, sequences, self._factors)
+            extents = dict(enumerate(shape))
+            others, _ = candidates(extents, self._factors, present.home, LAYOUT_LIMIT, True)
+            own = [present.home] if present.via is None else [present.home, present.via]
+            sequences = tuple(dict.fromkeys((*own, *others)))
+            found = self._pairs[shape, present] = LayoutPairs.of(shape, sequences, self._factors)
         return found
-
-
-def windows_of(group: Group) -> tuple[tuple[int, ...], ...]:
-    """Return the numbers of the events of every window of readers."""
-    found: list[tuple[int, ...]] = []
-    for member in range(len(group.tensors)):
-        readers = [n for n, event in enumerate(group.events) if event.reads and event.member == member]
-        turns = [group.events[number].turn for number in readers]
-        waits = sorted(range(1, len(readers)), key=lambda place: turns[place - 1] - turns[place])
-        bounds = [0, *sorted(waits[: RUNS - 1]), len(readers)]
-        found += [
-            tuple(readers[start:stop])
-            for number, start in enumerate(bounds)
-            for stop in bounds[number + 1 :]
-            if stop - start > 1
-        ]
-    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -286,7 +208,12 @@ class _Rows:
     @cached_property
     def via(self) -> Counts:
         """For every layout as a home, the layout in which partial results are reduced; -1 if none."""
-        own = self.pairs.layouts.sequences.index(self.kind.present.via) if self.kind.present.via is not None else -1
+        sequences = self.pairs.layouts.sequences
+        own = (
+            self.pairs.layouts.sequences.index(self.kind.present.via)
+            if self.kind.present.via is not None
+            else -1
+        )
         best = np.full(len(self.pairs.held), -1)
         least = self._make(best)
         for stop in [own, *np.argsort(self.pairs.held, kind="stable").tolist()] if self._terms else []:
@@ -327,20 +254,20 @@ class _Rows:
         moved = [self._moved(part) for part in parts]
         allowed = [each >= floor for each in moved]
         if least:
-            target = min(int(each[may].min(initial=1 << 62)) for each, may in zip(moved, allowed, strict=True))
+            target = np.concatenate(moved)[np.concatenate(allowed)].min()
             allowed = [each == target for each in moved]
         rows, ways = [], []
-        for part, each, may in zip(parts, moved, allowed, strict=True):
+        for part, may in zip(parts, allowed, strict=True):
             kept = part.only(np.flatnonzero(may))
             if len(kept.home):
                 kept = kept.only(self._different(kept))
                 rows.append(np.column_stack((self._moved(kept), self._live(kept))))
                 ways.append(kept)
-        every = np.concatenate(rows)
+        table = np.concatenate(rows)
         chosen = _Choices(*(np.concatenate([getattr(way, name) for way in ways]) for name in _Choices.NAMES))
         present = (chosen.home == 0) & (chosen.copy < 0)
-        best = undominated(every, np.flatnonzero(present))
-        return Menu(every[best, 0], every[best, 1:], tuple(self._ways(chosen.only(best))))
+        best = undominated(table, np.flatnonzero(present))
+        return Menu(table[best, 0], table[best, 1:], tuple(self._ways(chosen.only(best))))
 
     def _none(self, count: int) -> Mask:
         return np.zeros((count, len(self.reads)), bool)
