@@ -76,6 +76,9 @@ class Reads:
     touched: Counts
     """The elements of the parts that their own worker reads: `[layouts]`."""
 
+    direct: Counts
+    """The elements of the parts in which their own worker has all that it needs: `[layouts]`."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Makes:
@@ -111,10 +114,12 @@ class Uses:
             operator, owned = self._operator(bound, form), pairs.layouts.regions
             needed = [operator.inputs[name] for name in use]
             own = sum(overlap(boxes, owned) for boxes in needed)
+            whole = sum(overlap(boxes, owned) == volume(boxes) for boxes in needed)
             found = self._reads[key] = Reads(
                 fetched_elements(needed, owned),
                 _buffered([boxes[0] for boxes in needed], owned),
                 np.where(own, volume(owned), 0).sum(axis=-1),
+                np.where(whole, volume(owned), 0).sum(axis=-1),
             )
         return found
 

@@ -16,8 +16,9 @@ they are a row of numbers, one for each *span* between changes. Ways that are no
 bytes or at any span are left out (`undominated`). Implemented in: `storage_groups`
 (groups and windows), `Menus.menu`, `_Rows`.
 
-Guarantees: `Menu.moved` is what `plan_bytes.count` counts. Live bytes are those of the lowered program, if
-an output that overwrites a dying input counts twice while it is computed.
+Guarantees: `Menu.moved` is what `plan_bytes.count` counts. Live bytes are at most those of the lowered program
+when inputs are fetched and when outputs are computed, if none shares memory with an input: a part counts as
+long as its own worker reads it.
 """
 
 from __future__ import annotations
@@ -208,12 +209,8 @@ class _Rows:
     @cached_property
     def via(self) -> Counts:
         """For every layout as a home, the layout in which partial results are reduced; -1 if none."""
-        sequences = self.pairs.layouts.sequences
-        own = (
-            self.pairs.layouts.sequences.index(self.kind.present.via)
-            if self.kind.present.via is not None
-            else -1
-        )
+        sequences, via = self.pairs.layouts.sequences, self.kind.present.via
+        own = -1 if via is None else sequences.index(via)
         best = np.full(len(self.pairs.held), -1)
         least = self._make(best)
         for stop in [own, *np.argsort(self.pairs.held, kind="stable").tolist()] if self._terms else []:
@@ -321,7 +318,11 @@ class _Rows:
         live = self._at_home(chosen)
         span = np.arange(live.shape[1])
         first, last = _first_and_last(chosen.reads)
-        kept = (span >= (1 + SPANS * first + COPY)[:, None]) & (span <= (1 + SPANS * last + COMPUTE)[:, None])
+        ends = 1 + SPANS * last + FETCH
+        for number, reads in enumerate(self.reads):
+            if reads is not None:
+                ends += (last == number) & (reads.direct[copy] == pairs.held[copy])
+        kept = (span >= (1 + SPANS * first + COPY)[:, None]) & (span <= ends[:, None])
         live = np.where(kept, np.maximum(live, pairs.lent[home, copy][:, None]), live)
         live += kept * pairs.fresh[home, copy][:, None]
         for number, (reads, makes) in enumerate(zip(self.reads, self.makes, strict=True)):
@@ -348,17 +349,19 @@ class _Rows:
         for number in reversed(range(len(self.reads))):
             reads, first = self.reads[number], 1 + SPANS * number
             live[:, first + SPANS - 1] = alive
-            if self.makes[number] is not None:
-                live[:, first + COLLECT] = held
+            made = self.makes[number] is not None
+            live[:, first + COLLECT] = held if made else alive
+            if made:
                 alive = held if made_before[number] else np.zeros_like(held)
+            live[:, first + REDUCE] = alive
+            if reads is not None:
+                direct = np.where(chosen.reads[:, number], 0, reads.direct[home])
+                alive = np.maximum(alive, direct)
+            live[:, first + COMPUTE] = alive
             if reads is not None:
                 touched = np.where(chosen.reads[:, number], 0, reads.touched[home])
-                before, alive = alive, np.maximum(alive, touched)
-                if self.makes[number] is None:
-                    live[:, [first + REDUCE, first + COLLECT]] = before[:, None]
-            live[:, [first + FETCH, first + COMPUTE]] = alive[:, None]
-            if self.makes[number] is not None:
-                live[:, first + REDUCE] = alive
+                alive = np.maximum(alive, touched)
+            live[:, first + FETCH] = alive
             copied = np.where(first_reader == number, self.pairs.read[home, copy], 0)
             alive = np.maximum(alive, copied)
             live[:, first + COPY] = alive

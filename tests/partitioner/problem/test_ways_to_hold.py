@@ -7,17 +7,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tofu
 from tofu.partitioner import lower, partition
 from tofu.partitioner.layouts.copies import Copy
-from tofu.partitioner.methods.keeping import Keeping, Offers
+from tofu.partitioner.methods.keeping import Keeping
 from tofu.partitioner.problem.sequences import all_sequences
 from tofu.partitioner.problem.ways_to_hold import COMPUTE, FETCH, PHASES, undominated
 from tofu.plans import Layout
-from tofu.programs import Compute, plan_memory
+from tofu.programs.memory import plan_memory
+from tofu.programs.program import Compute
 
 
 def searched(data, draw_graph, operations=4):
@@ -65,21 +66,15 @@ def test_no_way_moves_fewer_bytes_than_the_least_of_a_menu(data, draw_graph):
     graph, plan = searched(data, draw_graph, operations=3)
     keeping = Keeping(graph, plan, beyond=True)
     offers = keeping.offers(least=True)
-    present = plan.cost_bytes
-    least = {}
-    for batch in offers.batches:
-        for number in batch.numbers.tolist():
-            least[number] = int(batch.menu.moved[0])
-    number = data.draw(st.sampled_from(range(len(keeping.groups))))
-    group = keeping.groups[number]
-    if sum(bool(event.reads) for event in group.events) > 4:
-        return
-    alone = keeping.plan_of(offers, np.zeros(offers.groups, np.int64))
-    others = alone.cost_bytes - least[number]
-    best = min(moved_in_every_way(graph, plan, group))
-    held = plan.count(graph)[-1] - best
-    assert held >= 0
-    assert best - (present - own_bytes(graph, plan, group)) == least[number], others
+    group = data.draw(st.sampled_from(keeping.groups))
+    assume(sum(bool(event.reads) for event in group.events) <= 4)
+    (least,) = [
+        int(batch.menu.moved[0])
+        for batch in offers.batches
+        if keeping.groups.index(group) in batch.numbers
+    ]
+    others = plan.cost_bytes - own_bytes(graph, plan, group)
+    assert min(moved_in_every_way(graph, plan, group)) == others + least
 
 
 def own_bytes(graph, plan, group):
@@ -133,7 +128,7 @@ def test_live_bytes_are_at_most_those_of_the_program(data, draw_graph):
 
 
 @pytest.mark.parametrize("method", ["recursive", "exact"])
-def test_live_bytes_of_a_model_are_those_of_the_program(method):
+def test_live_bytes_of_a_model_are_nearly_those_of_the_program(method):
     graph = tofu.models.get("gpt-2-16", batch=4, steps=8, vocabulary=64).training_graph("adam")
     plan = partition(graph, 4, method)
     keeping = Keeping(graph, plan, beyond=True)
@@ -142,11 +137,10 @@ def test_live_bytes_of_a_model_are_those_of_the_program(method):
     program = lower(graph, keeping.plan_of(offers, chosen))
     live = offers.live(chosen)
     for operation, found in live_by_instant(graph, program).items():
-        assert live[PHASES * operation + FETCH] == found[0], graph.operations[operation].name
+        assert 0.98 * found[0] <= live[PHASES * operation + FETCH] <= found[0]
 
 
 def test_rows_that_are_beaten_are_left_out():
     rows = np.array([[3, 1], [1, 3], [2, 2], [2, 2], [3, 3], [1, 4]])
     assert undominated(rows, np.array([3])).tolist() == [3, 0, 1]
     assert undominated(rows, np.array([], np.int64)).tolist() == [0, 1, 2]
-    assert isinstance(Offers.of([], [], np.ones(0, bool)).groups, int)
