@@ -12,8 +12,8 @@ share memory with an input. Prices rise where too much is live and fall where th
 shrink as bound and best choice approach each other (Polyak). Every choice is repaired: at the fullest
 instant, groups change to the way that moves the fewest further bytes for each byte that they free; then
 groups change back as far as there is room. The best choice is lowered. If its arena exceeds the limit, it is
-repaired for a limit that is lower by as much. Implemented in: `within` (lowering), `_Search.run` (prices),
-`_Search.repaired`.
+repaired for a limit that is lower by as much. Implemented in: `within` (lowering), `_priced`,
+`_repaired`. `least_memory` finds the lowest limit at which no more bytes move than before.
 
 Guarantees: the bound holds for these strategies and for the ways on the menus, since an arena holds all that
 is live.
@@ -41,6 +41,9 @@ UNIT = 1 << 16
 
 SWAPS = 40
 """The number of times that groups are changed at the fullest instant."""
+
+HALVINGS = 8
+"""The number of times that the range of the least memory is halved."""
 
 ATTEMPTS = 6
 """The number of choices that are lowered."""
@@ -91,6 +94,32 @@ def within(
         return replace(min(tried, key=lambda each: each.peak_bytes), least_bytes=bound)
     best = min(fitting, key=lambda each: each.plan.cost_bytes)
     return replace(best, least_bytes=min(bound, best.plan.cost_bytes))
+
+
+@gc_paused()
+def least_memory(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool = False) -> Plan:
+    """Return the plan found with the same strategies that needs the least memory and moves no more bytes.
+
+    The bytes that copies save are spent on memory; see `lighter` for `peak` and `beyond`. A plan to which
+    nothing better is found is returned as it is.
+    """
+    if not may_keep(plan):
+        return plan
+    keeping = Keeping(graph, plan, beyond)
+    offers = keeping.offers(least=False)
+    best, _ = offers.cheapest(np.zeros(offers.instants, np.int64), UNIT)
+    high = int(offers.live(best).max())
+    low = high // 2
+    for _ in range(HALVINGS):
+        room = (low + high) // 2
+        chosen, _ = _priced(offers, room)
+        fullest = int(offers.live(chosen).max())
+        if fullest < high and offers.moved(chosen) <= plan.cost_bytes:
+            best, high = chosen, fullest
+        else:
+            low = room
+    found = keeping.plan_of(offers, best)
+    return found if peak(found) < peak(plan) else plan
 
 
 def _priced(offers: Offers, room: int) -> tuple[Counts, int]:
