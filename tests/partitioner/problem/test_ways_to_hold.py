@@ -69,9 +69,7 @@ def test_no_way_moves_fewer_bytes_than_the_least_of_a_menu(data, draw_graph):
     group = data.draw(st.sampled_from(keeping.groups))
     assume(sum(bool(event.reads) for event in group.events) <= 4)
     (least,) = [
-        int(batch.menu.moved[0])
-        for batch in offers.batches
-        if keeping.groups.index(group) in batch.numbers
+        int(batch.menu.moved[0]) for batch in offers.batches if keeping.groups.index(group) in batch.numbers
     ]
     others = plan.cost_bytes - own_bytes(graph, plan, group)
     assert min(moved_in_every_way(graph, plan, group)) == others + least
