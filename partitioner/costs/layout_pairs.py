@@ -98,7 +98,7 @@ class Makes:
 
 
 class Uses:
-    """What operations read and make of tensors in any layout; each count is computed once."""
+    """Counts of what operations read and make of tensors in any layout; each is computed once."""
 
     def __init__(self, factors: tuple[int, ...]) -> None:
         self._factors = factors

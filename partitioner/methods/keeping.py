@@ -6,8 +6,8 @@
 
 The bytes are a sum over groups, so each takes one of the ways that move the least. Which one is a game: one
 side chooses ways, the other the instant at which they are weighed. The weights are how often each instant
-was the fullest so far. The choice whose fullest instant holds least is lowered, and returned if the arena
-of the fullest worker is no larger than it was, or if fewer bytes move. Implemented in: `lighter`, `Keeping`
+was the fullest so far. The choice whose fullest instant holds least is lowered, and returned if the
+arena of the fullest worker is smaller, or if fewer bytes move. Implemented in: `lighter`, `Keeping`
 (groups, menus, live bytes), `Keeping.plan_of` (a plan of chosen ways).
 """
 
@@ -29,7 +29,7 @@ from ..layouts.order import in_order
 from ..layouts.step_split import Layout, is_stepped
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
-from ..problem.storage_groups import Group, groups_of
+from ..problem.storage_groups import StorageGroup, groups_of
 from ..problem.ways_to_hold import COMPUTE, PHASES, SPANS, Mask, Menu, Menus, Present
 
 ROUNDS = 60
@@ -91,7 +91,7 @@ class _Batch:
     """The first instant of every span: `[groups, spans]`."""
 
     lasts: Counts
-    """The instant after its last one, likewise; an empty span ends where it begins."""
+    """The instant after its last one, likewise; an empty span has its own first instant here."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +108,7 @@ class Offers:
     """The number of groups."""
 
     @classmethod
-    def of(cls, groups: Sequence[Group], menus: Sequence[Menu], counted: Mask) -> Offers:
+    def of(cls, groups: Sequence[StorageGroup], menus: Sequence[Menu], counted: Mask) -> Offers:
         """Put groups with equal menus together."""
         numbers: dict[Menu, list[int]] = {}
         for number, menu in enumerate(menus):
@@ -170,7 +170,7 @@ class Keeping:
     """Whether fewer bytes may move than if every operation read a home."""
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[StorageGroup]:
         """The groups of tensors that are held in one home."""
         return groups_of(self.graph, in_order(self.graph, self.plan.written_order))
 
@@ -190,7 +190,7 @@ class Keeping:
         ]
         return Offers.of(self.groups, offered, counted)
 
-    def _present(self, group: Group) -> Present:
+    def _present(self, group: StorageGroup) -> Present:
         tensor = self.graph.tensors[group.tensors[0]]
         layout = self.plan.layouts[tensor.name]
         fed = self.plan.space.feed == "batch" and tensor.role is Role.DATA

@@ -8,7 +8,7 @@
 
 `D(p)` is a lower bound for all prices p >= 0, and its minimum is taken group by group. It counts only
 instants at which live bytes are certain: when inputs are fetched, and when outputs are computed that cannot
-share memory with an input. Prices rise where too much is live and fall where there is room, in steps that
+share memory with an input. Prices rise at instants that hold too much and fall at others, in steps that
 shrink as bound and best choice approach each other (Polyak). Every choice is repaired: at the fullest
 instant, groups change to the way that moves the fewest further bytes for each byte that they free; then
 groups change back as far as there is room. The best choice is lowered. If its arena exceeds the limit, it is
@@ -81,14 +81,15 @@ def within(
     chosen, bound = _priced(offers, room)
     tried = [found]
     for _ in range(ATTEMPTS):
-        chosen = _repaired(offers, chosen, room)
         made = keeping.plan_of(offers, chosen)
         tried.append(KeptWithin(made, peak(made), 0))
-        excess = tried[-1].peak_bytes - limit_bytes
-        fullest = int(offers.live(chosen).max())
+        excess, fullest = tried[-1].peak_bytes - limit_bytes, int(offers.live(chosen).max())
         if excess <= 0 or fullest > room:
             break
         room = fullest - plan.workers * excess
+        chosen = _repaired(offers, chosen, room)
+        if int(offers.live(chosen).max()) > room:
+            chosen, _ = _priced(offers, room)
     fitting = [each for each in tried if each.peak_bytes <= limit_bytes]
     if not fitting:
         return replace(min(tried, key=lambda each: each.peak_bytes), least_bytes=bound)

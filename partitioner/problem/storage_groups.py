@@ -33,7 +33,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class StorageGroup:
     """A tensor and those that overwrite it, one after the other."""
 
     tensors: tuple[int, ...]
@@ -49,7 +49,7 @@ class Group:
     """Whether one of them is a result of the graph, which lives to the end."""
 
 
-def groups_of(graph: Graph, order: Sequence[Operation]) -> list[Group]:
+def groups_of(graph: Graph, order: Sequence[Operation]) -> list[StorageGroup]:
     """Group the tensors of a graph by storage, in the order of their first tensors."""
     root = list(range(len(graph.tensors)))
     members: dict[int, list[int]] = {}
@@ -72,12 +72,14 @@ def groups_of(graph: Graph, order: Sequence[Operation]) -> list[Group]:
             events[number].append(Event(operation.index, turn, names, member, makes.get(number)))
     returned = {root[tensor] for tensor in graph.outputs}
     return [
-        Group(tuple(listed), tuple(events[number]), graph.tensors[number].role.persistent, number in returned)
+        StorageGroup(
+            tuple(listed), tuple(events[number]), graph.tensors[number].role.persistent, number in returned
+        )
         for number, listed in members.items()
     ]
 
 
-def windows_of(group: Group) -> tuple[tuple[int, ...], ...]:
+def windows_of(group: StorageGroup) -> tuple[tuple[int, ...], ...]:
     """Return the numbers of the events of every window of readers."""
     found: list[tuple[int, ...]] = []
     for member in range(len(group.tensors)):

@@ -16,7 +16,7 @@ they are a row of numbers, one for each *span* between changes. Ways that are no
 bytes or at any span are left out (`undominated`). Implemented in: `storage_groups`
 (groups and windows), `Menus.menu`, `_Rows`.
 
-Guarantees: `Menu.moved` is what `plan_bytes.count` counts. Live bytes are at most those of the lowered program
+Guarantees: `Menu.moved` is what `plan_bytes.count` counts. Live bytes are at most those of the program
 when inputs are fetched and when outputs are computed, if none shares memory with an input: a part counts as
 long as its own worker reads it.
 """
@@ -37,7 +37,7 @@ from ..costs.layout_pairs import LayoutPairs, Makes, Reads, Uses
 from ..layouts.choices import Counts
 from ..layouts.step_split import Dimensions, Strategies
 from .sequences import candidates, is_possible
-from .storage_groups import Group, windows_of
+from .storage_groups import StorageGroup, windows_of
 
 COPY, FETCH, COMPUTE, REDUCE, COLLECT = range(5)
 PHASES = 5
@@ -94,20 +94,33 @@ class Menu:
     """The bytes that are live on all workers in each span: `[ways, spans]`."""
 
     ways: tuple[Way, ...]
-    """What they are."""
+    """The ways: `[ways]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """All that a menu depends on; layers repeat, so many groups are of one kind."""
+    """The facts that decide a menu. Layers repeat, so groups share kinds."""
 
     shape: Shape
+    """The shape of the tensors."""
+
     itemsize: int
+    """The bytes of one element."""
+
     present: Present
+    """How the plan holds them."""
+
     uses: tuple[tuple[Bound, Strategies, tuple[str, ...], int | None], ...]
+    """For each event, the operator, its strategy, the parameters that read and the output that is made."""
+
     windows: tuple[tuple[int, ...], ...]
+    """The events of every window."""
+
     lasting: bool
+    """Whether the tensors live across iterations."""
+
     returned: bool
+    """Whether one of them is a result of the graph."""
 
 
 class Menus:
@@ -129,11 +142,11 @@ class Menus:
         self._rows: dict[_Kind, _Rows] = {}
         self._menus: dict[tuple[_Kind, int, bool], Menu] = {}
 
-    def homes(self, group: Group, present: Present) -> Counts:
+    def homes(self, group: StorageGroup, present: Present) -> Counts:
         """Return the bytes that move if all readers read the home, for every home that it may have."""
         return self._rows_of(group, present).without_copy
 
-    def menu(self, group: Group, present: Present, floor: int, least: bool) -> Menu:
+    def menu(self, group: StorageGroup, present: Present, floor: int, least: bool) -> Menu:
         """Return the ways to hold a group that move at least `floor` bytes; if `least`, the cheapest."""
         kind = self._kind(group, present)
         found = self._menus.get((kind, floor, least))
@@ -142,7 +155,7 @@ class Menus:
             self._menus[kind, floor, least] = found
         return found
 
-    def _rows_of(self, group: Group, present: Present) -> _Rows:
+    def _rows_of(self, group: StorageGroup, present: Present) -> _Rows:
         kind = self._kind(group, present)
         found = self._rows.get(kind)
         if found is None:
@@ -168,7 +181,7 @@ class Menus:
         )
         return np.array([0, *others])
 
-    def _kind(self, group: Group, present: Present) -> _Kind:
+    def _kind(self, group: StorageGroup, present: Present) -> _Kind:
         tensor = self._graph.tensors[group.tensors[0]]
         operations = [self._graph.operations[event.operation] for event in group.events]
         return _Kind(
@@ -201,10 +214,19 @@ class _Rows:
     """The ways to hold groups of one kind."""
 
     kind: _Kind
+    """The kind."""
+
     pairs: LayoutPairs
+    """The layouts."""
+
     reads: tuple[Reads | None, ...]
+    """For each event, what it reads."""
+
     makes: tuple[Makes | None, ...]
+    """For each event, what it makes."""
+
     homes: Counts
+    """The numbers of the layouts that a home may have."""
 
     @cached_property
     def via(self) -> Counts:
