@@ -8,6 +8,8 @@ from .explaining.weights import layers
 from .layouts.step_split import Layout
 from .lowering.lowering import lower
 from .lowering.peak import peak_bytes
+from .methods.keeping import lighter
+from .methods.keeping_within import KeptWithin, least_memory, within
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
 from .methods.settings import SearchSettings
@@ -20,6 +22,7 @@ __all__ = [
     "Contribution",
     "Fitting",
     "Forbid",
+    "KeptWithin",
     "Layout",
     "Method",
     "Pin",
@@ -31,9 +34,12 @@ __all__ = [
     "find_plan",
     "find_plan_within",
     "layers",
+    "least_memory",
     "least_peak_bytes",
+    "lighter",
     "lower",
     "partition",
     "peak_bytes",
     "traffic",
+    "within",
 ]
