@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 )
 @click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
 @click.option(
-    "--no-keep", is_flag=True, help="Reduce sums where they are made, copy no inputs, repeat nothing."
+    "--no-keep", is_flag=True, help="Reduce each sum on its own, copy no inputs, repeat no operations."
 )
 @click.option(
     "--feed",

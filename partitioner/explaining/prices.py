@@ -40,7 +40,7 @@ from ..problem.problem import Link, Problem
 from ..problem.sequences import candidates
 
 NEVER = 1 << 52
-"""The price of a pair of choices that cannot be; no plan moves so many bytes."""
+"""The price of a pair of choices that cannot be: more bytes than any plan moves."""
 
 ALTERNATIVE_LIMIT = 512
 """If there are more sequences, only those near the chosen one are priced, see `near_sequences`."""

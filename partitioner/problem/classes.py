@@ -41,7 +41,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
     sums = find_sums(graph, operation_class) if space.keep else Sums()
     representatives: dict[int, Operation] = {}
     leader = list(range(len(graph.tensors)))
-    alike: dict[tuple[int, object, bool], int] = {}
+    same_uses: dict[tuple[int, object, bool], int] = {}
     uses = _uses(graph, operation_class) if space.keep else [None] * len(graph.tensors)
     for tensor in graph.tensors:
         if tensor.alias is not None:
@@ -49,7 +49,7 @@ def build_problem(graph: Graph, objective: Objective | None = None, space: Space
     for op in graph.operations:
         first = representatives.setdefault(operation_class[op.index], op)
         for mine, its in zip(op.outputs, first.outputs, strict=True):
-            _join(leader, mine, alike.setdefault((its, uses[mine], mine in sums.tensors), mine))
+            _join(leader, mine, same_uses.setdefault((its, uses[mine], mine in sums.tensors), mine))
     numbers: dict[int, int] = {}
     tensor_class = tuple(
         numbers.setdefault(_leader(leader, tensor.index), len(numbers)) for tensor in graph.tensors

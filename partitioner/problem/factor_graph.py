@@ -156,7 +156,7 @@ def _prices(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
 
 
 def _copies_of_fed(problem: Problem, tensors: Sequence[TensorChoices]) -> list[Unary]:
-    """Return the cost of copying each tensor that is fed to where it is read."""
+    """Return the cost of copying each tensor that is fed to the parts that are read."""
     return [
         (
             len(problem.operators) + number,

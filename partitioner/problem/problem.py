@@ -163,8 +163,8 @@ class Problem:
     """Tables, and the same ones with prices on pairs that cannot be: equal tables stay one object."""
 
     def split_only(self) -> Problem:
-        """Return the problem in which all is split that can be, inputs are read where they are fed, and sums
-        are reduced where they are made.
+        """Return the problem in which all is split that can be, inputs are read from the parts that are fed,
+        and each sum is reduced on its own.
         """
         none = frozenset[int]()
         return replace(self, replicate=False, repeats=none, unmoved=self.fed, terms=none, reads_terms=none)
