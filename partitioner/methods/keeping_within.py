@@ -31,7 +31,7 @@ from ...support.gc_pause import gc_paused
 from ..layouts.choices import Counts
 from ..plans.plan import Plan
 from ..problem.ways_to_hold import COMPUTE, FETCH, PHASES
-from .keeping import Keeping, Offers, may_keep
+from .keeping import Keeping, Offers, lighter, may_keep
 
 ROUNDS = 60
 """The number of times that prices are changed."""
@@ -119,8 +119,7 @@ def least_memory(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: 
             best, high = chosen, fullest
         else:
             low = room
-    found = keeping.plan_of(offers, best)
-    return found if peak(found) < peak(plan) else plan
+    return min(plan, lighter(graph, plan, peak, beyond), keeping.plan_of(offers, best), key=peak)
 
 
 def _priced(offers: Offers, room: int, most: int) -> tuple[Counts, int]:
