@@ -124,8 +124,13 @@ class Offers:
 
     @property
     def instants(self) -> int:
-        """The number of instants of an iteration."""
+        """Return the number of instants of an iteration."""
         return len(self.counted)
+
+    @property
+    def most(self) -> int:
+        """Return the bytes that move if every group takes the way that moves the most."""
+        return sum(int(batch.menu.moved.max()) * len(batch.numbers) for batch in self.batches)
 
     def moved(self, chosen: Counts) -> int:
         """Return the bytes that move."""

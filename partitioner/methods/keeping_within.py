@@ -31,7 +31,7 @@ from ...support.gc_pause import gc_paused
 from ..layouts.choices import Counts
 from ..plans.plan import Plan
 from ..problem.ways_to_hold import COMPUTE, FETCH, PHASES
-from .keeping import Keeping, Offers, may_keep
+from .keeping import Keeping, Offers, lighter, may_keep
 
 ROUNDS = 60
 """The number of times that prices are changed."""
@@ -78,7 +78,7 @@ def within(
     keeping = Keeping(graph, plan, beyond)
     offers = keeping.offers(least=False)
     room = plan.workers * limit_bytes
-    chosen, bound = _priced(offers, room)
+    chosen, bound = _priced(offers, room, offers.most)
     tried = [found]
     for _ in range(ATTEMPTS):
         made = keeping.plan_of(offers, chosen)
@@ -89,7 +89,7 @@ def within(
         room = fullest - plan.workers * excess
         chosen = _repaired(offers, chosen, room)
         if int(offers.live(chosen).max()) > room:
-            chosen, _ = _priced(offers, room)
+            chosen, _ = _priced(offers, room, offers.most)
     fitting = [each for each in tried if each.peak_bytes <= limit_bytes]
     if not fitting:
         return replace(min(tried, key=lambda each: each.peak_bytes), least_bytes=bound)
@@ -113,25 +113,26 @@ def least_memory(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: 
     low = high // 2
     for _ in range(HALVINGS):
         room = (low + high) // 2
-        chosen, _ = _priced(offers, room)
+        chosen, _ = _priced(offers, room, plan.cost_bytes)
         fullest = int(offers.live(chosen).max())
         if fullest < high and offers.moved(chosen) <= plan.cost_bytes:
             best, high = chosen, fullest
         else:
             low = room
-    found = keeping.plan_of(offers, best)
-    return found if peak(found) < peak(plan) else plan
+    return min(plan, lighter(graph, plan, peak, beyond), keeping.plan_of(offers, best), key=peak)
 
 
-def _priced(offers: Offers, room: int) -> tuple[Counts, int]:
-    """Return the best choice found by prices, within `room` at every instant if possible, and the bound."""
+def _priced(offers: Offers, room: int, most: int) -> tuple[Counts, int]:
+    """Return the best choice found by prices, within `room` at every instant if possible, and the bound.
+
+    Stop as soon as the bound exceeds `most` bytes.
+    """
     certain = np.zeros(offers.instants, bool)
     certain[FETCH::PHASES] = True
     certain[COMPUTE::PHASES] = offers.counted[COMPUTE::PHASES]
     prices = np.zeros(offers.instants, np.int64)
     best, bound = None, 0
     least: tuple[bool, int] = (True, 0)
-    most = sum(int(batch.menu.moved.max()) * len(batch.numbers) for batch in offers.batches)
     for _ in range(ROUNDS):
         chosen, total = offers.cheapest(prices, UNIT)
         bound = max(bound, -(-(total - int(prices.sum()) * room) // UNIT))
@@ -139,7 +140,7 @@ def _priced(offers: Offers, room: int) -> tuple[Counts, int]:
         state = int(offers.live(fitted).max()) > room, offers.moved(fitted)
         if best is None or state < least:
             best, least = fitted, state
-        if bound >= (most if least[0] else least[1]):
+        if bound > most or (not least[0] and bound >= least[1]):
             break
         over = np.where(certain, offers.live(chosen) - room, 0).astype(float)
         over[(over < 0) & (prices == 0)] = 0

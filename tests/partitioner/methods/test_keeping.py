@@ -26,7 +26,7 @@ models = pytest.mark.parametrize(
     [
         ("mlp", {"batch": 16}),
         ("gpt-2-16", {"batch": 4, "steps": 8, "vocabulary": 64}),
-        ("transformer-2-16", {"batch": 4, "steps": 8, "vocabulary": 64}),
+        pytest.param("transformer-2-16", {"batch": 4, "steps": 8, "vocabulary": 64}, marks=pytest.mark.slow),
     ],
 )
 
