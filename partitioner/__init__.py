@@ -11,7 +11,7 @@ from .lowering.peak import peak_bytes
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
 from .methods.settings import SearchSettings
-from .methods.within_memory import Fitting, find_plan_within, least_peak_bytes
+from .methods.within_memory import Fitting, Needs, find_plan_within, least_peak_bytes, memory_front
 from .plans.plan import Plan, contributors
 from .problem.constraints import Forbid, Pin
 
@@ -22,6 +22,7 @@ __all__ = [
     "Forbid",
     "Layout",
     "Method",
+    "Needs",
     "Pin",
     "Plan",
     "SearchSettings",
@@ -33,6 +34,7 @@ __all__ = [
     "layers",
     "least_peak_bytes",
     "lower",
+    "memory_front",
     "partition",
     "peak_bytes",
     "traffic",

@@ -3,7 +3,8 @@
     variables    one per class of operations, then one per class of tensors; its values are its choices
     objective    the least sum of all tables at an assignment: the plan's cost by the problem's objective
     tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
-                 one link of every tensor that has a price, the price of what its layout holds
+                 one link of every tensor that has a price, the price of what its layout holds; the price of
+                 the buffers of a link, if they have one (`buffer_prices`)
     constraints  choices that the restrictions do not allow cost more than any allowed assignment
 
 Given an operation's strategy, its tensors are independent, so tables over pairs suffice. `next_choices` and
@@ -25,6 +26,7 @@ from ..layouts.choices import (
     tensor_choices,
 )
 from ..solvers.elimination import CostTable
+from .buffer_prices import with_buffer_prices
 from .candidates import (
     KeepDimensions,
     KeepVariables,
@@ -100,6 +102,9 @@ def factor_graph(
     ]
     if problem.prices:
         cost_tables = _with_prices(problem, cost_tables, tensors)
+    if problem.buffer_prices is not None:
+        prices = problem.buffer_prices
+        cost_tables = with_buffer_prices(prices, problem.links, cost_tables, operators, tensors)
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]
