@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -107,7 +106,8 @@ class _Calls:
         )
         writes = tuple(self._form(self.worker, buffer) for buffer in instruction.outputs)
         intervals = tuple(
-            _length(interval) if variable in shifts.variables else interval for variable, interval in box.items()
+            _length(interval) if variable in shifts.variables else interval
+            for variable, interval in box.items()
         )
         used = [*instruction.inputs, *instruction.outputs]
         places = [None if buffer is None else self.offsets[buffer] for buffer in used]

@@ -23,8 +23,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from ...dataflow.graph import Graph
+from ...machines.machine import Machine
+from ...machines.quantities import quantity
 from ...support.gc_pause import gc_paused
 from ..plans.cost import PICOSECONDS_PER_SECOND, CostUnit
 from ..plans.plan import Plan
@@ -59,6 +62,9 @@ REPAIRS = 3
 NEARLY_FULLEST = Fraction(95, 100)
 """Operations at which this part of the most is live get prices as well."""
 
+COARSE = 8
+"""Without a limit, bisection ends at so many rungs."""
+
 STEEPER = 24
 """The number of prices above those of the bound, at which plans are looked for that fit."""
 
@@ -66,8 +72,21 @@ POINTS = 5
 """The number of plans of a front."""
 
 
-def _nothing(plan: Plan) -> int:
-    return 0
+Limit = int | Literal["unlimited"] | None
+"""The bytes that each worker may hold. None limits arenas to `MORE_BY_DEFAULT` above the refined plan that
+replicates nothing."""
+
+
+def parse_limit(value: int | str | None, place: str, machine: Machine | None) -> Limit:
+    """Read a limit: `unlimited`, or bytes as a number or as text; without a value it is the machine's memory.
+
+    Raises MachineError if it is none of these; `place` names it.
+    """
+    if value == "unlimited":
+        return "unlimited"
+    if value is not None:
+        return int(quantity(value, place))
+    return None if machine is None else machine.memory_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +96,9 @@ class Needs:
     arena: Callable[[Plan], int]
     """Returns the bytes of its arena."""
 
-    workspace: Callable[[Plan], int] = _nothing
-    """Returns the bytes of the peak besides the arena, which its kernels take; slow."""
+    workspace: Callable[[Plan], int] | None = None
+    """Returns the bytes of the peak besides the arena, which its kernels take; slow. None if they do not count.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +128,30 @@ class Fitting:
 
 @gc_paused()
 def find_plan_within(
-    graph: Graph, workers: int, settings: SearchSettings, limit_bytes: int | None, needs: Needs
+    graph: Graph, workers: int, settings: SearchSettings, limit: Limit, needs: Needs
 ) -> Fitting:
-    """Find a plan for `workers` workers that fits `limit_bytes` each.
+    """Find a plan for `workers` workers that fits the limit of each.
 
-    If `limit_bytes` is None, arenas are limited to `MORE_BY_DEFAULT` above that of the refined plan that
-    replicates nothing. Raises the errors of `find_plan`. Methods that take no prices make one plan, whether
-    it fits or not.
+    Raises the errors of `find_plan`. Methods that take no prices make one plan, whether it fits or not.
     """
     start = time.perf_counter()
     plan = find_plan(graph, workers, settings)
     free = Fitting(plan, _cost(plan), needs.arena(plan))
-    if limit_bytes is None:
+    takes_prices = settings.chosen_method().takes_prices
+    if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):
+        return free
+    if limit is None:
         needs = Needs(needs.arena)
-        if not (plan.space.replicate and settings.chosen_method().takes_prices):
-            return free
-    if not settings.chosen_method().takes_prices:
-        return replace(free, workspace_bytes=needs.workspace(plan))
     ladder = _Ladder.of(graph, workers, settings, needs, free)
-    ladder.limit_bytes = ladder.default_limit() if limit_bytes is None else limit_bytes
-    if ladder.settles(free) or ladder.live.least_bytes(workers) > ladder.limit_bytes:
+    if limit is None:
+        ladder.stride = COARSE
+    ladder.limit_bytes = ladder.default_limit() if limit is None else limit
+    if ladder.settles(free) or not takes_prices or ladder.live.least_bytes(workers) > ladder.limit_bytes:
         return ladder.measured(free)
     found = ladder.proven()
-    if not ladder.fits(found):
-        return found
-    space = replace(settings.space(), memory_bytes=ladder.limit_bytes)
+    space = settings.space()
+    if ladder.fits(found):
+        space = replace(space, memory_bytes=ladder.limit_bytes)
     plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
     return replace(found, plan=plan, larger=ladder.larger(found))
 
@@ -173,6 +192,7 @@ class _Ladder:
     ) -> None:
         self.live = live
         self.limit_bytes = 0
+        self.stride = 1
         self._problem = problem
         self._workers = workers
         self._method = method
@@ -201,10 +221,11 @@ class _Ladder:
         return found.arena_bytes + workspace <= self.limit_bytes
 
     def measured(self, found: Fitting) -> Fitting:
-        """Return a plan with its workspace."""
-        if found.workspace_bytes is not None:
+        """Return a plan with its workspace, unless its arena alone does not fit."""
+        workspace = self._needs.workspace
+        if workspace is None or found.workspace_bytes is not None or found.arena_bytes > self.limit_bytes:
             return found
-        measured = replace(found, workspace_bytes=self._needs.workspace(found.plan))
+        measured = replace(found, workspace_bytes=workspace(found.plan))
         self._found |= {key: measured for key, each in self._found.items() if each is found}
         return measured
 
@@ -274,7 +295,7 @@ class _Ladder:
     def _lowest_fitting(self, high: int, plan: Callable[[int], Fitting]) -> int:
         """Return the lowest rung below `high` whose plan fits, or `high`."""
         low = -1
-        while high - low > 1:
+        while high - low > self.stride:
             rung = (low + high) // 2
             low, high = (low, rung) if self.fits(plan(rung)) else (rung, high)
         return high
