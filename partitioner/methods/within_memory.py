@@ -10,8 +10,7 @@ replicates nothing is tried as well, and so are those that the bound leads to (`
 
 The workspace of kernels counts. It is slow to find, so it is found for plans that would be returned, and
 others are taken to need as much as the last one. Implemented in: `find_plan_within`, `memory_front`,
-`_Ladder.fitting` (the bisection), `_Ladder.repaired` (if nothing fits), `_Ladder.settled` (the workspace),
-`_Ladder.proven` (the bound), `LiveBytes.graded_prices` and `buffer_prices` (prices).
+`_Ladder._bisect` (the bisection), `_Ladder.settled` (the workspace), `_Ladder._bounded` (the bound), `LiveBytes.graded_prices` and `buffer_prices` (prices).
 
 Guarantees: of the plans that were tried and fit, the cheapest is returned. If none fits, it is the one that
 needs the least memory, and `least_peak_bytes` proves what every plan in steps needs.
@@ -146,7 +145,10 @@ def find_plan_within(
     if limit is None:
         ladder.stride = COARSE
     ladder.limit_bytes = ladder.default_limit() if limit is None else limit
-    if ladder.settles(free) or not takes_prices or ladder.live.least_bytes(workers) > ladder.limit_bytes:
+    settled = ladder.settled(free)
+    if settled is not None:
+        return settled
+    if not takes_prices or ladder.live.least_bytes(workers) > ladder.limit_bytes:
         return ladder.measured(free)
     found = ladder.proven()
     space = settings.space()
@@ -229,21 +231,21 @@ class _Ladder:
         self._found |= {key: measured for key, each in self._found.items() if each is found}
         return measured
 
-    def settles(self, found: Fitting) -> bool:
-        """Tell whether a plan fits with its workspace; other plans are then taken to need as much."""
+    def settled(self, found: Fitting) -> Fitting | None:
+        """Return a plan with its workspace if it fits. Other plans are then taken to need as much."""
         if not self.fits(found):
-            return False
+            return None
         measured = self.measured(found)
         self._allowance = max(self._allowance, measured.workspace_bytes or 0)
-        return self.fits(measured)
+        return measured if self.fits(measured) else None
 
     def proven(self) -> Fitting:
         """Return the cheapest plan found that fits, with a bound; the one with the least peak if none does."""
-        best = self._settled()
+        best = self._cheapest()
         if not (self._method.closes_gap or best is None):
             return best
         bound = self._bounded(best)
-        best = self._settled()
+        best = self._cheapest()
         if best is None:
             return self.measured(min(self._found.values(), key=lambda found: found.arena_bytes))
         if self._problem.objective.unit is not CostUnit.BYTES:
@@ -253,8 +255,9 @@ class _Ladder:
 
     def larger(self, than: Fitting) -> Fitting | None:
         """Return the plan with the least memory of those found that cost less."""
-        cheaper = [found for found in self._found.values() if found.cost < than.cost]
-        return min(cheaper, key=lambda found: found.arena_bytes, default=None)
+        cheaper = [found for found in self._found.values() if found.cost < than.cost and not self.fits(found)]
+        found = min(cheaper, key=lambda found: found.arena_bytes, default=None)
+        return None if found is None else replace(found, workspace_bytes=than.workspace_bytes)
 
     def front(self) -> tuple[Fitting, ...]:
         """Return the cheapest plans found for limits that are spread evenly."""
@@ -271,13 +274,22 @@ class _Ladder:
                 points.append(best)
         return tuple(points)
 
-    def _settled(self) -> Fitting | None:
+    def _cheapest(self) -> Fitting | None:
         """Return the cheapest plan that bisection finds and that fits with its workspace; None if none does."""
         while True:
             self._bisect()
             best = min(filter(self.fits, self._found.values()), key=_by_cost, default=None)
-            if best is None or self.settles(best):
-                return None if best is None else self.measured(best)
+            if best is None:
+                break
+            settled = self.settled(best)
+            if settled is not None:
+                return settled
+        lightest = [found for found in self._found.values() if found.workspace_bytes is None]
+        for found in sorted(lightest, key=lambda found: found.arena_bytes)[:REPAIRS]:
+            measured = self.measured(found)
+            if self.fits(measured):
+                return measured
+        return None
 
     def _bisect(self) -> None:
         """Find the lowest rung whose plan fits; if that of the highest does not, operations get prices."""
@@ -311,13 +323,14 @@ class _Ladder:
             target,
             self._priced,
         )
+        self._lowest_fitting(RUNGS - 1, lambda rung: self._rung(rung, frozenset(), all_live=False))
         if prices is None:
             return 0
         steeper = [prices.times(RATIO**rung) for rung in range(STEEPER)]
         rung = self._lowest_fitting(
             STEEPER, lambda rung: self._found_for(steeper[rung].priced(), ("steeper", rung))
         )
-        if not self._method.closes_gap:
+        if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
             return 0
         if 0 < rung < STEEPER:
             self._planned(searched(steeper[rung].priced(), self._workers, self._method), "steeper")
@@ -354,13 +367,14 @@ class _Ladder:
             [plan.layouts[tensors[number].name].dimensions for number in range(len(problem.shapes))],
         )
 
-    def _rung(self, rung: int, hot: frozenset[int]) -> Fitting:
+    def _rung(self, rung: int, hot: frozenset[int], all_live: bool = True) -> Fitting:
         """Return the plan at a rung, with prices on the buffers of some operations as well."""
         lowest = LOWEST * self._free.cost / max(self._free.arena_bytes * self._workers, 1)
         price = Fraction(max(round(lowest * RATIO**rung * STEADY), 1), STEADY)
         buffers = self.live.buffer_prices(dict.fromkeys(hot, price), self._workers) if hot else None
-        priced = replace(self._problem, prices=self.live.graded_prices(price), buffer_prices=buffers)
-        return self._found_for(priced, (rung, hot))
+        prices = self.live.graded_prices(price, all_live=all_live)
+        priced = replace(self._problem, prices=prices, buffer_prices=buffers)
+        return self._found_for(priced, (rung, hot, all_live))
 
     def _split(self, method: Method) -> Fitting:
         """Return a method's plan that replicates nothing."""

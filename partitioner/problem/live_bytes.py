@@ -155,15 +155,16 @@ class LiveBytes:
         """Return the price of an element held of each class that lasts, `price` being that of a byte."""
         return {number: price * itemsize for number, itemsize in self.lasting.items()}
 
-    def graded_prices(self, price: Fraction) -> dict[int, Fraction]:
-        """Return prices on all tensors that are live at the instant, in grades from `price` to twice that.
+    def graded_prices(self, price: Fraction, *, all_live: bool = True) -> dict[int, Fraction]:
+        """Return prices on tensors that last, in grades from `price` to twice that.
 
         Layers repeat, so at equal prices all of them would change at once. Tensors of one shape take the
-        grades in turn.
+        grades in turn. If `all_live`, other tensors that are live at the fullest instant have prices, too.
         """
         prices: dict[int, Fraction] = {}
         seen: Counter[Shape] = Counter()
-        for number, itemsize in (*self.lasting.items(), *self.fullest.items()):
+        others = self.fullest.items() if all_live else ()
+        for number, itemsize in (*self.lasting.items(), *others):
             shape = self.problem.shapes[number]
             prices[number] = price * itemsize * (1 + Fraction(seen[shape] % GRADES, GRADES))
             seen[shape] += 1
