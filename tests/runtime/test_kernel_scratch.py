@@ -17,7 +17,6 @@ from tofu.runtime.kernel_scratch import KernelScratch
         ("lenet", {"batch": 8}),
         ("wresnet-10-2", {"batch": 8, "image": (1, 8, 8), "classes": 10}),
         ("lstm", {"batch": 4, "steps": 3}),
-        ("gpt-12-768", {"batch": 2, "steps": 4, "layers": 2, "vocabulary": 50}),
     ],
 )
 def test_it_is_that_of_an_engine(name: str, options: dict[str, object]) -> None:

@@ -121,18 +121,19 @@ def test_the_front_goes_from_little_memory_to_the_best_plan(method):
 
 
 def test_without_a_limit_a_plan_takes_little_more_than_one_that_replicates_nothing():
-    graph = tofu.models.get("lstm", batch=8, steps=4).training_graph()
+    model = tofu.models.get("wresnet-10-2", batch=64, image=(1, 8, 8), classes=10)
+    graph = model.training_graph()
     needs = Needs(partial(peak_bytes, graph))
-    free, split = partition(graph, 8), partition(graph, 8, "refine", replicate=False)
+    free, split = partition(graph, 8, "refine"), partition(graph, 8, "refine", replicate=False)
     most = int(peak_bytes(graph, split) * 1.15)
     assert peak_bytes(graph, free) > most
-    found = find_plan_within(graph, 8, SearchSettings(), None, needs)
+    found = find_plan_within(graph, 8, SearchSettings("refine"), None, needs)
     assert found.peak_bytes <= most == found.plan.space.memory_bytes
     assert free.cost_bytes < found.plan.cost_bytes < split.cost_bytes
     assert found.larger is not None
     assert found.larger.peak_bytes > most
     assert found.larger.cost < found.cost
-    unlimited = find_plan_within(graph, 8, SearchSettings(), "unlimited", needs)
+    unlimited = find_plan_within(graph, 8, SearchSettings("refine"), "unlimited", needs)
     assert unlimited.plan == free
 
 
