@@ -128,25 +128,25 @@ class Request:
         if self.settings.constraints:
             facts["constraints"] = [str(constraint) for constraint in self.settings.constraints]
         if self.machine is not None:
-            found = traffic(programs, self.machine)
+            crossing = traffic(programs, self.machine)
             facts["machine"] = self.machine.name
             facts["objective"] = self.settings.objective
             facts["levels"] = [
                 {
                     "level": name,
-                    "crossing_bytes": crossing,
+                    "crossing_bytes": nbytes,
                     "busiest_link_bytes": load,
                     "busiest_link_seconds": s,
                 }
-                for name, crossing, load, s in zip(
-                    found.levels,
-                    found.crossing_bytes,
-                    found.busiest_bytes,
-                    found.busiest_seconds,
+                for name, nbytes, load, s in zip(
+                    crossing.levels,
+                    crossing.crossing_bytes,
+                    crossing.busiest_bytes,
+                    crossing.busiest_seconds,
                     strict=True,
                 )
             ]
-            facts["transfer_seconds"] = found.transfer_seconds
+            facts["transfer_seconds"] = crossing.transfer_seconds
         facts["step_seconds"] = self.step_seconds(programs)
         if isinstance(self.limit, int):
             facts["device_memory_bytes"] = self.limit

@@ -22,12 +22,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, cast
 
 from ...dataflow.graph import Graph
 from ...machines.machine import Machine
 from ...machines.quantities import quantity
 from ...support.gc_pause import gc_paused
+from ..layouts.step_split import Strategies
 from ..plans.cost import PICOSECONDS_PER_SECOND, CostUnit
 from ..plans.plan import Plan
 from ..plans.unproven import unbounded
@@ -151,7 +152,7 @@ def find_plan_within(
     if not takes_prices or ladder.live.least_bytes(workers) > ladder.limit_bytes:
         return ladder.measured(free)
     found = ladder.proven()
-    space = settings.space()
+    space = plan.space
     if ladder.fits(found):
         space = replace(space, memory_bytes=ladder.limit_bytes)
     plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
@@ -267,7 +268,7 @@ class _Ladder:
         limits = [least + more * part // (POINTS - 1) for part in range(POINTS)]
         for self.limit_bytes in limits[1:-1]:
             self._bisect()
-        points = []
+        points: list[Fitting] = []
         for self.limit_bytes in limits:
             best = min(filter(self.fits, self._found.values()), key=_by_cost)
             if not points or best.cost < points[-1].cost:
@@ -362,8 +363,9 @@ class _Ladder:
         problem, graph = self._problem, self._problem.graph
         operations = dict(zip(problem.operation_class, graph.operations, strict=True))
         tensors = dict(zip(problem.tensor_class, graph.tensors, strict=True))
+        strategies = [plan.strategies[operations[number].name] for number in range(len(problem.operators))]
         return (
-            [plan.strategies[operations[number].name] for number in range(len(problem.operators))],
+            [cast(Strategies, strategy) for strategy in strategies],
             [plan.layouts[tensors[number].name].dimensions for number in range(len(problem.shapes))],
         )
 
@@ -397,7 +399,7 @@ class _Ladder:
             lower_bound=problem.cost(least),
             unproven=unbounded(solution.unproven),
         )
-        plan = plan_of(problem, unpriced, self._workers, self._method)
+        plan = replace(plan_of(problem, unpriced, self._workers, self._method), space=free.space)
         self._found[key] = Fitting(plan, cost, self._needs.arena(plan))
         return self._found[key]
 

@@ -206,8 +206,11 @@ class LiveBytes:
         across = _by_time(
             len(self.buffers),
             [
-                (p.after + 1, p.before - 1, p.nbytes if p.kept is None else count(p.kept))
-                for count in [lambda each: self._bytes_of(each, strategies, dimensions, factors)]
+                (
+                    p.after + 1,
+                    p.before - 1,
+                    p.nbytes if p.kept is None else self._bytes_of(p.kept, strategies, dimensions, factors),
+                )
                 for p in self.passing
             ],
         )
