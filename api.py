@@ -75,11 +75,11 @@ def partition(
     all else that a plan needs of them is moved and counted. With `anywhere` they arrive where the plan wants
     them, without a byte. The lower bound holds for the plans that these two settings leave (`plan.space`).
 
-    `memory` is the most that a worker may hold, in bytes or as text such as `12GB`: its arena and the workspace of
-    the processor's kernels. If the best plan takes more, the search puts prices on what is held and returns the
-    best plan found that fits, with a bound for plans that do. Without `memory`, the limit is the memory of
-    the machine's devices; if that is not known either, arenas may be 15% larger than that of the refined
-    plan that replicates nothing. `unlimited` frees memory.
+    `memory` is the most that a worker may hold, in bytes or as text such as `12GB`: its arena and the
+    workspace of the processor's kernels. If the best plan takes more, the search puts prices on what is held
+    and returns the best plan found that fits, with a bound for plans that do. Without `memory`, the limit is
+    the memory of the machine's devices; if that is not known either, arenas may be 15% larger than that of
+    the refined plan that replicates nothing. `unlimited` frees memory.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
     no plan is found that fits `memory`. Raises MachineError for a bad machine or if
@@ -138,10 +138,11 @@ class Module(module.TrainableModule):
         module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
-    `12GB`; the search looks for a plan that fits, see `partition`. On GPUs `dtype` may be float16 or bfloat16: large
-    activations and gradients are stored in that type, and gradients are multiplied by `loss_scale`. With
-    `plan` it trains as that plan says, which was made for this symbol, batch size, optimizer and number of
-    workers; else PlanError. `plans` holds the plan of every graph made so far by the graph's fingerprint.
+    `12GB`; the search looks for a plan that fits, see `partition`. On GPUs `dtype` may be float16 or
+    bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
+    `loss_scale`. With `plan` it trains as that plan says, which was made for this symbol, batch size,
+    optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so far by the
+    graph's fingerprint.
     """
 
     def __init__(

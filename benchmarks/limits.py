@@ -3,10 +3,11 @@
 python -m benchmarks.limits random [--count 1000] [--save benchmarks/results/limits.json]
 python -m benchmarks.limits table [MODEL ...] [--save benchmarks/results/limits.json]
 
-Random limits lie between half of the proven minimum and 1.2 times what the best plan needs. A limit is met by
-arena and workspace of the lowered plan, is below the proven minimum, or lies between: no plan is found then,
-and none is excluded. The table searches by `exact`, with free feeding, plans that need at most 5% more memory than
-the refined plan that replicates nothing, and three models within 8 GB a worker; only arenas count there.
+Random limits lie between half of the proven minimum and 1.2 times what the best plan needs. A limit is
+met by arena and workspace of the lowered plan, is below the proven minimum, or lies between: no plan is
+found then, and none is excluded. The table searches by `exact`, with free feeding, plans that need at
+most 5% more memory than the refined plan that replicates nothing, and three models within 8 GB a worker;
+only arenas count there.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
     elif facts["memory_limit_bytes"] is not None:
         console.print(
-            f"arenas are limited to {format_bytes(facts['memory_limit_bytes'])}, 15% more than plans need that "
-            "replicate nothing; --memory sets another limit, or unlimited",
+            f"arenas are limited to {format_bytes(facts['memory_limit_bytes'])}, 15% more than plans need "
+            "that replicate nothing; --memory sets another limit, or unlimited",
             soft_wrap=True,
         )
     if "more_memory" in facts:

@@ -3,12 +3,12 @@
     D(p)  =  least over x of  cost(x) + sum over o of  p[o] * (live[o](x) - room)
 
 A plan within the limit has `live[o](x) <= room` for every operation o, see `LiveBytes`. So for all prices
-p[o] >= 0, `D(p)` is a lower bound on its cost. It is concave and linear in parts. Every plan x that was found
-gives a plane that lies above it, and the planes together a model of it. Steps change the price of one operation
-at a time, to where the model is highest, until the plan found there lies on the model (Kelley). Then the
-operation that is the fullest in the mean of the plans that meet there gets a price, too. A quick search finds
-the plans; only at the best prices is the least proven. Implemented in: `ascend` (the steps), `_highest` (the
-model along a line), `Prices.priced` and `Prices.bound`.
+p[o] >= 0, `D(p)` is a lower bound on its cost. It is concave and linear in parts. Every plan x that was
+found gives a plane that lies above it, and the planes together a model of it. Steps change the price of
+one operation at a time, to where the model is highest, until the plan found there lies on the model
+(Kelley). Then the operation that is the fullest in the mean of the plans that meet there gets a price,
+too. A quick search finds the plans; only at the best prices is the least proven. Implemented in: `ascend`
+(the steps), `_highest` (the model along a line), `Prices.priced` and `Prices.bound`.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def ascend(
 ) -> Prices | None:
     """Take steps from the best plan without prices, `start`, until the bound reaches the cost `target`.
 
-    `search` finds a plan for prices, and tells its cost without them. Return the prices with the highest bound,
-    as far as `search` knows; None if the plan without prices does not exceed the room.
+    `search` finds a plan for prices, and tells its cost without them. Return the prices with the highest
+    bound, as far as `search` knows; None if the plan without prices does not exceed the room.
     """
     factors = live.problem.objective.factors(workers)
 

@@ -4,13 +4,15 @@
     constraint    peak(x) <= limit       the most that a worker of the lowered plan holds
 
 Plans come from the same searches with prices in their tables: on all tensors that are live at the fullest
-instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The higher the
-price, the less plans hold. The least price of a ladder whose plan fits is found by bisection. The plan that
-replicates nothing is tried as well, and so are those that the bound leads to (`lagrangian`).
+instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The
+higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection.
+The plan that replicates nothing is tried as well, and so are those that the bound leads to
+(`lagrangian`).
 
 The workspace of kernels counts. It is slow to find, so it is found for plans that would be returned, and
 others are taken to need as much as the last one. Implemented in: `find_plan_within`, `memory_front`,
-`_Ladder._bisect` (the bisection), `_Ladder.settled` (the workspace), `_Ladder._bounded` (the bound), `LiveBytes.graded_prices` and `buffer_prices` (prices).
+`_Ladder._bisect` (the bisection), `_Ladder.settled` (the workspace), `_Ladder._bounded` (the bound),
+`LiveBytes.graded_prices` and `buffer_prices` (prices).
 
 Guarantees: of the plans that were tried and fit, the cheapest is returned. If none fits, it is the one that
 needs the least memory, and `least_peak_bytes` proves what every plan in steps needs.
@@ -97,8 +99,7 @@ class Needs:
     """Returns the bytes of its arena."""
 
     workspace: Callable[[Plan], int] | None = None
-    """Returns the bytes of the peak besides the arena, which its kernels take; slow. None if they do not count.
-    """
+    """Returns the bytes of the peak besides the arena, which kernels take; None if they do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,14 +213,14 @@ class _Ladder:
         return cls(problem, workers, method, LiveBytes.of(problem), needs, free)
 
     def default_limit(self) -> int:
-        """Return the limit of arenas if none is given. The proven minimum may show that the free plan fits."""
+        """Return the limit of arenas if none is given; any at which the free plan is known to fit will do."""
         at_least = int(self.live.least_bytes(self._workers) * (1 + MORE_BY_DEFAULT))
         if self._free.arena_bytes <= at_least:
             return at_least
         return int(self._split(find_method("refine")).arena_bytes * (1 + MORE_BY_DEFAULT))
 
     def fits(self, found: Fitting) -> bool:
-        """Tell whether a plan fits; if its workspace was not counted, it is taken to be as large as another's."""
+        """Tell whether a plan fits; a workspace that was not counted is taken to be as large as others."""
         workspace = self._allowance if found.workspace_bytes is None else found.workspace_bytes
         return found.arena_bytes + workspace <= self.limit_bytes
 
@@ -241,7 +242,7 @@ class _Ladder:
         return measured if self.fits(measured) else None
 
     def proven(self) -> Fitting:
-        """Return the cheapest plan found that fits, with a bound; the one with the least peak if none does."""
+        """Return the cheapest plan found that fits, with a bound; the lightest if none does."""
         best = self._cheapest()
         if not (self._method.closes_gap or best is None):
             return best
@@ -276,7 +277,7 @@ class _Ladder:
         return tuple(points)
 
     def _cheapest(self) -> Fitting | None:
-        """Return the cheapest plan that bisection finds and that fits with its workspace; None if none does."""
+        """Return the cheapest plan that bisection finds and that fits with its workspace, or None."""
         while True:
             self._bisect()
             best = min(filter(self.fits, self._found.values()), key=_by_cost, default=None)

@@ -7,15 +7,17 @@ what it produces, so
 
 * A *lasting* tensor lives across iterations, so all of its parts are live at every instant. `held` is the
   sum of the sizes of its parts on all workers.
-* Any other tensor counts in `across` if it is made before o, and an operation after o reads all of the tensor,
-  however that operation is split (`lower_bound.Refinable`). Then every element is live on some worker, and
-  on every worker that reads it then from its own part of the home.
-* `buffers` are the regions of o on all workers: of inputs that count above, those that do not lie in a worker's
-  part of the home; of other inputs all; of outputs those that cannot take over the memory of an input.
+* Any other tensor counts in `across` if it is made before o, and an operation after o reads all of the
+  tensor, however that operation is split (`lower_bound.Refinable`). Then every element is live on some
+  worker, and on every worker that reads it then from its own part of the home.
+* `buffers` are the regions of o on all workers: of inputs that count above, those that do not lie in a
+  worker's part of the home; of other inputs all; of outputs those that cannot take over the memory of an
+  input.
 
-All three are sums over pairs of a strategy and a layout (`buffer_prices`). So they have prices in tables of a
-search, and their least values give a bound for every plan in steps. Implemented in: `LiveBytes.of`, `totals` (the
-sum for a plan), `least_bytes` (the bound), `prices`, `graded_prices` and `buffer_prices` (prices).
+All three are sums over pairs of a strategy and a layout (`buffer_prices`). So they have prices in tables
+of a search, and their least values give a bound for every plan in steps. Implemented in: `LiveBytes.of`,
+`totals` (the sum for a plan), `least_bytes` (the bound), `prices`, `graded_prices` and `buffer_prices`
+(prices).
 """
 
 from __future__ import annotations
@@ -201,7 +203,7 @@ class LiveBytes:
     def totals(
         self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions], factors: Sequence[int]
     ) -> list[int]:
-        """Return the bytes live on all workers while each operation computes, of a plan's choices by class."""
+        """Return what is live on all workers while each operation computes, given choices by class."""
         held = self.lasting_of(dimensions, factors)
         across = _by_time(
             len(self.buffers),
