@@ -8,7 +8,7 @@ found gives a plane that lies above it, and the planes together a model of it. S
 one operation at a time, to where the model is highest, until the plan found there lies on the model
 (Kelley). Then the operation that is the fullest in the mean of the plans that meet there gets a price,
 too. A quick search finds the plans; only at the best prices is the least proven. Implemented in: `ascend`
-(the steps), `_highest` (the model along a line), `Prices.priced` and `Prices.bound`.
+(the steps), `_highest` (the model along a line), `LivePrices.priced` and `LivePrices.bound`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Choices = tuple[Sequence[Strategies], Sequence[Dimensions]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class LivePrices:
     """The price of a byte that is live while an operation computes."""
 
     live: LiveBytes
@@ -60,7 +60,7 @@ class Prices:
             buffer_prices=self.live.buffer_prices(self.of, self.workers),
         )
 
-    def times(self, factor: Fraction) -> Prices:
+    def times(self, factor: Fraction) -> LivePrices:
         """Return the same prices, higher by a factor."""
         return replace(
             self, of={o: round(price * factor * STEADY) / Fraction(STEADY) for o, price in self.of.items()}
@@ -94,7 +94,7 @@ def ascend(
     start: tuple[Choices, int],
     target: int,
     search: Callable[[Problem], tuple[Choices, int]],
-) -> Prices | None:
+) -> LivePrices | None:
     """Take steps from the best plan without prices, `start`, until the bound reaches the cost `target`.
 
     `search` finds a plan for prices, and tells its cost without them. Return the prices with the highest
@@ -112,12 +112,12 @@ def ascend(
     if planes[0].over[operation] <= 0:
         return None
     prices: dict[int, Fraction] = {}
-    best: tuple[float, Prices] | None = None
+    best: tuple[float, LivePrices] | None = None
     for _ in range(STEPS):
         others = {o: price for o, price in prices.items() if o != operation}
         price, model, mean = _highest([(each.at(others), each.over) for each in planes], operation, target)
         prices = {**others, operation: Fraction(round(price * STEADY), STEADY)}
-        asked = Prices(live, workers, room, prices)
+        asked = LivePrices(live, workers, room, prices)
         planes.append(plane(search(asked.priced())))
         dual = planes[-1].at(prices)
         if best is None or dual > best[0]:

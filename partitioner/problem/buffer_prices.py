@@ -22,11 +22,11 @@ from ..costs.box_counts import overlap
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
-from .problem import BufferPrice, BufferPrices, Held, Link
+from .problem import BufferPrice, BufferPrices, HeldPart, Link
 
 
 def buffer_elements(
-    operator: OperatorChoices, tensor: TensorChoices, use: Use, held: Held, steps: int
+    operator: OperatorChoices, tensor: TensorChoices, use: Use, held: HeldPart, steps: int
 ) -> Counts:
     """Count the elements of a link that workers hold: `[operator choices, tensor choices]`.
 
@@ -43,16 +43,16 @@ def buffer_elements(
         counts = _held_by_worker(needed, tensor.regions[None], held, refined)
         largest = np.maximum(largest, counts)
     total: Counts = largest.sum(axis=-1)
-    least = prod(tensor.shape) if held is Held.KEPT else 0
+    least = prod(tensor.shape) if held is HeldPart.KEPT else 0
     return np.broadcast_to(np.maximum(total, least), shape)
 
 
-def _held_by_worker(needed: Boxes, owned: Boxes, held: Held, refined: bool) -> Counts:
+def _held_by_worker(needed: Boxes, owned: Boxes, held: HeldPart, refined: bool) -> Counts:
     """Count the elements of one read: `[operator choices, tensor choices, workers]`."""
-    if held is Held.READ:
+    if held is HeldPart.READ:
         return volume(needed)
     common = overlap(needed, owned)
-    if held is Held.KEPT:
+    if held is HeldPart.KEPT:
         return common * (not refined)
     size = volume(needed)
     return size - common if refined else np.where(common == size, 0, size)

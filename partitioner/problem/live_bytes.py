@@ -41,7 +41,7 @@ from ..layouts.step_split import Dimensions, Strategies
 from ..layouts.uses import Use, touched
 from .buffer_prices import buffer_elements
 from .lower_bound import Refinable
-from .problem import BufferPrice, BufferPrices, BufferUse, Held, Problem
+from .problem import BufferPrice, BufferPrices, BufferUse, HeldPart, Problem
 from .sequences import all_sequences, sequence_count
 
 GRADES = 8
@@ -55,7 +55,7 @@ SEQUENCE_LIMIT = 512
 
 
 class Buffers(NamedTuple):
-    """What workers hold of a tensor because of an operation that uses it."""
+    """The parts of a tensor that workers hold because of an operation that uses it."""
 
     operation: int
     """The operation's number."""
@@ -66,8 +66,8 @@ class Buffers(NamedTuple):
     use: Use
     """How the operation uses the tensor."""
 
-    held: Held
-    """What is held."""
+    held: HeldPart
+    """The parts that are held."""
 
     itemsize: int
     """The bytes of an element."""
@@ -89,7 +89,7 @@ class Passing(NamedTuple):
     """The size of the tensor."""
 
     kept: Buffers | None
-    """What is held of it until that operation; None if a user reads it."""
+    """The parts that are held until that operation; None if a user reads it."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ class LiveBytes:
     """Like `lasting`, for other tensors that are live at the fullest instant between two operations."""
 
     _elements: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
+    """The numbers of elements that were counted."""
 
     @classmethod
     def of(cls, problem: Problem) -> LiveBytes:
@@ -175,7 +176,7 @@ class LiveBytes:
     def buffer_prices(self, prices: Mapping[int, Fraction], workers: int) -> BufferPrices:
         """Return the prices of the buffers of operations, given the price of a byte for some of them."""
         problem = self.problem
-        found: dict[BufferUse, dict[Held, Fraction]] = {}
+        found: dict[BufferUse, dict[HeldPart, Fraction]] = {}
         for each, price in self._with_prices(prices):
             key = problem.operation_class[each.operation], each.tensor, each.use
             known = found.setdefault(key, {})
@@ -319,7 +320,7 @@ def _kept(problem: Problem, tensor: Tensor, before: int) -> Buffers | None:
         return None
     uses = dict(touched(problem.graph.operations[before]))
     number = problem.tensor_class[tensor.index]
-    return Buffers(before, number, uses[tensor.index], Held.KEPT, tensor.itemsize, _size(tensor))
+    return Buffers(before, number, uses[tensor.index], HeldPart.KEPT, tensor.itemsize, _size(tensor))
 
 
 def _buffers(
@@ -339,11 +340,11 @@ def _buffers(
         number = problem.tensor_class[index]
         if isinstance(use, int):
             if tensor.alias is None and not taken_over:
-                yield Buffers(now, number, use, Held.MADE, tensor.itemsize, _size(tensor))
+                yield Buffers(now, number, use, HeldPart.MADE, tensor.itemsize, _size(tensor))
         elif taken_over or index not in in_place:
             counted = _lasts(graph, tensor) or last_full_use.get(index, -1) > now
             entire = not counted and last_full_use.get(index, -1) == now
-            held = Held.FETCHED if counted else Held.READ
+            held = HeldPart.FETCHED if counted else HeldPart.READ
             yield Buffers(now, number, use, held, tensor.itemsize, _size(tensor) if entire else 0)
 
 

@@ -57,7 +57,7 @@ BufferUse = tuple[int, int, Use]
 """The classes of an operation and of a tensor that it touches, and how."""
 
 
-class Held(StrEnum):
+class HeldPart(StrEnum):
     """The elements of a link that workers hold while operations compute."""
 
     FETCHED = "fetched"
@@ -73,7 +73,7 @@ class Held(StrEnum):
 class BufferPrice(NamedTuple):
     """The cost of elements that workers hold, see `buffer_elements`."""
 
-    held: Held
+    held: HeldPart
     """The elements that cost."""
 
     price: Fraction

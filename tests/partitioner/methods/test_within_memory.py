@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 from itertools import pairwise
 
@@ -147,3 +148,22 @@ def test_kernels_count():
         found = find_plan_within(graph, 8, SearchSettings(), arena + 1000 - extra, needs)
         assert (found.plan.cost_bytes == plan.cost_bytes) == (extra == 0)
         assert found.peak_bytes == peak_bytes(graph, found.plan) + 1000 <= arena + 1000 - extra
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mlp", "lenet"])
+def test_random_limits_are_met_or_refused_rightly(name):
+    """A plan fits or is said not to; what is refused as proven is below what any plan found needs."""
+    graph = tofu.models.get(name, batch=16).training_graph()
+    chance = random.Random(7)
+    for workers in (2, 3, 8):
+        least = least_peak_bytes(graph, workers)
+        most = peak_bytes(graph, partition(graph, workers))
+        needed = []
+        for _ in range(20):
+            limit = chance.randint(least // 2, int(most * 1.2))
+            found = fitting(graph, workers, limit, "recursive")
+            assert found.peak_bytes == peak_bytes(graph, found.plan)
+            assert found.peak_bytes <= limit or limit < most
+            needed.append(found.peak_bytes)
+        assert least <= min(needed)
