@@ -39,7 +39,7 @@ from tofu.runtime.footprint import footprint
 
 from .machine import described
 from .record import keep
-from .space import MIB, MODELS, recommender
+from .space import MIB, MODELS, perceptron, recommender
 
 WORKERS = 8
 SEED = 17
@@ -57,7 +57,7 @@ SMALL: dict[str, Callable[[], Graph]] = {
     "mlp, batch 8": partial(_zoo, "mlp", batch=8),
     "lenet": partial(_zoo, "lenet", batch=16),
     "lenet, adam": partial(_zoo, "lenet", "adam", batch=64),
-    "wresnet-10-2": partial(_zoo, "wresnet-10-2", batch=16, image=(1, 8, 8), classes=10),
+    "perceptron": perceptron,
     "recommender": partial(recommender, rows=500, width=16, batch=64),
 }
 
