@@ -49,12 +49,12 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         taken = format_seconds(facts["step_seconds"])
         console.print(f"an iteration takes {taken} by estimate; tofu simulate says what decides it")
     console.print(page(memory, facts["single_device_peak_bytes"]))
-    if facts["workspace_bytes_per_worker"] is not None:
+    if facts.get("workspace_bytes_per_worker") is not None:
         taken = format_bytes(facts["workspace_bytes_per_worker"])
         console.print(f"the processor's kernels take {taken} more of the fullest worker")
     if "fits" in facts:
         console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
-    elif facts["memory_limit_bytes"] is not None:
+    elif facts.get("memory_limit_bytes") is not None:
         console.print(
             f"arenas are limited to {format_bytes(facts['memory_limit_bytes'])}, 15% more than plans need "
             "that replicate nothing; --memory sets another limit, or unlimited",
@@ -158,7 +158,7 @@ def _levels(facts: dict[str, Any]) -> Table:
 
 def _peak(facts: Mapping[str, Any]) -> int:
     """Return the most that a worker holds, as far as it was counted."""
-    return int(facts["peak_bytes_per_worker"] + (facts["workspace_bytes_per_worker"] or 0))
+    return int(facts["peak_bytes_per_worker"] + (facts.get("workspace_bytes_per_worker") or 0))
 
 
 def _gain(cost_bytes: int, peak_bytes: int, larger: Mapping[str, int]) -> str:
