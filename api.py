@@ -13,12 +13,11 @@ from .dataflow.symbol import Symbol
 from .errors import PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
-from .machines.quantities import quantity
 from .partitioner import (
     Method,
+    Needs,
     Plan,
     SearchSettings,
-    find_plan,
     find_plan_within,
     least_peak_bytes,
     lower,
@@ -26,13 +25,16 @@ from .partitioner import (
 )
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
+from .partitioner.methods.within_memory import parse_limit
 from .partitioner.problem.constraints import Constraint
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
 from .programs.program import PartitionedGraph
 from .runtime import module
-from .runtime.context import Context, cpu, gpu
+from .runtime.context import Context, cpu, devices_of, gpu
+from .runtime.footprint import footprint
 from .runtime.initializer import WeightRule
+from .runtime.kernel_scratch import KernelScratch
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
@@ -78,16 +80,18 @@ def partition(
     counted. With `anywhere` they arrive where the plan wants them, without a byte. The lower bound holds for
     the plans that these settings leave (`plan.space`).
 
-    `memory` is a number of bytes or text such as `12GB`. If the best plan takes more, the search puts prices
-    on what is held and returns the best plan found that fits, with a bound for plans that do. `Module` also
-    counts the scratch memory of kernels, which is known only after they are prepared.
+    `memory` is the most that a worker may hold, in bytes or as text such as `12GB`: its arena and the
+    workspace of the processor's kernels. If the best plan takes more, the search puts prices on what is held
+    and returns the best plan found that fits, with a bound for plans that do. Without `memory`, the limit is
+    the memory of the machine's devices; if that is not known either, arenas may be 15% larger than that of
+    the refined plan that replicates nothing. `unlimited` frees memory.
 
     Raises PlanError for an unknown method, for constraints that clash or that the method cannot take, or if
-    the tensors of the fullest worker take more than `memory`. Raises MachineError for a bad machine or if
+    no plan is found that fits `memory`. Raises MachineError for a bad machine or if
     `memory` is not an amount of memory. Raises GraphError for a malformed graph.
     """
-    limit = None if memory is None else int(quantity(memory, "memory"))
     found = load_machine(machine) if isinstance(machine, str) else machine
+    limit = parse_limit(memory, "memory", found)
     if found is not None:
         found.check_workers(workers)
     searched = found if objective == "time" else None
@@ -102,21 +106,42 @@ def partition(
         feed=feed,
         report=report,
     )
-    plan = _found(graph, workers, settings, limit)
-    refused = None if limit is None else shortfall(plan_memory(lower(graph, plan)), limit)
+    plan = find_plan_within(graph, workers, settings, limit, needs_of(graph)).plan
+    refused = None if limit == "unlimited" or limit is None else refusal(graph, plan, limit)
     if refused is not None:
-        least = least_peak_bytes(graph, workers)
-        raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
+        raise PlanError(refused)
     if found is None or not found.kinds:
         return plan
     return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
 
 
-def _found(graph: Graph, workers: int, settings: SearchSettings, limit: int | None) -> Plan:
-    """Return the best plan found within a limit of memory; the one that needs the least if none fits."""
-    if limit is None:
-        return find_plan(graph, workers, settings)
-    return find_plan_within(graph, workers, settings, limit, partial(peak_bytes, graph)).plan
+def needs_of(graph: Graph) -> Needs:
+    """Return the memory that plans of a graph need: arenas, and the workspace of the processor's kernels."""
+    scratch = KernelScratch()
+
+    def workspace(plan: Plan) -> int:
+        needed = footprint(lower(graph, plan), scratch)
+        return needed.peak_bytes - max(needed.arena_bytes)
+
+    return Needs(partial(peak_bytes, graph), workspace)
+
+
+def refusal(graph: Graph, plan: Plan, limit_bytes: int) -> str | None:
+    """Return why a plan does not fit, and what is proven of all plans; None if it fits."""
+    programs = lower(graph, plan)
+    memory = plan_memory(programs)
+    refused = shortfall(memory, limit_bytes)
+    if refused is None:
+        refused = shortfall(memory, limit_bytes, footprint(programs).workspace_bytes)
+    if refused is None:
+        return None
+    least = least_peak_bytes(graph, plan.workers)
+    if least > limit_bytes:
+        return f"{refused}; every plan needs at least {least:,} bytes (proven)"
+    return (
+        f"{refused}; no plan was found that fits, but it is only proven that every plan needs at least "
+        f"{least:,} bytes, without kernels"
+    )
 
 
 class Module(module.TrainableModule):
@@ -126,10 +151,11 @@ class Module(module.TrainableModule):
         module.fit(tofu.ArrayIterator(images, labels, batch_size=64), num_epoch=10, learning_rate=0.1)
 
     `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
-    `12GB`; the search looks for a plan that fits. On GPUs `dtype` may be float16 or bfloat16: large
-    activations and gradients are stored in that type, and gradients are multiplied by `loss_scale`. With
-    `plan` it trains as that plan says, which was made for this symbol, batch size, optimizer and number of
-    workers; else PlanError. `plans` holds the plan of every graph made so far by the graph's fingerprint.
+    `12GB`; the search looks for a plan that fits, see `partition`. On GPUs `dtype` may be float16 or
+    bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
+    `loss_scale`. With `plan` it trains as that plan says, which was made for this symbol, batch size,
+    optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so far by the
+    graph's fingerprint.
     """
 
     def __init__(
@@ -150,7 +176,7 @@ class Module(module.TrainableModule):
         dtype: str = "float32",
         loss_scale: float | None = None,
     ) -> None:
-        self._memory_bytes = None if memory is None else int(quantity(memory, "memory"))
+        self._limit = parse_limit(memory, "memory", None)
         super().__init__(
             symbol,
             context,
@@ -163,7 +189,7 @@ class Module(module.TrainableModule):
                 eager,
                 tf32,
                 detect_nan,
-                self._memory_bytes,
+                None if self._limit == "unlimited" else self._limit,
                 dtype,
                 loss_scale,
             ),
@@ -179,10 +205,18 @@ class Module(module.TrainableModule):
             )
         self.plans: dict[str, Plan] = {}
         self._method = method
+        self._on_cards = any(device.device_type == "gpu" for device in devices_of(context))
         self._plan = plan
 
     def _partition(self, graph: Graph, workers: int) -> PartitionedGraph:
         given = self._plan if any(map(graph.learns, graph.operations)) else None
-        plan = given or _found(graph, workers, SearchSettings(self._method), self._memory_bytes)
+        plan = given or self._searched(graph, workers)
         self.plans[plan.fingerprint] = plan
         return lower(graph, plan)
+
+    def _searched(self, graph: Graph, workers: int) -> Plan:
+        """Search a plan that fits. The workspace of kernels on cards is known only once they are prepared."""
+        needs = needs_of(graph)
+        if self._on_cards:
+            needs = Needs(needs.arena)
+        return find_plan_within(graph, workers, SearchSettings(self._method), self._limit, needs).plan

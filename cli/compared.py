@@ -11,7 +11,7 @@ from .request import Request
 
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
-    from ..partitioner import Plan
+    from ..partitioner import Fitting, Plan
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
 
@@ -23,8 +23,11 @@ def slow_methods() -> set[str]:
     return {name for name, method in METHODS.items() if method.slow}
 
 
-def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request: Request) -> dict[str, Any]:
+def figures(
+    found: Fitting, programs: PartitionedGraph, memory: MemoryPlan, request: Request
+) -> dict[str, Any]:
     """Return what there is to compare of a plan, as `--json` prints it."""
+    plan = found.plan
     return {
         "method": plan.method,
         "cost_bytes": plan.cost_bytes,
@@ -38,7 +41,7 @@ def figures(plan: Plan, programs: PartitionedGraph, memory: MemoryPlan, request:
         **_timed(plan),
         "search_seconds": plan.search_seconds,
         "peak_bytes_per_worker": max(memory.arena_bytes),
-        **request.facts(programs, memory),
+        **request.facts(programs, memory, found),
     }
 
 
@@ -50,7 +53,7 @@ def _timed(plan: Plan) -> dict[str, Any]:
     return {"objective_seconds": timed.seconds, "objective_lower_bound_seconds": timed.lower_bound}
 
 
-def watched(request: Request, graph: Graph, method: str) -> Plan:
+def watched(request: Request, graph: Graph, method: str) -> Fitting:
     """Search by one method, and show its progress on standard error."""
     from ..reports.search import BoundsLine, format_picoseconds
     from ..reports.units import format_bytes
@@ -64,7 +67,7 @@ def compared(
     graph: Graph,
     request: Request,
     without: Collection[str] = (),
-    search: Callable[[Request, Graph, str], Plan] = Request.partition,
+    search: Callable[[Request, Graph, str], Fitting] = Request.partition,
 ) -> tuple[list[dict[str, Any]], dict[str, PlanError]]:
     """Return the figures of every method but `without`, and why a method could not do what was asked."""
     from ..partitioner import lower
@@ -76,10 +79,10 @@ def compared(
         if method in without:
             continue
         try:
-            plan = search(asked, graph, method)
+            found = search(asked, graph, method)
         except PlanError as error:
             left_out[method] = error
             continue
-        programs = lower(graph, plan)
-        entries.append(figures(plan, programs, plan_memory(programs), request))
+        programs = lower(graph, found.plan)
+        entries.append(figures(found, programs, plan_memory(programs), request))
     return entries, left_out

@@ -47,7 +47,7 @@ class Planned:
 
         Raises PlanError if the plan is for other workers or another graph.
         """
-        from ..partitioner import partition
+        from ..api import partition
         from ..partitioner.checking.check_plan import check_workers
 
         plan = plan_in(target)

@@ -13,7 +13,8 @@ import click
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
-    from ..partitioner import Plan, SearchSettings
+    from ..partitioner import Fitting, Plan, SearchSettings
+    from ..partitioner.methods.within_memory import Limit
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
 
@@ -31,8 +32,8 @@ class Request:
     machine: Machine | None
     """The machine whose links carry the traffic, whatever is minimised."""
 
-    memory_bytes: int | None
-    """Memory of each device; None if it is not known."""
+    limit: Limit
+    """The memory of each device; None for the default of a search."""
 
     @classmethod
     def read(
@@ -50,9 +51,9 @@ class Request:
     ) -> Request:
         """Read the values of the options. Raises TofuError for the first malformed one."""
         from ..machines.machine_file import load_machine
-        from ..machines.quantities import quantity
         from ..partitioner import SearchSettings
         from ..partitioner.methods.manual import read_layouts
+        from ..partitioner.methods.within_memory import parse_limit
         from ..partitioner.problem.constraints import parse_forbid, parse_pin
 
         found = None if machine is None else load_machine(machine)
@@ -60,7 +61,6 @@ class Request:
             raise click.UsageError("--objective time needs --machine, whose links carry the traffic")
         if found is not None:
             found.check_workers(workers)
-        device = None if found is None else found.memory_bytes
         settings = SearchSettings(
             constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
             layouts=None if layouts is None else read_layouts(layouts, workers),
@@ -70,12 +70,7 @@ class Request:
             keep=keep,
             feed=feed,
         )
-        return cls(
-            workers,
-            settings,
-            found,
-            device if memory is None else int(quantity(memory, "--memory")),
-        )
+        return cls(workers, settings, found, parse_limit(memory, "--memory", found))
 
     def each(self) -> dict[str, Request]:
         """Return the request for each method. Layouts go only to the methods that score them; without layouts
@@ -90,29 +85,34 @@ class Request:
             if self.settings.layouts is not None or not method.takes_layouts
         }
 
-    def partition(self, graph: Graph, method: str, report: Callable[[int, int], None] | None = None) -> Plan:
+    def partition(
+        self, graph: Graph, method: str, report: Callable[[int, int], None] | None = None
+    ) -> Fitting:
         """Search by one method, see `tofu.partition`. Raises PlanError if it cannot do what is asked.
 
         If no plan fits the memory, the one that needs the least is returned.
         """
-        from ..partitioner import find_plan, find_plan_within, peak_bytes
+        from ..api import needs_of
+        from ..partitioner import find_plan_within
 
         settings = replace(self.settings, method=method, report=report)
-        if self.memory_bytes is None:
-            return find_plan(graph, self.workers, settings)
-        peak = partial(peak_bytes, graph)
-        return find_plan_within(graph, self.workers, settings, self.memory_bytes, peak).plan
+        return find_plan_within(graph, self.workers, settings, self.limit, needs_of(graph))
 
-    def require_fit(self, graph: Graph, memory: MemoryPlan) -> None:
-        """Raise PlanError if a plan's tensors take more than each device has."""
+    def front(self, graph: Graph, method: str) -> tuple[Fitting, ...]:
+        """Return plans from the least memory up to the best plan, see `memory_front`."""
+        from ..partitioner import memory_front, peak_bytes
+
+        settings = replace(self.settings, method=method)
+        return memory_front(graph, self.workers, settings, partial(peak_bytes, graph))
+
+    def require_fit(self, graph: Graph, plan: Plan) -> None:
+        """Raise PlanError if a plan takes more than each device has."""
+        from ..api import refusal
         from ..errors import PlanError
-        from ..partitioner import least_peak_bytes
-        from ..runtime.memory_limit import shortfall
 
-        refused = None if self.memory_bytes is None else shortfall(memory, self.memory_bytes)
+        refused = refusal(graph, plan, self.limit) if isinstance(self.limit, int) else None
         if refused is not None:
-            least = least_peak_bytes(graph, self.workers)
-            raise PlanError(f"{refused}; every plan needs at least {least:,} bytes (proven)")
+            raise PlanError(refused)
 
     def step_seconds(self, programs: PartitionedGraph) -> float | None:
         """Simulate one iteration; None without a machine that says how fast its devices are."""
@@ -122,7 +122,7 @@ class Request:
             return None
         return simulate(programs, self.machine).seconds
 
-    def facts(self, programs: PartitionedGraph, memory: MemoryPlan) -> dict[str, Any]:
+    def facts(self, programs: PartitionedGraph, memory: MemoryPlan, found: Fitting) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
         from ..partitioner.costs.traffic import traffic
 
@@ -130,27 +130,36 @@ class Request:
         if self.settings.constraints:
             facts["constraints"] = [str(constraint) for constraint in self.settings.constraints]
         if self.machine is not None:
-            found = traffic(programs, self.machine)
+            crossing = traffic(programs, self.machine)
             facts["machine"] = self.machine.name
             facts["objective"] = self.settings.objective
             facts["levels"] = [
                 {
                     "level": name,
-                    "crossing_bytes": crossing,
+                    "crossing_bytes": nbytes,
                     "busiest_link_bytes": load,
                     "busiest_link_seconds": s,
                 }
-                for name, crossing, load, s in zip(
-                    found.levels,
-                    found.crossing_bytes,
-                    found.busiest_bytes,
-                    found.busiest_seconds,
+                for name, nbytes, load, s in zip(
+                    crossing.levels,
+                    crossing.crossing_bytes,
+                    crossing.busiest_bytes,
+                    crossing.busiest_seconds,
                     strict=True,
                 )
             ]
-            facts["transfer_seconds"] = found.transfer_seconds
+            facts["transfer_seconds"] = crossing.transfer_seconds
         facts["step_seconds"] = self.step_seconds(programs)
-        if self.memory_bytes is not None:
-            facts["device_memory_bytes"] = self.memory_bytes
-            facts["fits"] = max(memory.arena_bytes) <= self.memory_bytes
+        if isinstance(self.limit, int):
+            facts["device_memory_bytes"] = self.limit
+            facts["fits"] = found.peak_bytes <= self.limit
+        facts["workspace_bytes_per_worker"] = found.workspace_bytes
+        facts["memory_limit_bytes"] = found.plan.space.memory_bytes
+        if found.larger is not None:
+            facts["more_memory"] = point(found.larger)
         return facts
+
+
+def point(found: Fitting) -> dict[str, int]:
+    """Return a plan as a point of bytes against memory, as `--json` prints it."""
+    return {"peak_bytes_per_worker": found.peak_bytes, "cost_bytes": found.plan.cost_bytes}

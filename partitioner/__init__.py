@@ -13,7 +13,7 @@ from .methods.keeping_within import KeptWithin, least_memory, within
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
 from .methods.settings import SearchSettings
-from .methods.within_memory import Fitting, find_plan_within, least_peak_bytes
+from .methods.within_memory import Fitting, Needs, find_plan_within, least_peak_bytes, memory_front
 from .plans.plan import Plan, contributors
 from .problem.constraints import Forbid, Pin
 
@@ -25,6 +25,7 @@ __all__ = [
     "KeptWithin",
     "Layout",
     "Method",
+    "Needs",
     "Pin",
     "Plan",
     "SearchSettings",
@@ -38,6 +39,7 @@ __all__ = [
     "least_peak_bytes",
     "lighter",
     "lower",
+    "memory_front",
     "partition",
     "peak_bytes",
     "traffic",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -49,8 +49,21 @@ def show(graph: Graph, plan: Plan, facts: dict[str, Any], memory: MemoryPlan) ->
         taken = format_seconds(facts["step_seconds"])
         console.print(f"an iteration takes {taken} by estimate; tofu simulate says what decides it")
     console.print(page(memory, facts["single_device_peak_bytes"]))
+    if facts.get("workspace_bytes_per_worker") is not None:
+        taken = format_bytes(facts["workspace_bytes_per_worker"])
+        console.print(f"the processor's kernels take {taken} more of the fullest worker")
     if "fits" in facts:
         console.print(f"a device's {format_bytes(facts['device_memory_bytes'])} are {_verdict(facts)}")
+    elif facts.get("memory_limit_bytes") is not None:
+        console.print(
+            f"arenas are limited to {format_bytes(facts['memory_limit_bytes'])}, 15% more than plans need "
+            "that replicate nothing; --memory sets another limit, or unlimited",
+            soft_wrap=True,
+        )
+    if "more_memory" in facts:
+        console.print(_gain(facts["cost_bytes"], _peak(facts), facts["more_memory"]), soft_wrap=True)
+    if "front" in facts:
+        console.print(_front(facts["front"]))
     if plan.transfer_time is not None:
         console.print(_transfers(plan.transfer_time), soft_wrap=True)
     for line in _unproven(plan):
@@ -143,8 +156,43 @@ def _levels(facts: dict[str, Any]) -> Table:
     return levels
 
 
+def _peak(facts: Mapping[str, Any]) -> int:
+    """Return the most that a worker holds, as far as it was counted."""
+    return int(facts["peak_bytes_per_worker"] + (facts.get("workspace_bytes_per_worker") or 0))
+
+
+def _gain(cost_bytes: int, peak_bytes: int, larger: Mapping[str, int]) -> str:
+    """Return what more memory would buy."""
+    saved, more = cost_bytes - larger["cost_bytes"], larger["peak_bytes_per_worker"] - peak_bytes
+    return (
+        f"with {format_bytes(more)} more memory a worker, a plan moves {format_bytes(saved)} less: "
+        f"{format_bytes(_per_megabyte(saved, more))} for each further MB"
+    )
+
+
+def _per_megabyte(saved: int, more: int) -> int:
+    return round(saved * 1_000_000 / max(more, 1))
+
+
+def _front(points: Sequence[Mapping[str, int]]) -> Table:
+    """Return plans from the least memory to the most, and what the next further MB saves."""
+    heads = ("peak of a worker", "bytes moved", "saved by each further MB")
+    front = table(*heads, title="Bytes against memory, without kernel workspaces")
+    for point, larger in zip(points, [*points[1:], None], strict=True):
+        peak, cost = point["peak_bytes_per_worker"], point["cost_bytes"]
+        saved = (
+            "-"
+            if larger is None
+            else format_bytes(
+                _per_megabyte(cost - larger["cost_bytes"], larger["peak_bytes_per_worker"] - peak)
+            )
+        )
+        front.add_row(format_bytes(peak), format_bytes(cost), saved)
+    return front
+
+
 def _verdict(facts: dict[str, Any]) -> str:
-    short = facts["peak_bytes_per_worker"] - facts["device_memory_bytes"]
+    short = _peak(facts) - facts["device_memory_bytes"]
     return "enough" if facts["fits"] else f"too little: out of memory by {format_bytes(short)}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..programs.memory import plan_memory
 from ..programs.program import PartitionedGraph
-from .preparation import allocate, prepare
+from .kernel_scratch import KernelScratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,7 @@ class Footprint:
         return max(map(sum, zip(self.arena_bytes, self.workspace_bytes, strict=True)), default=0)
 
 
-def footprint(partitioned: PartitionedGraph) -> Footprint:
-    """Prepare every kernel of every worker on memory that is never touched, and count."""
+def footprint(partitioned: PartitionedGraph, scratch: KernelScratch | None = None) -> Footprint:
+    """Count the memory of every worker. `scratch` remembers what kernels of other programs need."""
     memory = plan_memory(partitioned)
-    buffers = allocate(partitioned, memory)
-    return Footprint(
-        memory.arena_bytes,
-        tuple(prepare(partitioned, buffers, worker).workspace_bytes for worker in range(partitioned.workers)),
-    )
+    return Footprint(memory.arena_bytes, (scratch or KernelScratch()).workspace_bytes(partitioned, memory))

@@ -1,35 +1,36 @@
 """Find a plan that fits the memory of each worker: put prices on live bytes, and bisect the price.
 
     minimise      cost(x)                over the plans x of a space
-    constraint    peak(x) <= limit       the largest arena of a worker of the lowered plan
+    constraint    peak(x) <= limit       the most that a worker of the lowered plan holds
 
-    D(p)  =  least over x of  cost(x) + p * lasting(x)   -   p * (workers * limit - passing)
+Plans come from the same searches with prices in their tables: on all tensors that are live at the fullest
+instant, in grades, and on the buffers of operations that exceed the limit if nothing else fits. The
+higher the price, the less plans hold. The least price of a ladder whose plan fits is found by bisection.
+The plan that replicates nothing is tried as well, and so are those that the bound leads to
+(`lagrangian`).
 
-Here `lasting(x)` is the sum of all parts of the tensors that last, and `passing` the size of other tensors at
-the fullest instant (`LiveBytes`). A plan within the limit has `lasting(x) + passing <= workers * limit`. So
-for every price p >= 0, `D(p)` is a lower bound on the cost of every plan within the limit.
-
-Plans come from the same searches with prices in their tables, on all tensors that are live at that instant.
-The higher the price, the less they hold. The least price whose plan fits is found by bisection of a ladder
-of prices. The plan that replicates nothing is tried as well. A method that closes the gap proves `D(p)` at
-the least price at which `lasting(x)` leaves room; other methods prove it from the first step. Implemented in:
-`find_plan_within`, `_Bisection.run` (the ladder), `_Bisection._tight` and `_bound` (the bound),
-`LiveBytes.prices`, `LiveBytes.graded_prices` and `factor_graph` (prices in tables).
+The workspace of kernels counts. It is slow to find, so it is found for plans that would be returned, and
+others are taken to need as much as the last one. Implemented in: `find_plan_within`, `memory_front`,
+`_Ladder._bisect` (the bisection), `_Ladder.settled` (the workspace), `_Ladder._bounded` (the bound),
+`LiveBytes.graded_prices` and `buffer_prices` (prices).
 
 Guarantees: of the plans that were tried and fit, the cheapest is returned. If none fits, it is the one that
-needs the least memory, and `least_peak_bytes` proves what every plan needs.
+needs the least memory, and `least_peak_bytes` proves what every plan in steps needs.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal, cast
 
 from ...dataflow.graph import Graph
+from ...machines.machine import Machine
+from ...machines.quantities import quantity
 from ...support.gc_pause import gc_paused
+from ..layouts.step_split import Dimensions, Strategies
 from ..plans.cost import PICOSECONDS_PER_SECOND, CostUnit
 from ..plans.plan import Plan
 from ..plans.unproven import unbounded
@@ -37,8 +38,8 @@ from ..problem.classes import build_problem
 from ..problem.live_bytes import LiveBytes
 from ..problem.problem import Chosen, Problem
 from ..problem.solution import Solution
+from .lagrangian import Choices, ascend
 from .method import Method, find_method
-from .recursive import recursion_bound
 from .search import find_plan, plan_of, prepared, searched
 from .settings import SearchSettings
 
@@ -49,15 +50,61 @@ RATIO = Fraction(9, 8)
 """The ratio of two neighbouring prices."""
 
 LOWEST = Fraction(1, 64)
-"""The lowest price of all bytes that fit, as a part of the cost of the plan without prices."""
+"""The lowest price of all bytes that the free plan holds, as a part of its cost."""
 
 STEADY = 1 << 10
 """Prices are multiples of its reciprocal, so that sums of them stay small integers."""
 
+MORE_BY_DEFAULT = Fraction(15, 100)
+"""Without a limit, a plan may take this much more memory than the refined one that replicates nothing."""
+
+REPAIRS = 3
+"""How often operations that exceed the limit at the highest price get prices on their buffers."""
+
+NEARLY_FULLEST = Fraction(95, 100)
+"""Operations at which this part of the most is live get prices as well."""
+
+COARSE = 8
+"""Without a limit, bisection ends at this number of rungs."""
+
+STEEPER = 24
+"""The number of prices above those of the bound, at which plans are looked for that fit."""
+
+POINTS = 5
+"""The number of plans of a front."""
+
+
+Limit = int | Literal["unlimited"] | None
+"""The bytes that each worker may hold. None limits arenas to `MORE_BY_DEFAULT` above the refined plan that
+replicates nothing."""
+
+
+def parse_limit(value: int | str | None, place: str, machine: Machine | None) -> Limit:
+    """Read a limit: `unlimited`, or bytes as a number or as text; without a value it is the machine's memory.
+
+    Raises MachineError if it is none of these; `place` names it.
+    """
+    if value == "unlimited":
+        return "unlimited"
+    if value is not None:
+        return int(quantity(value, place))
+    return None if machine is None else machine.memory_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The memory that a plan needs of its fullest worker."""
+
+    arena: Callable[[Plan], int]
+    """Returns the bytes of its arena."""
+
+    workspace: Callable[[Plan], int] | None = None
+    """Returns the bytes of the peak besides the arena, which kernels take; None if they do not count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """The plan found for a limit of memory."""
+    """A plan found for a limit of memory."""
 
     plan: Plan
     """The best plan that fits; if none does, the plan with the least peak."""
@@ -65,36 +112,73 @@ class Fitting:
     cost: int
     """Its cost by the objective."""
 
-    peak_bytes: int
-    """The largest arena of a worker of this plan."""
+    arena_bytes: int
+    """The largest arena of a worker."""
+
+    workspace_bytes: int | None = None
+    """The memory of the fullest worker besides its arena; None if it was not counted."""
+
+    larger: Fitting | None = None
+    """Of the plans found that cost less, the one that needs the least memory; None if there is none."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Return the most that a worker holds, as far as it was counted."""
+        return self.arena_bytes + (self.workspace_bytes or 0)
 
 
 @gc_paused()
 def find_plan_within(
-    graph: Graph, workers: int, settings: SearchSettings, limit_bytes: int, peak: Callable[[Plan], int]
+    graph: Graph, workers: int, settings: SearchSettings, limit: Limit, needs: Needs
 ) -> Fitting:
-    """Find a plan for `workers` workers that fits `limit_bytes` each; `peak` is the memory that a plan needs.
+    """Find a plan for `workers` workers that fits the limit of each.
 
     Raises the errors of `find_plan`. Methods that take no prices make one plan, whether it fits or not.
     """
     start = time.perf_counter()
     plan = find_plan(graph, workers, settings)
-    found = Fitting(plan, _cost(plan), peak(plan))
+    free = Fitting(plan, _cost(plan), needs.arena(plan))
+    takes_prices = settings.chosen_method().takes_prices
+    if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):
+        return free
+    if limit is None:
+        needs = Needs(needs.arena)
+    ladder = _Ladder.of(graph, workers, settings, needs, free)
+    if limit is None:
+        ladder.stride = COARSE
+    ladder.limit_bytes = ladder.default_limit() if limit is None else limit
+    settled = ladder.settled(free)
+    if settled is not None:
+        return settled
+    if not takes_prices or ladder.live.least_bytes(workers) > ladder.limit_bytes:
+        return ladder.measured(free)
+    found = ladder.proven()
+    space = plan.space
+    if ladder.fits(found):
+        space = replace(space, memory_bytes=ladder.limit_bytes)
+    plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
+    return replace(found, plan=plan, larger=ladder.larger(found))
+
+
+@gc_paused()
+def memory_front(
+    graph: Graph, workers: int, settings: SearchSettings, arena: Callable[[Plan], int]
+) -> tuple[Fitting, ...]:
+    """Return up to `POINTS` plans, from the least memory that prices lead to up to the best plan.
+
+    Their limits are spread evenly over the memory between the two. A plan is left out if another one takes no
+    more memory and costs no more. The bounds of the plans hold for all plans, not for those within a limit.
+    Only arenas count.
+    """
+    plan = find_plan(graph, workers, settings)
+    free = Fitting(plan, _cost(plan), arena(plan))
     if not settings.chosen_method().takes_prices:
-        return found
-    problem, method = prepared(graph, workers, settings)
-    live = LiveBytes.of(problem)
-    may_fit = live.least_bytes(workers) <= limit_bytes < found.peak_bytes
-    if not (may_fit and problem.replicate):
-        return found
-    found = _Bisection(problem, workers, method, live, limit_bytes, peak, found).run()
-    space = replace(settings.space(), memory_bytes=limit_bytes)
-    seconds = time.perf_counter() - start
-    return replace(found, plan=replace(found.plan, space=space, search_seconds=seconds))
+        return (free,)
+    return _Ladder.of(graph, workers, settings, Needs(arena), free).front()
 
 
 def least_peak_bytes(graph: Graph, workers: int) -> int:
-    """Return a lower bound on the largest arena of a worker, for every plan."""
+    """Return a lower bound on the largest arena of a worker, for every plan in steps."""
     return LiveBytes.of(build_problem(graph)).least_bytes(workers)
 
 
@@ -104,109 +188,227 @@ def _cost(plan: Plan) -> int:
     return plan.cost_bytes if timed is None else round(timed.seconds * PICOSECONDS_PER_SECOND)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bisection:
-    """A ladder of prices, and the plans at its rungs."""
+class _Ladder:
+    """A ladder of prices, and the plans at its rungs, each searched once."""
 
-    problem: Problem
-    """The problem without prices."""
+    def __init__(
+        self, problem: Problem, workers: int, method: Method, live: LiveBytes, needs: Needs, free: Fitting
+    ) -> None:
+        self.live = live
+        self.limit_bytes = 0
+        self.stride = 1
+        self._problem = problem
+        self._workers = workers
+        self._method = method
+        self._quick = find_method("refine") if method.closes_gap else method
+        self._needs = needs
+        self._free = free
+        self._allowance = 0
+        self._found: dict[object, Fitting] = {"free": free}
 
-    workers: int
-    """The number of workers."""
+    @classmethod
+    def of(cls, graph: Graph, workers: int, settings: SearchSettings, needs: Needs, free: Fitting) -> _Ladder:
+        """Return the ladder of a search, given its plan without prices."""
+        problem, method = prepared(graph, workers, settings)
+        return cls(problem, workers, method, LiveBytes.of(problem), needs, free)
 
-    method: Method
-    """The method that makes the plan."""
+    def default_limit(self) -> int:
+        """Return the limit of arenas if none is given; any at which the free plan is known to fit will do."""
+        at_least = int(self.live.least_bytes(self._workers) * (1 + MORE_BY_DEFAULT))
+        if self._free.arena_bytes <= at_least:
+            return at_least
+        return int(self._split(find_method("refine")).arena_bytes * (1 + MORE_BY_DEFAULT))
 
-    live: LiveBytes
-    """The tensors that have prices."""
+    def fits(self, found: Fitting) -> bool:
+        """Tell whether a plan fits; a workspace that was not counted is taken to be as large as others."""
+        workspace = self._allowance if found.workspace_bytes is None else found.workspace_bytes
+        return found.arena_bytes + workspace <= self.limit_bytes
 
-    limit_bytes: int
-    """The most that a worker may hold."""
+    def measured(self, found: Fitting) -> Fitting:
+        """Return a plan with its workspace, unless its arena alone does not fit."""
+        workspace = self._needs.workspace
+        if workspace is None or found.workspace_bytes is not None or found.arena_bytes > self.limit_bytes:
+            return found
+        measured = replace(found, workspace_bytes=workspace(found.plan))
+        self._found |= {key: measured for key, each in self._found.items() if each is found}
+        return measured
 
-    peak: Callable[[Plan], int]
-    """The memory that a plan needs."""
+    def settled(self, found: Fitting) -> Fitting | None:
+        """Return a plan with its workspace if it fits. Other plans are then taken to need as much."""
+        if not self.fits(found):
+            return None
+        measured = self.measured(found)
+        self._allowance = max(self._allowance, measured.workspace_bytes or 0)
+        return measured if self.fits(measured) else None
 
-    free: Fitting
-    """The plan without prices, which does not fit."""
-
-    def run(self) -> Fitting:
-        """Return the best plan that fits, with a bound; the one with the least peak if none does."""
-        quick = find_method("refine") if self.method.closes_gap else self.method
-        low, high = -1, RUNGS - 1
-        tried = [self._graded(high, quick), self._found(self.problem.split_only(), quick)]
-        while self._fits(tried[0]) and high - low > 1:
-            rung = (low + high) // 2
-            tried.append(self._graded(rung, quick))
-            low, high = (low, rung) if self._fits(tried[-1]) else (rung, high)
-        proving = self._tight(quick)
-        if self.method.closes_gap:
-            tried.append(self._graded(high, self.method))
-            proof = searched(self._even(proving), self.workers, self.method)
-            tried.append(self._planned(proof))
-            bound = self._bound(proving, proof.lower_bound.value)
-        else:
-            bound = self._bound(proving, recursion_bound(self._even(proving), self.free.plan.factors))
-        fitting = [found for found in tried if self._fits(found)]
-        if not fitting:
-            return min(self.free, *tried, key=lambda found: found.peak_bytes)
-        best = min(fitting, key=lambda found: found.cost)
-        if self.problem.objective.unit is not CostUnit.BYTES:
+    def proven(self) -> Fitting:
+        """Return the cheapest plan found that fits, with a bound; the lightest if none does."""
+        best = self._cheapest()
+        if not (self._method.closes_gap or best is None):
             return best
-        bound = min(max(bound, best.plan.lower_bound_bytes), best.cost)
+        bound = self._bounded(best)
+        best = self._cheapest()
+        if best is None:
+            return self.measured(min(self._found.values(), key=lambda found: found.arena_bytes))
+        if self._problem.objective.unit is not CostUnit.BYTES:
+            return best
+        bound = min(max(bound - self._repeated(best.plan), best.plan.lower_bound_bytes), best.cost)
         return replace(best, plan=replace(best.plan, lower_bound_bytes=bound))
 
-    def _fits(self, found: Fitting) -> bool:
-        return found.peak_bytes <= self.limit_bytes
+    def _repeated(self, plan: Plan) -> int:
+        """Return the price of what a plan computes more than once, which bounds include."""
+        strategies, dimensions = self._choices(plan)
+        chosen = Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
+        return chosen.repeated_bytes
 
-    def _price(self, rung: int) -> Fraction:
-        """Return the price of a byte at a rung of the ladder."""
-        lowest = LOWEST * self.free.cost / max(self.limit_bytes * self.workers, 1)
-        return Fraction(max(round(lowest * RATIO**rung * STEADY), 1), STEADY)
+    def larger(self, than: Fitting) -> Fitting | None:
+        """Return the plan with the least memory of those found that cost less."""
+        cheaper = [found for found in self._found.values() if found.cost < than.cost and not self.fits(found)]
+        found = min(cheaper, key=lambda found: found.arena_bytes, default=None)
+        return None if found is None else replace(found, workspace_bytes=than.workspace_bytes)
 
-    def _graded(self, rung: int, method: Method) -> Fitting:
-        """Return the plan that a method finds with the graded prices of a rung."""
-        priced = replace(self.problem, prices=self.live.graded_prices(self._price(rung)))
-        return self._found(priced, method)
+    def front(self) -> tuple[Fitting, ...]:
+        """Return the cheapest plans found for limits that are spread evenly."""
+        self._bisect()
+        least = min(found.arena_bytes for found in self._found.values())
+        more = self._free.arena_bytes - least
+        limits = [least + more * part // (POINTS - 1) for part in range(POINTS)]
+        for self.limit_bytes in limits[1:-1]:
+            self._bisect()
+        points: list[Fitting] = []
+        for self.limit_bytes in limits:
+            best = min(filter(self.fits, self._found.values()), key=_by_cost)
+            if not points or best.cost < points[-1].cost:
+                points.append(best)
+        return tuple(points)
 
-    def _found(self, problem: Problem, method: Method) -> Fitting:
-        return self._planned(searched(problem, self.workers, method))
+    def _cheapest(self) -> Fitting | None:
+        """Return the cheapest plan that bisection finds and that fits with its workspace, or None."""
+        while True:
+            self._bisect()
+            best = min(filter(self.fits, self._found.values()), key=_by_cost, default=None)
+            if best is None:
+                break
+            settled = self.settled(best)
+            if settled is not None:
+                return settled
+        lightest = [found for found in self._found.values() if found.workspace_bytes is None]
+        for found in sorted(lightest, key=lambda found: found.arena_bytes)[:REPAIRS]:
+            measured = self.measured(found)
+            if self.fits(measured):
+                return measured
+        return None
 
-    def _even(self, rung: int) -> Problem:
-        """Return the problem with one price on all bytes that last."""
-        return replace(self.problem, prices=self.live.prices(self._price(rung)))
+    def _bisect(self) -> None:
+        """Find the lowest rung whose plan fits; if that of the highest does not, operations get prices."""
+        self._split(self._quick)
+        high, hot = RUNGS - 1, frozenset[int]()
+        for _ in range(REPAIRS):
+            top = self._rung(high, hot)
+            if self.fits(top):
+                break
+            hot |= self._fullest(top)
+        else:
+            return
+        self._lowest_fitting(high, lambda rung: self._rung(rung, hot))
 
-    def _tight(self, quick: Method) -> int:
-        """Return the lowest rung at which the bytes that last leave room for others: there `D` is highest."""
-        low, high = -1, RUNGS - 1
-        while high - low > 1:
+    def _lowest_fitting(self, high: int, plan: Callable[[int], Fitting]) -> int:
+        """Return the lowest rung below `high` whose plan fits, or `high`."""
+        low = -1
+        while high - low > self.stride:
             rung = (low + high) // 2
-            solution = searched(self._even(rung), self.workers, quick)
-            lasting = self.live.lasting_of(solution.dimensions, solution.factors)
-            low, high = (low, rung) if lasting <= self._room else (rung, high)
+            low, high = (low, rung) if self.fits(plan(rung)) else (rung, high)
         return high
 
-    @property
-    def _room(self) -> int:
-        """Return the bytes that tensors that last may take on all workers."""
-        return self.limit_bytes * self.workers - self.live.passing_bytes
+    def _bounded(self, best: Fitting | None) -> int:
+        """Return a bound on the cost of plans that fit; plans that lead to it are tried, too."""
+        target = best.cost if best is not None else max(found.cost for found in self._found.values())
+        prices = ascend(
+            self.live,
+            self._workers,
+            self.limit_bytes * self._workers,
+            (self._choices(self._free.plan), self._free.cost),
+            target,
+            self._priced,
+        )
+        self._lowest_fitting(RUNGS - 1, lambda rung: self._rung(rung, frozenset(), all_live=False))
+        if prices is None:
+            return 0
+        steeper = [prices.times(RATIO**rung) for rung in range(STEEPER)]
+        rung = self._lowest_fitting(
+            STEEPER, lambda rung: self._found_for(steeper[rung].priced(), ("steeper", rung))
+        )
+        if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
+            return 0
+        if 0 < rung < STEEPER:
+            self._planned(searched(steeper[rung].priced(), self._workers, self._method), "steeper")
+        proof = searched(prices.priced(), self._workers, self._method)
+        self._planned(proof, "proof")
+        return prices.bound(proof.lower_bound.value)
 
-    def _bound(self, rung: int, least: int) -> int:
-        """Return the bound on the cost of plans that fit, given the least cost with a price on what lasts."""
-        return least - math.ceil(self._price(rung) * self._room)
+    def _found_for(self, problem: Problem, key: object) -> Fitting:
+        """Return the plan of the quick search for a problem with prices, searched once."""
+        if key not in self._found:
+            self._planned(searched(problem, self._workers, self._quick), key)
+        return self._found[key]
 
-    def _planned(self, solution: Solution) -> Fitting:
-        """Return a solution of the problem with prices as a plan of the one without."""
-        problem, free = self.problem, self.free.plan
+    def _priced(self, problem: Problem) -> tuple[Choices, int]:
+        """Search a problem with prices; return the plan's choices, and its cost without prices."""
+        solution = searched(problem, self._workers, self._quick)
+        found = self._planned(solution, ("ascent", len(self._found)))
+        return (solution.strategies, solution.dimensions), found.cost
+
+    def _fullest(self, found: Fitting) -> frozenset[int]:
+        """Return the operations at which a plan holds most."""
+        strategies, dimensions = self._choices(found.plan)
+        totals = self.live.totals(strategies, dimensions, found.plan.factors)
+        least = int(max(totals, default=0) * NEARLY_FULLEST)
+        return frozenset(operation for operation, total in enumerate(totals) if total >= least)
+
+    def _choices(self, plan: Plan) -> Choices:
+        """Return a plan's strategies and layouts by class."""
+        problem, graph = self._problem, self._problem.graph
+        operations = dict(zip(problem.operation_class, graph.operations, strict=True))
+        tensors = dict(zip(problem.tensor_class, graph.tensors, strict=True))
+        strategies = [plan.strategies[operations[number].name] for number in range(len(problem.operators))]
+        return (
+            [cast(Strategies, strategy) for strategy in strategies],
+            [cast(Dimensions, plan.layouts[tensors[n].name].form) for n in range(len(problem.shapes))],
+        )
+
+    def _rung(self, rung: int, hot: frozenset[int], all_live: bool = True) -> Fitting:
+        """Return the plan at a rung, with prices on the buffers of some operations as well."""
+        lowest = LOWEST * self._free.cost / max(self._free.arena_bytes * self._workers, 1)
+        price = Fraction(max(round(lowest * RATIO**rung * STEADY), 1), STEADY)
+        buffers = self.live.buffer_prices(dict.fromkeys(hot, price), self._workers) if hot else None
+        prices = self.live.graded_prices(price, all_live=all_live)
+        priced = replace(self._problem, prices=prices, buffer_prices=buffers)
+        return self._found_for(priced, (rung, hot, all_live))
+
+    def _split(self, method: Method) -> Fitting:
+        """Return a method's plan that replicates nothing."""
+        key = "split", method.name
+        if key not in self._found:
+            self._planned(searched(self._problem.split_only(), self._workers, method), key)
+        return self._found[key]
+
+    def _planned(self, solution: Solution, key: object) -> Fitting:
+        """Add a solution of the problem with prices as a plan of the one without."""
+        problem, free = self._problem, self._free.plan
         cost = problem.objective.total(
             Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
         )
+        least = min(free.lower_bound_bytes, cost) if problem.objective.unit is CostUnit.BYTES else 0
         unpriced = replace(
             solution,
             cost=problem.cost(cost),
-            lower_bound=problem.cost(
-                min(free.lower_bound_bytes, cost) if problem.objective.unit is CostUnit.BYTES else 0
-            ),
+            lower_bound=problem.cost(least),
             unproven=unbounded(solution.unproven),
         )
-        plan = plan_of(problem, unpriced, self.workers, self.method)
-        return Fitting(plan, cost, self.peak(plan))
+        plan = replace(plan_of(problem, unpriced, self._workers, self._method), space=free.space)
+        self._found[key] = Fitting(plan, _cost(plan), self._needs.arena(plan))
+        return self._found[key]
+
+
+def _by_cost(found: Fitting) -> tuple[int, int]:
+    return found.cost, found.arena_bytes

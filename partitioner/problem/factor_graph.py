@@ -5,7 +5,8 @@
     tables       one per link between an operation and a tensor: the cost of every pair of choices, and for
                  one link of every tensor that has a price, the price of what its layout holds, and for one of
                  every tensor that is fed elsewhere than it is read, the cost of the copy; for one link of
-                 every operation, the price of what it repeats
+                 every operation, the price of what it repeats; the price of the buffers of a link, if they
+                 have one (`buffer_prices`)
     constraints  choices that the restrictions do not allow, and pairs that cannot be (`impossible`), cost
                  more than any allowed assignment
 
@@ -34,6 +35,7 @@ from ..layouts.choices import (
 from ..layouts.uses import Use
 from ..solvers.elimination import CostTable
 from ..solvers.semiring import Table
+from .buffer_prices import with_buffer_prices
 from .candidates import (
     KeepDimensions,
     KeepVariables,
@@ -131,6 +133,9 @@ def factor_graph(
         cost_tables = _with_unary(problem, cost_tables, unary)
     if problem.reads_terms:
         cost_tables = _without_impossible(problem, cost_tables, operators, tensors)
+    if problem.buffer_prices is not None:
+        prices = problem.buffer_prices
+        cost_tables = with_buffer_prices(prices, problem.links, cost_tables, operators, tensors)
     restrictions = problem.restrictions
     if restrictions:
         chosen = [c.sequences for c in operators], [c.sequences for c in tensors]

@@ -1,116 +1,376 @@
-"""The bytes that are live at an instant of an iteration, whatever the plan: a bound, and tensors to price.
+"""The bytes that are live while an operation computes, whatever the plan: bounds, and what to price.
 
-Let k be the number of workers, and take any instant between two operations. Then
+Let k be the number of workers and o an operation. Every worker of o holds at the same time what it reads and
+what it produces, so
 
-    k * arena of the fullest worker  >=  sum over lasting tensors t of held[t]  +  sum over others of size[t]
+    k * arena of the fullest worker  >=  live[o]  =  held + across[o] + buffers[o]
 
 * A *lasting* tensor lives across iterations, so all of its parts are live at every instant. `held` is the
   sum of the sizes of its parts on all workers.
-* Any other tensor counts if it is made before the instant, and an operation after it reads all of the tensor,
-  however that operation is split (`lower_bound.Refinable`). Then every element is live on some worker.
+* Any other tensor counts in `across` if it is made before o, and an operation after o reads all of the
+  tensor, however that operation is split (`lower_bound.Refinable`). Then every element is live on some
+  worker, and on every worker that reads it then from its own part of the home.
+* `buffers` are the regions of o on all workers: of inputs that count above, those that do not lie in a
+  worker's part of the home; of other inputs all; of outputs those that cannot take over the memory of an
+  input.
 
-Tensors share memory only if one overwrites the other, which then counts alone, or in the midst of an
-operation. Implemented in: `LiveBytes.of` (the fullest instant), `LiveBytes.least_bytes` (the bound if nothing
-is held twice), `LiveBytes.prices` and `graded_prices` (prices on bytes held).
+All three are sums over pairs of a strategy and a layout (`buffer_prices`). So they have prices in tables
+of a search, and their least values give a bound for every plan in steps. Implemented in: `LiveBytes.of`,
+`totals` (the sum for a plan), `least_bytes` (the bound), `prices`, `graded_prices` and `buffer_prices`
+(prices).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from math import prod
+from typing import NamedTuple
+
+import numpy as np
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape, split, volume, whole
-from ...dataflow.graph import Graph, Tensor
-from ..layouts.choices import axes, operator_choices
-from ..layouts.step_split import Dimensions
+from ...dataflow.graph import Graph, Operation, Tensor
+from ..layouts.choices import axes, operator_choices, splittable, tensor_choices
+from ..layouts.step_split import Dimensions, Strategies
+from ..layouts.uses import Use, touched
+from .buffer_prices import buffer_elements
 from .lower_bound import Refinable
-from .problem import Problem
+from .problem import BufferPrice, BufferPrices, BufferUse, HeldPart, Problem
+from .sequences import all_sequences, sequence_count
 
 GRADES = 8
 """The number of different prices of a byte; tensors of equal price and shape share their tables."""
 
+FULLEST = 8
+"""The number of operations whose choices are enumerated for the bound."""
 
-@dataclass(frozen=True, slots=True)
+SEQUENCE_LIMIT = 512
+"""Operations and tensors with more choices are not enumerated."""
+
+
+class Buffers(NamedTuple):
+    """The parts of a tensor that workers hold because of an operation that uses it."""
+
+    operation: int
+    """The operation's number."""
+
+    tensor: int
+    """The number of the class of tensors."""
+
+    use: Use
+    """How the operation uses the tensor."""
+
+    held: HeldPart
+    """The parts that are held."""
+
+    itemsize: int
+    """The bytes of an element."""
+
+    least_bytes: int
+    """The size of the tensor if all of it is held, however the operation is split; else 0."""
+
+
+class Passing(NamedTuple):
+    """A tensor that is certainly live while some operations compute."""
+
+    after: int
+    """The operation that makes it."""
+
+    before: int
+    """The last operation that reads all of it; the number of operations if a user reads it."""
+
+    nbytes: int
+    """The size of the tensor."""
+
+    kept: Buffers | None
+    """The parts that are held until that operation; None if a user reads it."""
+
+
+@dataclass(frozen=True)
 class LiveBytes:
-    """The tensors that are live at the instant at which a graph holds most."""
+    """The tensors that are live while each operation of a graph computes."""
 
-    shapes: tuple[Shape, ...]
-    """The shape of each class of tensors."""
+    problem: Problem
+    """The problem whose graph it is."""
 
     lasting: Mapping[int, int]
     """For each class of tensors that last, the bytes of one element of all of them."""
 
-    passing: Mapping[int, int]
-    """Likewise for other tensors, of those that are live at the instant."""
-
     lasting_bytes: int
     """The size of the tensors that last."""
 
-    passing_bytes: int
-    """The size of the other tensors that are certainly live at the instant."""
+    passing: tuple[Passing, ...]
+    """Other tensors."""
+
+    buffers: tuple[tuple[Buffers, ...], ...]
+    """For each operation, its buffers."""
+
+    fullest: Mapping[int, int]
+    """Like `lasting`, for other tensors that are live at the fullest instant between two operations."""
+
+    _elements: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
+    """The numbers of elements that were counted."""
 
     @classmethod
     def of(cls, problem: Problem) -> LiveBytes:
-        """Find the instant between two operations at which the size of all live tensors is largest."""
+        """Find what is live while each operation computes."""
         graph = problem.graph
         born = {tensor: op.index for op in graph.operations for tensor in op.outputs}
         last_use, last_full_use = _last_uses(graph)
         lasting: dict[int, int] = {}
-        passing: dict[int, int] = {}
         lasting_bytes = 0
-        change = [0] * (len(graph.operations) + 1)
         others = [t for t in graph.tensors if not t.role.persistent and t.alias is None and t.index in born]
         for tensor in graph.tensors:
             if tensor.role.persistent and tensor.alias is None:
                 number = problem.tensor_class[tensor.index]
+                if number in problem.fed - problem.unmoved:
+                    continue  # its choice is a copy, which does not last
                 lasting[number] = lasting.get(number, 0) + tensor.itemsize
                 lasting_bytes += _size(tensor)
-        for tensor in others:
-            if last_full_use.get(tensor.index, -1) > born[tensor.index]:
-                change[born[tensor.index]] += _size(tensor)
-                change[last_full_use[tensor.index]] -= _size(tensor)
-        live = list(accumulate(change))
-        passing_bytes = max(live)
-        instant = live.index(passing_bytes)
+        buffers = tuple(
+            tuple(_buffers(problem, operation, last_use, last_full_use)) for operation in graph.operations
+        )
+        passing = tuple(
+            Passing(born[t.index], before, _size(t), _kept(problem, t, before))
+            for t in others
+            for before in [last_full_use.get(t.index, -1)]
+            if before > born[t.index]
+        )
+        live = _by_time(len(graph.operations), [(p.after, p.before - 1, p.nbytes) for p in passing])
+        instant = int(np.argmax(live))
+        fullest: dict[int, int] = {}
         for tensor in others:
             if born[tensor.index] <= instant < last_use.get(tensor.index, -1):
                 number = problem.tensor_class[tensor.index]
-                passing[number] = passing.get(number, 0) + tensor.itemsize
-        return cls(problem.shapes, lasting, passing, lasting_bytes, passing_bytes)
+                fullest[number] = fullest.get(number, 0) + tensor.itemsize
+        return cls(problem, lasting, lasting_bytes, passing, buffers, fullest)
 
-    def least_bytes(self, workers: int) -> int:
-        """Return a lower bound on the arena of the fullest worker, for every plan."""
-        return -(-(self.lasting_bytes + self.passing_bytes) // workers)
-
-    def lasting_of(self, dimensions: Sequence[Dimensions], factors: Sequence[int]) -> int:
-        """Return the bytes of all parts of tensors that last, given the layout of every class."""
-        return sum(
-            itemsize * int(volume(split(whole(self.shapes[number]), axes(dimensions[number]), factors)).sum())
-            for number, itemsize in self.lasting.items()
-        )
+    @cached_property
+    def across(self) -> list[int]:
+        """Return, for each operation, the size of other tensors that are live before and after it."""
+        return _by_time(len(self.buffers), [(p.after + 1, p.before - 1, p.nbytes) for p in self.passing])
 
     def prices(self, price: Fraction) -> dict[int, Fraction]:
         """Return the price of an element held of each class that lasts, `price` being that of a byte."""
         return {number: price * itemsize for number, itemsize in self.lasting.items()}
 
-    def graded_prices(self, price: Fraction) -> dict[int, Fraction]:
-        """Return prices on all tensors that are live at the instant, in grades from `price` to twice that.
+    def graded_prices(self, price: Fraction, *, all_live: bool = True) -> dict[int, Fraction]:
+        """Return prices on tensors that last, in grades from `price` to twice that.
 
         Layers repeat, so at equal prices all of them would change at once. Tensors of one shape take the
-        grades in turn.
+        grades in turn. If `all_live`, other tensors that are live at the fullest instant have prices, too.
         """
         prices: dict[int, Fraction] = {}
         seen: Counter[Shape] = Counter()
-        for number, itemsize in (*self.lasting.items(), *self.passing.items()):
-            shape = self.shapes[number]
+        others = self.fullest.items() if all_live else ()
+        for number, itemsize in (*self.lasting.items(), *others):
+            shape = self.problem.shapes[number]
             prices[number] = price * itemsize * (1 + Fraction(seen[shape] % GRADES, GRADES))
             seen[shape] += 1
         return prices
+
+    def buffer_prices(self, prices: Mapping[int, Fraction], workers: int) -> BufferPrices:
+        """Return the prices of the buffers of operations, given the price of a byte for some of them."""
+        problem = self.problem
+        found: dict[BufferUse, dict[HeldPart, Fraction]] = {}
+        for each, price in self._with_prices(prices):
+            key = problem.operation_class[each.operation], each.tensor, each.use
+            known = found.setdefault(key, {})
+            known[each.held] = known.get(each.held, Fraction(0)) + price * each.itemsize
+        return BufferPrices(
+            len(problem.objective.factors(workers)),
+            {key: tuple(BufferPrice(*each) for each in known.items()) for key, known in found.items()},
+        )
+
+    def unpriced(self, prices: Mapping[int, Fraction]) -> Fraction:
+        """Return the cost of bytes that count in `totals`, but have no choice, and so no price in tables."""
+        free = [p for p in self.passing if p.kept is None]
+        return sum((price * _across(free, operation) for operation, price in prices.items()), Fraction(0))
+
+    def _with_prices(self, prices: Mapping[int, Fraction]) -> Iterator[tuple[Buffers, Fraction]]:
+        """Yield what is held while the operations that have prices compute."""
+        for operation, price in prices.items():
+            for each in self.buffers[operation]:
+                yield each, price
+        for passing in self.passing:
+            price = sum((p for o, p in prices.items() if passing.after < o < passing.before), Fraction(0))
+            if price and passing.kept is not None:
+                yield passing.kept, price
+
+    def totals(
+        self, strategies: Sequence[Strategies], dimensions: Sequence[Dimensions], factors: Sequence[int]
+    ) -> list[int]:
+        """Return what is live on all workers while each operation computes, given choices by class."""
+        held = self.lasting_of(dimensions, factors)
+        across = _by_time(
+            len(self.buffers),
+            [
+                (
+                    p.after + 1,
+                    p.before - 1,
+                    p.nbytes if p.kept is None else self._bytes_of(p.kept, strategies, dimensions, factors),
+                )
+                for p in self.passing
+            ],
+        )
+        return [
+            held + more + sum(self._bytes_of(each, strategies, dimensions, factors) for each in buffers)
+            for more, buffers in zip(across, self.buffers, strict=True)
+        ]
+
+    def lasting_of(self, dimensions: Sequence[Dimensions], factors: Sequence[int]) -> int:
+        """Return the bytes of all parts of tensors that last, given the layout of every class."""
+        shapes = self.problem.shapes
+        return sum(
+            itemsize * int(volume(split(whole(shapes[number]), axes(dimensions[number]), factors)).sum())
+            for number, itemsize in self.lasting.items()
+        )
+
+    def least_bytes(self, workers: int) -> int:
+        """Return a lower bound on the arena of the fullest worker, for every plan in steps."""
+        factors = self.problem.objective.factors(workers)
+        held = sum(
+            itemsize * _least_held(self.problem.shapes[number], factors)
+            for number, itemsize in self.lasting.items()
+        )
+        known = [
+            across + sum(each.least_bytes for each in buffers)
+            for across, buffers in zip(self.across, self.buffers, strict=True)
+        ]
+        fullest = sorted(range(len(known)), key=lambda o: -known[o] - self._size_of_buffers(o))[:FULLEST]
+        for operation in fullest:
+            known[operation] = max(
+                known[operation], self.across[operation] + self._least_buffers(operation, factors)
+            )
+        return -(-(held + max(known, default=0)) // workers)
+
+    def _size_of_buffers(self, operation: int) -> int:
+        """Return the size of the tensors that an operation uses."""
+        shapes = self.problem.shapes
+        return sum(each.itemsize * prod(shapes[each.tensor]) for each in self.buffers[operation])
+
+    def _least_buffers(self, operation: int, factors: Sequence[int]) -> int:
+        """Return the least bytes of an operation's buffers, over its strategies and its tensors' layouts.
+
+        A layout counts by what it holds more than the least, if the tensor lasts.
+        """
+        bound = self.problem.operators[self.problem.operation_class[operation]]
+        if sequence_count(splittable(bound), tuple(factors)) > SEQUENCE_LIMIT:
+            return 0
+        operator = operator_choices(bound, all_sequences(splittable(bound), factors), factors)
+        total = np.zeros(len(operator.sequences), np.int64)
+        waiting = dict(self.lasting)
+        for each in self.buffers[operation]:
+            shape = self.problem.shapes[each.tensor]
+            extents = dict(enumerate(shape))
+            if sequence_count(extents, tuple(factors), True) > SEQUENCE_LIMIT:
+                continue
+            tensor = tensor_choices(shape, all_sequences(extents, factors, True), factors)
+            bytes_ = each.itemsize * buffer_elements(operator, tensor, each.use, each.held, len(factors))
+            held = volume(tensor.regions).sum(axis=-1)
+            more = waiting.pop(each.tensor, 0) * (held - held.min())
+            total += (bytes_ + more).min(axis=1)
+        return int(total.min())
+
+    def _bytes_of(
+        self,
+        each: Buffers,
+        strategies: Sequence[Strategies],
+        dimensions: Sequence[Dimensions],
+        factors: Sequence[int],
+    ) -> int:
+        """Return what all workers hold of a tensor because of an operation, in bytes."""
+        problem = self.problem
+        number = problem.operation_class[each.operation]
+        bound, strategy = problem.operators[number], strategies[number]
+        shape, layout = problem.shapes[each.tensor], dimensions[each.tensor]
+        key = (bound, strategy, shape, layout, tuple(factors), each.use, each.held)
+        found = self._elements.get(key)
+        if found is None:
+            operator, tensor = (
+                operator_choices(bound, [strategy], factors),
+                tensor_choices(shape, [layout], factors),
+            )
+            elements = buffer_elements(operator, tensor, each.use, each.held, len(factors))
+            found = self._elements[key] = int(elements[0, 0])
+        return each.itemsize * found
+
+
+def _by_time(operations: int, intervals: Iterable[tuple[int, int, int]]) -> list[int]:
+    """Return, for each operation, the sum over intervals that contain it; an interval has both its ends."""
+    change = [0] * (operations + 2)
+    for first, last, nbytes in intervals:
+        if first <= last:
+            change[first] += nbytes
+            change[last + 1] -= nbytes
+    return list(accumulate(change))[:operations]
+
+
+def _across(passing: Iterable[Passing], operation: int) -> int:
+    return sum(p.nbytes for p in passing if p.after < operation < p.before)
+
+
+def _kept(problem: Problem, tensor: Tensor, before: int) -> Buffers | None:
+    """Return what is held of a tensor until the operation `before` reads all of it."""
+    if before == len(problem.graph.operations):
+        return None
+    uses = dict(touched(problem.graph.operations[before]))
+    number = problem.tensor_class[tensor.index]
+    return Buffers(before, number, uses[tensor.index], HeldPart.KEPT, tensor.itemsize, _size(tensor))
+
+
+def _buffers(
+    problem: Problem, operation: Operation, last_use: Mapping[int, int], last_full_use: Mapping[int, int]
+) -> Iterator[Buffers]:
+    """Yield the buffers of an operation that are live while it computes, besides what counts anyway.
+
+    An output may take over the buffer of an input that is read only at the index that is written. So if such
+    inputs end here, the output does not count, and if all of them live on, their buffers do not.
+    """
+    graph, now = problem.graph, operation.index
+    uses = touched(operation)
+    in_place = {index for index, use in uses if not operation.bound.in_place.isdisjoint(_names(use))}
+    taken_over = any(last_use[index] == now and not _lasts(graph, graph.tensors[index]) for index in in_place)
+    for index, use in uses:
+        tensor = graph.tensors[index]
+        number = problem.tensor_class[index]
+        if isinstance(use, int):
+            if tensor.alias is None and not taken_over:
+                yield Buffers(now, number, use, HeldPart.MADE, tensor.itemsize, _size(tensor))
+        elif taken_over or index not in in_place:
+            counted = _lasts(graph, tensor) or last_full_use.get(index, -1) > now
+            entire = not counted and last_full_use.get(index, -1) == now
+            held = HeldPart.FETCHED if counted else HeldPart.READ
+            yield Buffers(now, number, use, held, tensor.itemsize, _size(tensor) if entire else 0)
+
+
+def _names(use: Use) -> tuple[str, ...]:
+    return () if isinstance(use, int) else use
+
+
+def _lasts(graph: Graph, tensor: Tensor) -> bool:
+    """Tell whether a tensor lives across iterations: itself, or what it overwrites."""
+    while tensor.alias is not None:
+        tensor = graph.tensors[tensor.alias]
+    return tensor.role.persistent
+
+
+def _least_held(shape: Shape, factors: Sequence[int]) -> int:
+    """Return the least elements that all workers hold of a tensor, over its layouts."""
+    size = prod(shape)
+    if max(shape, default=1) >= prod(factors):
+        return size
+    extents = dict(enumerate(shape))
+    if sequence_count(extents, tuple(factors)) > SEQUENCE_LIMIT:
+        return size
+    layouts = tensor_choices(shape, all_sequences(extents, factors), factors)
+    return int(volume(layouts.regions).sum(axis=-1).min())
 
 
 def _size(tensor: Tensor) -> int:

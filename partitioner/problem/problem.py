@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -54,6 +55,44 @@ class Link(NamedTuple):
 
     weight: int
     """The bytes of one element, times the number of equal links."""
+
+
+BufferUse = tuple[int, int, Use]
+"""The classes of an operation and of a tensor that it touches, and how."""
+
+
+class HeldPart(StrEnum):
+    """The elements of a link that workers hold while operations compute."""
+
+    FETCHED = "fetched"
+    """regions that are read, unless they lie in the worker's part of the home"""
+    READ = "read"
+    """regions that are read"""
+    KEPT = "kept"
+    """what workers will read of their own parts of the home, at least the tensor"""
+    MADE = "made"
+    """regions that are produced"""
+
+
+class BufferPrice(NamedTuple):
+    """The cost of elements that workers hold, see `buffer_elements`."""
+
+    held: HeldPart
+    """The elements that cost."""
+
+    price: Fraction
+    """The cost of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferPrices:
+    """The cost of the buffers that operations need."""
+
+    steps: int
+    """The number of steps of a whole plan."""
+
+    of: Mapping[BufferUse, tuple[BufferPrice, ...]]
+    """The links with prices."""
 
 
 class Objective(Protocol):
@@ -129,6 +168,9 @@ class Problem:
 
     prices: Mapping[int, Fraction] = field(default_factory=dict)
     """For classes of tensors, the cost of each element that a worker holds, beyond the objective."""
+
+    buffer_prices: BufferPrices | None = None
+    """The cost of buffers that operations need besides homes, beyond the objective; None if they are free."""
 
     fed: frozenset[int] = frozenset()
     """The classes of tensors that are fed by batch, see `sequences.by_batch`.

@@ -224,14 +224,14 @@ def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Pa
     asked = ("plan", "mlp", "--workers", "4", "--layouts", str(path))
     alone = json.loads(tofu(*asked, "--method", "manual", "--json").output)
     together = json.loads(
-        tofu(*asked, "--compare", "--memory", "500kB", "--machine", "pcie-8", "--json").output
+        tofu(*asked, "--compare", "--memory", "800kB", "--machine", "pcie-8", "--json").output
     )
     by_method = {entry["method"].partition(":")[0]: entry for entry in together["methods"]}
     assert by_method.keys() == SEARCHING | {"manual"}
     assert by_method["manual"]["cost_bytes"] == alone["cost_bytes"] > by_method["recursive"]["cost_bytes"]
     assert {entry["fits"] for entry in together["methods"]} == {True, False}
-    text = tofu(*asked, "--compare", "--memory", "500kB", "--machine", "pcie-8").output
-    for part in ("manual", "fits in 500.00 kB", "out of memory", "time over links"):
+    text = tofu(*asked, "--compare", "--memory", "800kB", "--machine", "pcie-8").output
+    for part in ("manual", "fits in 800.00 kB", "out of memory", "time over links"):
         assert part in text
 
 

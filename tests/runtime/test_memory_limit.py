@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,9 @@ from tofu.cli import main
 from tofu.dataflow.naming import NameScope
 from tofu.dataflow.symbol import Symbol
 from tofu.errors import ExecutionError, MachineError, PlanError
-from tofu.partitioner import peak_bytes
 from tofu.runtime import numpy_engine
 from tofu.runtime.executor import Executor
+from tofu.runtime.footprint import footprint
 from tofu.runtime.memory_limit import MemoryLimit
 
 BATCH = 32
@@ -124,14 +123,15 @@ def test_commands_refuse(command: tuple[str, ...], tmp_path: Path) -> None:
 
 
 def test_a_module_looks_for_a_plan_that_fits() -> None:
-    """Replicated tensors take more than this limit, so they are split; kernels may still need too much."""
-    model, limit = tofu.models.get("wresnet-10-2", batch=16), 8_000_000
+    """Replicated tensors take more than the limit, so they are split. The workspace of kernels counts."""
+    model = tofu.models.get("wresnet-10-2", batch=16)
     graph = model.training_graph()
-    free, fitting = tofu.partition(graph, 4), tofu.partition(graph, 4, memory=limit)
-    assert peak_bytes(graph, fitting) <= limit < peak_bytes(graph, free)
+    free, split = (tofu.partition(graph, 4, memory="unlimited", replicate=each) for each in (True, False))
+    most, limit = (footprint(tofu.lower(graph, plan)).peak_bytes for plan in (free, split))
+    fitting = tofu.partition(graph, 4, memory=limit)
+    assert footprint(tofu.lower(graph, fitting)).peak_bytes <= limit < most
     shapes = {**model.data, **model.labels}
     with tofu.Module(model.symbol, [tofu.cpu(worker) for worker in range(4)], memory=limit) as module:
-        with suppress(ExecutionError):
-            module.bind(shapes)
+        assert module.bind(shapes).peak_bytes_per_worker <= limit
         (found,) = module.plans.values()
         assert found.cost_bytes == fitting.cost_bytes > free.cost_bytes

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,30 +14,29 @@ import tofu
 from tofu import PlanError
 from tofu.partitioner import (
     METHODS,
+    Needs,
     SearchSettings,
     find_plan_within,
     least_peak_bytes,
+    memory_front,
     partition,
     peak_bytes,
 )
-from tofu.partitioner.problem.classes import build_problem
-from tofu.partitioner.problem.live_bytes import LiveBytes
 
 
 def fitting(graph, workers, limit, method):
-    return find_plan_within(graph, workers, SearchSettings(method), limit, partial(peak_bytes, graph))
+    needs = Needs(partial(peak_bytes, graph))
+    return find_plan_within(graph, workers, SearchSettings(method), limit, needs)
 
 
 @pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
 def test_limits_between_the_spaces_are_met(method):
     graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (
-        partition(graph, 8, method, replicate=replicate, keep=False) for replicate in (True, False)
-    )
+    free, split = (partition(graph, 8, method, replicate=replicate) for replicate in (True, False))
     most, least = peak_bytes(graph, free), peak_bytes(graph, split)
     assert least < most
     costs = []
-    for part in range(5):
+    for part in (0, 2, 4):
         limit = least + (most - least) * part // 4
         found = fitting(graph, 8, limit, method)
         assert found.peak_bytes == peak_bytes(graph, found.plan) <= limit
@@ -53,7 +54,7 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=4))
     workers = data.draw(st.sampled_from([2, 4]))
     others = [
-        partition(graph, workers, method, replicate=replicate, keep=False)
+        partition(graph, workers, method, replicate=replicate)
         for method in ("recursive", "refine", "exact", "equal-chop", "all-row")
         for replicate in (False, True)
     ]
@@ -67,31 +68,16 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
             assert found.plan.lower_bound_bytes <= other.cost_bytes
 
 
-def certainly_live(graph, plan):
-    """The bytes of a worker that the bound counts: what lasts, and what is certainly live at the instant."""
-    problem = build_problem(graph)
-    live = LiveBytes.of(problem)
-    dimensions = [
-        plan.layouts[graph.tensors[problem.tensor_class.index(number)].name].dimensions
-        for number in range(len(problem.shapes))
-    ]
-    return -(-(live.lasting_of(dimensions, plan.factors) + live.passing_bytes) // plan.workers)
-
-
 def test_the_bound_of_exact_rises_if_memory_is_short():
     graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (
-        partition(graph, 8, "exact", replicate=replicate, keep=False) for replicate in (True, False)
-    )
-    peak = partial(certainly_live, graph)
-    costs, bounds = [], []
-    for part in range(4):
-        limit = peak(split) + (peak(free) - peak(split)) * part // 4
-        found = find_plan_within(graph, 8, SearchSettings("exact"), limit, peak)
-        assert found.peak_bytes <= limit
-        costs.append(found.plan.cost_bytes)
+    free, split = (partition(graph, 8, "exact", replicate=replicate) for replicate in (True, False))
+    least, most = peak_bytes(graph, split), peak_bytes(graph, free)
+    bounds = []
+    for part in (0, 2):
+        found = fitting(graph, 8, least + (most - least) * part // 4, "exact")
         bounds.append(found.plan.lower_bound_bytes)
-    assert free.cost_bytes < bounds[0] <= costs[0] <= split.cost_bytes
+        assert bounds[-1] <= found.cost <= split.cost_bytes
+    assert free.cost_bytes < bounds[-1]
     assert bounds == sorted(bounds, reverse=True)
 
 
@@ -115,6 +101,69 @@ def test_plans_by_time_fit_as_well():
     timed = {"objective": "time", "machine": "pcie-8"}
     limit = peak_bytes(graph, partition(graph, 8, replicate=False, **timed))
     assert peak_bytes(graph, partition(graph, 8, **timed)) > limit
-    plan = tofu.partition(graph, 8, memory=limit, **timed)
-    assert peak_bytes(graph, plan) <= limit
-    assert plan.transfer_time is not None
+    found = find_plan_within(graph, 8, SearchSettings(**timed), limit, Needs(partial(peak_bytes, graph)))
+    assert peak_bytes(graph, found.plan) <= limit
+    assert found.plan.transfer_time is not None
+
+
+@pytest.mark.parametrize("method", ["recursive", "refine"])
+def test_the_front_goes_from_little_memory_to_the_best_plan(method):
+    graph = tofu.models.get("mlp").training_graph("adam")
+    settings = SearchSettings(method)
+    points = memory_front(graph, 8, settings, partial(peak_bytes, graph))
+    assert 2 <= len(points) <= 5
+    assert points[-1].cost <= partition(graph, 8, method).cost_bytes
+    for smaller, larger in pairwise(points):
+        assert smaller.peak_bytes < larger.peak_bytes
+        assert smaller.cost > larger.cost
+    for point in points:
+        assert point.peak_bytes == peak_bytes(graph, point.plan) >= least_peak_bytes(graph, 8)
+        point.plan.verify(graph)
+
+
+def test_without_a_limit_a_plan_takes_little_more_than_one_that_replicates_nothing():
+    model = tofu.models.get("wresnet-10-2", batch=64, image=(1, 8, 8), classes=10)
+    graph = model.training_graph()
+    needs = Needs(partial(peak_bytes, graph))
+    free, split = partition(graph, 8, "refine"), partition(graph, 8, "refine", replicate=False)
+    most = int(peak_bytes(graph, split) * 1.15)
+    assert peak_bytes(graph, free) > most
+    found = find_plan_within(graph, 8, SearchSettings("refine"), None, needs)
+    assert found.peak_bytes <= most == found.plan.space.memory_bytes
+    assert free.cost_bytes < found.plan.cost_bytes < split.cost_bytes
+    assert found.larger is not None
+    assert found.larger.peak_bytes > most
+    assert found.larger.cost < found.cost
+    unlimited = find_plan_within(graph, 8, SearchSettings("refine"), "unlimited", needs)
+    assert unlimited.plan == free
+
+
+def test_kernels_count():
+    """A plan whose arena fits is not returned if its kernels take too much."""
+    graph = tofu.models.get("mlp").training_graph()
+    plan = partition(graph, 8)
+    arena = peak_bytes(graph, plan)
+    for extra in (0, 1):
+        needs = Needs(partial(peak_bytes, graph), lambda plan: 1000)
+        found = find_plan_within(graph, 8, SearchSettings(), arena + 1000 - extra, needs)
+        assert (found.plan.cost_bytes == plan.cost_bytes) == (extra == 0)
+        assert found.peak_bytes == peak_bytes(graph, found.plan) + 1000 <= arena + 1000 - extra
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mlp", "lenet"])
+def test_random_limits_are_met_or_refused_rightly(name):
+    """A plan fits or is said not to; what is refused as proven is below what any plan found needs."""
+    graph = tofu.models.get(name, batch=16).training_graph()
+    chance = random.Random(7)
+    for workers in (2, 3, 8):
+        least = least_peak_bytes(graph, workers)
+        most = peak_bytes(graph, partition(graph, workers))
+        needed = []
+        for _ in range(20):
+            limit = chance.randint(least // 2, int(most * 1.2))
+            found = fitting(graph, workers, limit, "recursive")
+            assert found.peak_bytes == peak_bytes(graph, found.plan)
+            assert found.peak_bytes <= limit or limit < most
+            needed.append(found.peak_bytes)
+        assert least <= min(needed)
