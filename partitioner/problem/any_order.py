@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -90,7 +91,7 @@ def orders(
 def _runs(factors: Sequence[int], ordered: int) -> list[tuple[int, int]]:
     """Return where runs of equal factors after the ordered steps begin and end."""
     cuts = [i for i in range(ordered, len(factors)) if i == ordered or factors[i] != factors[i - 1]]
-    return list(zip(cuts, [*cuts[1:], len(factors)], strict=True))
+    return list(pairwise([*cuts, len(factors)]))
 
 
 def _distinct(rest: tuple[Label | None, ...]) -> list[tuple[Label | None, ...]]:
