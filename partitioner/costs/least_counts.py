@@ -53,4 +53,5 @@ def _overlap(parts: Parts, owned: Parts) -> Counts:
     common = np.minimum(parts.upper[:, None], owned.upper) - np.maximum(parts.lower[:, None], owned.lower)
     common = np.minimum(np.minimum(common, parts.longest[:, None]), owned.longest)
     most = np.maximum(common, 0).prod(axis=-1) * parts.members
-    return np.minimum(np.minimum(most, parts.elements[:, None]), owned.elements)
+    counts: Counts = np.minimum(np.minimum(most, parts.elements[:, None]), owned.elements)
+    return counts

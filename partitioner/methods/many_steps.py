@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..layouts.choices import OperatorChoices, TensorChoices, operator_choices, tensor_choices
+from ..layouts.choices import OperatorChoices, TensorChoices, operator_choices, splittable, tensor_choices
 from ..layouts.step_split import Choice
 from ..plans.cost import Cost
 from ..plans.unproven import unbounded
@@ -98,7 +98,8 @@ class _Nearby:
         self._problem = problem
         self._factors = factors
         self._ordered = ordered
-        self._sequences: list[Sequence[Choice]] = [c.sequences for c in (*operators, *tensors)]
+        self._sequences: list[Sequence[Choice]] = [c.sequences for c in operators]
+        self._sequences += [c.sequences for c in tensors]
         self._domains, self._tables = factor_graph(loose, operators, tensors)
         self._made: dict[tuple[Hashable, ...], Any] = {}
 
@@ -116,8 +117,8 @@ class _Nearby:
 
     def choices_of(self, plan: Solution) -> tuple[int, ...]:
         """Return the relaxed choices of a plan."""
-        labels = [bound.variables for bound in self._problem.operators]
-        labels += [tuple(range(len(shape))) for shape in self._problem.shapes]
+        labels: list[Sequence[Any]] = [list(splittable(bound)) for bound in self._problem.operators]
+        labels += [range(len(shape)) for shape in self._problem.shapes]
         chosen = (*plan.strategies, *plan.dimensions)
         return tuple(
             sequences.index(ascending_of(own, names, self._factors, self._ordered))

@@ -35,12 +35,15 @@ from ..layouts.choices import (
 )
 from .problem import Problem
 from .restrictions import UNRESTRICTED, Restriction
-from .sequences import Label, by_batch
+from .sequences import by_batch
+
+Labels = tuple[Any, ...]
+"""For each step a label of the class, or None."""
 
 
 def ascending(
-    extents: Mapping[Label, int], factors: Sequence[int], ordered: int, replicate: bool = False
-) -> tuple[tuple[Label | None, ...], ...]:
+    extents: Mapping[Any, int], factors: Sequence[int], ordered: int, replicate: bool = False
+) -> tuple[Labels, ...]:
     """Return one sequence for each choice: the ascending one.
 
     >>> ascending({"i": 4, "j": 4}, (2, 2), 0)
@@ -48,8 +51,8 @@ def ascending(
     >>> ascending({"i": 2}, (2, 2), 0, replicate=True)
     (('i', None), (None, None))
     """
-    labels: list[Label | None] = [*extents, None]
-    found: list[tuple[tuple[Label | None, ...], dict[Label, int]]] = [((), dict(extents))]
+    labels: list[Any] = [*extents, None]
+    found: list[tuple[Labels, dict[Any, int]]] = [((), dict(extents))]
     for step, factor in enumerate(factors):
         longer = []
         for sequence, left in found:
@@ -63,29 +66,26 @@ def ascending(
     return tuple(sequence for sequence, _ in found)
 
 
-def ascending_of(
-    sequence: Sequence[Label | None], labels: Sequence[Label], factors: Sequence[int], ordered: int
-) -> tuple[Label | None, ...]:
+def ascending_of(sequence: Labels, labels: Sequence[Any], factors: Sequence[int], ordered: int) -> Labels:
     """Return the ascending sequence of the choice that a sequence belongs to."""
-    place: dict[Label | None, int] = {label: position for position, label in enumerate(labels)}
+    place: dict[Any, int] = {label: position for position, label in enumerate(labels)}
     result = list(sequence)
     for start, end in _runs(factors, ordered):
         result[start:end] = sorted(sequence[start:end], key=lambda label: place.get(label, len(place)))
     return tuple(result)
 
 
-def orders(
-    sequence: tuple[Label | None, ...], factors: Sequence[int], ordered: int
-) -> Iterator[tuple[Label | None, ...]]:
+def orders(sequence: Labels, factors: Sequence[int], ordered: int) -> Iterator[Labels]:
     """Yield every sequence that belongs to the same choice, this one first.
 
     >>> list(orders(("i", "i", "j"), (2, 2, 2), 1))
     [('i', 'i', 'j'), ('i', 'j', 'i')]
     """
-    found = [sequence[:ordered]]
+    heads: list[Labels] = [sequence[:ordered]]
     for start, end in _runs(factors, ordered):
-        found = [(*head, *tail) for head in found for tail in _distinct(sequence[start:end])]
-    return iter(found)
+        tails = _distinct(sequence[start:end])
+        heads = [(*head, *tail) for head in heads for tail in tails]
+    return iter(heads)
 
 
 def _runs(factors: Sequence[int], ordered: int) -> list[tuple[int, int]]:
@@ -94,16 +94,16 @@ def _runs(factors: Sequence[int], ordered: int) -> list[tuple[int, int]]:
     return list(pairwise([*cuts, len(factors)]))
 
 
-def _distinct(rest: tuple[Label | None, ...]) -> list[tuple[Label | None, ...]]:
+def _distinct(rest: Labels) -> list[Labels]:
     """Return the distinct orders of these labels."""
-    found: list[tuple[tuple[Label | None, ...], tuple[Label | None, ...]]] = [((), rest)]
+    found: list[tuple[Labels, Labels]] = [((), rest)]
     for _ in rest:
-        found = [
-            ((*head, label), (*left[:place], *left[place + 1 :]))
-            for head, left in found
-            for place, label in enumerate(left)
-            if label not in left[:place]
-        ]
+        longer: list[tuple[Labels, Labels]] = []
+        for head, left in found:
+            for place, label in enumerate(left):
+                if label not in left[:place]:
+                    longer.append(((*head, label), (*left[:place], *left[place + 1 :])))
+        found = longer
     return [head for head, _ in found]
 
 
