@@ -11,7 +11,7 @@ A count is a sum of volumes less overlaps (`box_counts`), so these bounds give t
 that two reads of an operation share may be fetched once, so the read that fetches most counts alone.
 
 Assumes: the members' boxes are those of one order of the later steps. Implemented in: `least_communication`
-(counts), `Parts` (sizes).
+(counts), `_Sizes` (sizes).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.uses import Use
 
 
-class Parts:
+class _Sizes:
     """The sizes of the parts of every group: lengths `[choices, groups, dimensions]`, sums of elements."""
 
     def __init__(self, regions: Boxes, groups: int) -> None:
@@ -38,17 +38,17 @@ class Parts:
 
 def least_communication(operator: OperatorChoices, tensor: TensorChoices, use: Use, groups: int) -> Counts:
     """Count the elements that move at least: `[operator choices, tensor choices]`; see `communication`."""
-    owned = Parts(tensor.regions, groups)
+    owned = _Sizes(tensor.regions, groups)
     if isinstance(use, int):
         wanted = operator.terms[:, None, None] * owned.elements
-        collected: Counts = (wanted - _overlap(Parts(operator.outputs[use], groups), owned)).sum(axis=-1)
+        collected: Counts = (wanted - _overlap(_Sizes(operator.outputs[use], groups), owned)).sum(axis=-1)
         return collected
-    needed = [Parts(operator.inputs[name], groups) for name in use]
+    needed = [_Sizes(operator.inputs[name], groups) for name in use]
     reads = [(read.elements[:, None] - _overlap(read, owned)).sum(axis=-1) for read in needed]
     return np.asarray(np.maximum.reduce(reads), np.int64)
 
 
-def _overlap(parts: Parts, owned: Parts) -> Counts:
+def _overlap(parts: _Sizes, owned: _Sizes) -> Counts:
     """Return an upper bound on the sum of overlaps in each group: `[choices, owners' choices, groups]`."""
     common = np.minimum(parts.upper[:, None], owned.upper) - np.maximum(parts.lower[:, None], owned.lower)
     common = np.minimum(np.minimum(common, parts.longest[:, None]), owned.longest)
