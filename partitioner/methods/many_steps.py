@@ -25,7 +25,7 @@ from ..layouts.choices import OperatorChoices, TensorChoices, operator_choices, 
 from ..layouts.step_split import Choice
 from ..plans.cost import Cost
 from ..plans.unproven import unbounded
-from ..problem.any_order import ascending_of, choice_count, orders, relaxed
+from ..problem.any_order import ascending_of, choice_counts, orders, relaxed
 from ..problem.factor_graph import factor_graph
 from ..problem.lightest import lightest
 from ..problem.problem import Problem
@@ -38,8 +38,8 @@ from .refine import LEAST_GAIN, moved
 CHOICE_LIMIT = 1 << 10
 """If a class has more relaxed choices, no bound is searched for."""
 
-ORDERED_LIMIT = 1 << 7
-"""More steps keep their order if no class has more choices then."""
+ORDERED_LIMIT = 1 << 24
+"""More steps keep their order if all tables together have no more entries then."""
 
 NEAR_LIMIT = 32
 """The number of sequences of each class that a search near a plan considers."""
@@ -54,10 +54,10 @@ EFFORT = Effort(sweep_entries=1 << 28, search_entries=1 << 27)
 def many_steps(problem: Problem, plan: Solution, report: Report) -> Solution:
     """Return the best plan found from a given one, with a bound from the relaxed problem."""
     factors = plan.factors
-    if choice_count(problem, factors, 0) > CHOICE_LIMIT:
+    if max(choice_counts(problem, factors, 0)) > CHOICE_LIMIT:
         return plan
     ordered = 0
-    while ordered < len(factors) and choice_count(problem, factors, ordered + 1) <= ORDERED_LIMIT:
+    while ordered < len(factors) and _entries(problem, factors, ordered + 1) <= ORDERED_LIMIT:
         ordered += 1
     found = relaxed(problem, factors, ordered)
     if found is None:
@@ -81,6 +81,13 @@ def many_steps(problem: Problem, plan: Solution, report: Report) -> Solution:
         report(plan.cost.value, bound)
     unproven = () if bound == plan.cost.value else unbounded(plan.unproven)
     return lightest(problem, replace(plan, unproven=unproven))
+
+
+def _entries(problem: Problem, factors: tuple[int, ...], ordered: int) -> int:
+    """Return the number of entries of all tables of a relaxed problem."""
+    counts = choice_counts(problem, factors, ordered)
+    first = len(problem.operators)
+    return sum(counts[link.operator] * counts[first + link.tensor] for link in problem.links)
 
 
 class _Nearby:

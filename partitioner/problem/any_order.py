@@ -107,13 +107,17 @@ def _distinct(rest: Labels) -> list[Labels]:
     return [head for head, _ in found]
 
 
-def choice_count(problem: Problem, factors: tuple[int, ...], ordered: int) -> int:
-    """Return the largest number of choices of a class."""
-    extents = [splittable(bound) for bound in dict.fromkeys(problem.operators)]
-    shapes = [dict(enumerate(shape)) for shape in dict.fromkeys(problem.shapes)]
-    counts = [len(ascending(each, factors, ordered)) for each in extents]
-    counts += [len(ascending(each, factors, ordered, problem.replicate)) for each in shapes]
-    return max(counts)
+def choice_counts(problem: Problem, factors: tuple[int, ...], ordered: int) -> list[int]:
+    """Return the number of choices of every class without restrictions: operators, then tensors."""
+    bounds = {
+        bound: len(ascending(splittable(bound), factors, ordered))
+        for bound in dict.fromkeys(problem.operators)
+    }
+    shapes = {
+        shape: len(ascending(dict(enumerate(shape)), factors, ordered, problem.replicate))
+        for shape in dict.fromkeys(problem.shapes)
+    }
+    return [bounds[bound] for bound in problem.operators] + [shapes[shape] for shape in problem.shapes]
 
 
 def relaxed(
