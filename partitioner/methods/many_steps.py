@@ -3,7 +3,7 @@
     bound       the least sum of the relaxed problem, whose later steps have no order (`problem.any_order`)
     plan        the best plan near(p) for the best plan p so far, again and again while it gains
     near(p)     for every class, the orders of those relaxed choices that cost least next to the relaxed
-                choices of p, up to `NEAR_LIMIT` sequences; and its sequence in p
+                choices of p, up to `NEAR_LIMITS` sequences; and its sequence in p
 
 The relaxed problem is small: 70 choices where four steps over four dimensions have 256 sequences. Its
 solution says how often everything is split, which is most of what matters. The searches near it and near the
@@ -41,8 +41,8 @@ CHOICE_LIMIT = 1 << 10
 ORDERED_LIMIT = 1 << 24
 """More steps keep their order if all tables together have no more entries then."""
 
-NEAR_LIMIT = 32
-"""The number of sequences of each class that a search near a plan considers."""
+NEAR_LIMITS = (32, 128)
+"""The number of sequences of each class that a search near a plan considers; the second if a gap is left."""
 
 TABLE_LIMIT = 1 << 22
 """The largest number of entries of a table that an elimination may combine."""
@@ -66,16 +66,17 @@ def many_steps(problem: Problem, plan: Solution, report: Report) -> Solution:
     bound, centre = nearby.solved(plan.cost.value, lambda bound: report(plan.cost.value, bound))
     plan = replace(plan, lower_bound=Cost(max(bound, plan.lower_bound.value), plan.cost.unit))
     bound = plan.lower_bound.value
-    centres = [] if centre is None else [centre]
-    gained = bound < plan.cost.value
-    while gained:
-        before = plan.cost.value
-        for around in (*centres, nearby.choices_of(plan)):
-            better = nearby.best(plan, around)
-            if better.cost.value < plan.cost.value:
-                plan = better
-                report(plan.cost.value, bound)
-        centres, gained = [], bound < plan.cost.value and before - plan.cost.value > LEAST_GAIN * before
+    for limit in NEAR_LIMITS:
+        centres = [] if centre is None else [centre]
+        left = gain = plan.cost.value - bound
+        while min(left, gain) > LEAST_GAIN * plan.cost.value:
+            before = plan.cost.value
+            for around in (*centres, nearby.choices_of(plan)):
+                better = nearby.best(plan, around, limit)
+                if better.cost.value < plan.cost.value:
+                    plan = better
+                    report(plan.cost.value, bound)
+            centres, left, gain = [], plan.cost.value - bound, before - plan.cost.value
     if bound < plan.cost.value:
         plan = moved(problem, plan)
         report(plan.cost.value, bound)
@@ -132,10 +133,10 @@ class _Nearby:
             for sequences, own, names in zip(self._sequences, chosen, labels, strict=True)
         )
 
-    def best(self, plan: Solution, around: Sequence[int]) -> Solution:
+    def best(self, plan: Solution, around: Sequence[int], limit: int) -> Solution:
         """Return the best plan near these relaxed choices, or `plan` if none is better."""
         problem = self._problem
-        near = self._near(around, (*plan.strategies, *plan.dimensions))
+        near = self._near(around, (*plan.strategies, *plan.dimensions), limit)
         count = len(problem.operators)
         operators = [
             self._once(operator_choices, bound, sequences)
@@ -170,7 +171,7 @@ class _Nearby:
             self._made[key] = make(subject, sequences, self._factors)
         return self._made[key]
 
-    def _near(self, around: Sequence[int], own: Sequence[Choice]) -> list[tuple[Any, ...]]:
+    def _near(self, around: Sequence[int], own: Sequence[Choice], limit: int) -> list[tuple[Any, ...]]:
         """Return the sequences of every class: its own in a plan, then the orders of cheap choices."""
         costs = [np.zeros(domain, np.int64) for domain in self._domains]
         for (a, b), table in self._tables:
@@ -182,7 +183,7 @@ class _Nearby:
             for choice in np.argsort(each, kind="stable").tolist():
                 new = orders(self._sequences[number][choice], self._factors, self._ordered)
                 more = [sequence for sequence in new if self._allows(number, sequence)]
-                if len(kept) + len(more) > NEAR_LIMIT and len(kept) > 1:
+                if len(kept) + len(more) > limit and len(kept) > 1:
                     break
                 kept |= dict.fromkeys(more)
             found.append(tuple(kept))
