@@ -1,7 +1,11 @@
 """The plans and bounds of `exact` for every model of the zoo, over 8 workers, in the space of the paper.
 
 python -m benchmarks.gaps [MODEL[:BATCH] ...] [--save benchmarks/results/gaps.json]
+python -m benchmarks.gaps --replicate --save benchmarks/results/gaps-replicated.json
+python -m benchmarks.gaps --replicate --feed batch --save benchmarks/results/gaps-fed.json
+python -m benchmarks.gaps --replicate --workers 16 MODEL ... --save benchmarks/results/gaps-16.json
 
+With `--replicate` tensors may be replicated over any steps, and `--feed` says how inputs arrive.
 The gap is what the bound leaves open, as a part of the cost; seconds are processor seconds of the whole
 search, from a built graph to a counted plan. Without models it is the whole zoo and, with other batches, the
 models of the design.
@@ -20,21 +24,19 @@ from tofu.partitioner import partition
 
 from .machine import described
 from .record import keep
-from .space import PAPER
 
-WORKERS = 8
 DESIGN = ("wresnet-50-4:128", "wresnet-50-10:32", "wresnet-152-10:8")
 COLUMNS = ("refine GB", "exact GB", "proven GB")
 
 
-def measured(model: str) -> dict[str, Any]:
+def measured(model: str, workers: int, **space: Any) -> dict[str, Any]:
     """Return the figures of a model, written `name` or `name:batch`."""
     name, _, batch = model.partition(":")
     chosen = tofu.models.get(name, batch=int(batch)) if batch else tofu.models.get(name)
     graph = chosen.training_graph()
     costs: list[int] = []
     start = time.process_time()
-    plan = partition(graph, WORKERS, method="exact", report=lambda cost, bound: costs.append(cost), **PAPER)
+    plan = partition(graph, workers, method="exact", report=lambda cost, bound: costs.append(cost), **space)
     seconds = time.process_time() - start
     return {
         "refined_bytes": costs[0],
@@ -56,17 +58,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL[:BATCH]")
     parser.add_argument("--save", type=Path, help="add the results to this file, in the order of the zoo")
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--replicate", action="store_true", help="search the larger space")
+    parser.add_argument("--feed", choices=("anywhere", "batch"), default="anywhere")
     arguments = parser.parse_args()
+    space = {"replicate": arguments.replicate, "feed": arguments.feed}
     order = (*tofu.models.names(), *DESIGN)
     entries: dict[str, dict[str, Any]] = {}
     if arguments.save is not None and arguments.save.exists():
         entries = json.loads(arguments.save.read_text(encoding="utf-8"))["results"]
     print(f"{'model':28} {' '.join(f'{name:>12}' for name in COLUMNS)} {'gap':>8} {'seconds':>8}")
     for model in arguments.models or order:
-        entries[model] = measured(model)
+        entries[model] = measured(model, arguments.workers, **space)
         print(row(model, entries[model]), flush=True)
         ranked = dict(sorted(entries.items(), key=lambda item: (*order, item[0]).index(item[0])))
-        keep({**described(), "workers": WORKERS, "results": ranked}, arguments.save)
+        keep({**described(), "workers": arguments.workers, **space, "results": ranked}, arguments.save)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from ..problem.solution import Solution, assigned
 from ..solvers.anytime import Report, close_gap, unheard
 from ..solvers.dominance import Dominance
 from ..solvers.elimination import WidthError, eliminate
+from .many_steps import many_steps
 from .refine import moved, refine
 
 SEQUENCE_LIMIT = 512
@@ -57,7 +58,7 @@ def exact(problem: Problem, workers: int, report: Report = unheard) -> Solution:
         for number, shape in enumerate(problem.shapes)
     ]
     if max(counts) > SEQUENCE_LIMIT:
-        return plan
+        return many_steps(problem, plan, report)
     return _solve(problem, plan, report)
 
 

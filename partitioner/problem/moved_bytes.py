@@ -12,6 +12,7 @@ After some steps, each of the remaining groups counts as one worker. Implemented
 from __future__ import annotations
 
 from ..costs.box_counts import communication
+from ..costs.least_counts import least_communication
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.step_split import prime_factors
 from ..layouts.uses import Use
@@ -41,7 +42,7 @@ class MovedBytes:
         key = (operator, tensor, use, weight)
         found = self._tables.get(key)
         if found is None:
-            found = self._tables[key] = communication(operator, tensor, use) * weight
+            found = self._tables[key] = self._elements(operator, tensor, use) * weight
         return found
 
     def total(self, chosen: Chosen) -> int:
@@ -55,3 +56,21 @@ class MovedBytes:
         return first_step_bound(
             problem, first.operators, first.tensors, first.tables, first.least(), first.arithmetic
         )
+
+    def in_any_order(self, groups: int) -> LeastBytes:
+        """Return the bytes that move at least if the order of later steps is open."""
+        return LeastBytes(groups)
+
+    def _elements(self, operator: OperatorChoices, tensor: TensorChoices, use: Use) -> Counts:
+        return communication(operator, tensor, use)
+
+
+class LeastBytes(MovedBytes):
+    """Tables of the bytes that move at least, whatever the order of the steps after the first groups."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def _elements(self, operator: OperatorChoices, tensor: TensorChoices, use: Use) -> Counts:
+        return least_communication(operator, tensor, use, self._groups)

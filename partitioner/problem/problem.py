@@ -114,6 +114,12 @@ class Objective(Protocol):
     def bound(self, problem: Problem, first: FirstStep) -> int:
         """Return a lower bound on the cost of every recursive plan; 0 if none is known."""
 
+    def in_any_order(self, groups: int) -> Objective | None:
+        """Return an objective whose tables hold the least costs over all orders of later steps.
+
+        The choices of earlier steps make `groups` groups. None if no such costs are known.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:

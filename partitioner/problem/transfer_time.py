@@ -96,6 +96,9 @@ class TransferTime:
         """Return 0: later steps decide how the groups of the first step share links, so nothing is proven."""
         return 0
 
+    def in_any_order(self, groups: int) -> None:
+        """Return None: the order of the steps decides which levels transfers cross."""
+
     def crossing(
         self, operator: OperatorChoices, tensor: TensorChoices, use: Use, end: int
     ) -> npt.NDArray[np.float64]:

@@ -38,7 +38,7 @@ SWEEPS_AT_ONCE = 25
 LEAST_GAIN = 1e-3
 """Sweeps end when that number of them raises the bound by less than this fraction."""
 
-SWEEP_ENTRY_LIMIT = 3 << 30
+SWEEP_ENTRY_LIMIT = 4 << 30
 """The number of table entries that all sweeps together may read."""
 
 SEARCH_ENTRY_LIMIT = 1 << 31
@@ -52,6 +52,9 @@ RELAY_BEAM = 1000
 
 RELAY_STATES = (100_000, 400_000, 800_000)
 """The states that a segment may need, for each pass forwards and backwards."""
+
+BACK_AND_FORTH = 4
+"""The work of a pass back and the next pass forward, as a multiple of the pass forward before."""
 
 DIVE_STATES = 1 << 13
 """The states that a segment may need if only a good assignment is wanted."""
@@ -149,12 +152,14 @@ class _Search:
     def _pass_on(self, problem: Reweighted, row: Sequence[Segment]) -> None:
         """Pass costs along the segments, forwards and backwards, and dive with the result of the first pass.
 
-        The passes end if another one with as much work as the last would exceed the limit.
+        The passes end if another one with as much work as the last would exceed the limit. A pass back raises
+        the bound only together with the next pass forward, so both must fit, see `BACK_AND_FORTH`.
         """
         passing, last = SegmentPassing(row, float(self._cost - problem.bound)), 0
         for state_limit in RELAY_STATES:
             for backwards in (False, True):
-                if passing.entries + last >= self._effort.search_entries or self._cost <= self._bound:
+                ahead = BACK_AND_FORTH * last if backwards else last
+                if passing.entries + ahead >= self._effort.search_entries or self._cost <= self._bound:
                     return
                 before = passing.entries
                 passing.hand_on(backwards, state_limit)

@@ -33,7 +33,7 @@ from .pairwise import Costs
 Values = npt.NDArray[np.int16]
 Rows = npt.NDArray[np.int32]
 
-CHUNK = 1 << 14
+CHUNK = 1 << 11
 """The number of states that are extended at a time, so that their data stay in the cache."""
 
 SURPLUS = 8
@@ -189,7 +189,7 @@ class BoundedSearch:
             part = slice(start, start + CHUNK)
             costs = states.costs[part, None] + own
             for column, table in joined:
-                costs += table[states.values[part, column]]
+                costs += table.take(states.values[part, column], axis=0)
             self.entries += costs.size
             if closes:
                 best = costs.argmin(axis=1)
@@ -197,8 +197,9 @@ class BoundedSearch:
                 row = np.flatnonzero(least <= budget)
                 value, least = best[row], least[row]
             else:
-                row, value = np.nonzero(costs <= budget)
-                least = costs[row, value]
+                place = np.flatnonzero(costs <= budget)
+                row = place // costs.shape[1]
+                value, least = place - row * costs.shape[1], costs.ravel()[place]
             found.append(((row + start).astype(np.int32), value.astype(np.int16), least))
             count += len(row)
             if count > search.state_limit and search.beam is None:

@@ -69,6 +69,7 @@ class MessagePassing:
         self._tables = {**problem.tables, **transposed(problem.tables)}
         self.sent = {pair: np.zeros(problem.domains[pair[1]]) for pair in self._tables}
         self.sent.update(sent or {})
+        self._room = {table.shape: np.empty(table.shape) for table in self._tables.values()}
 
     def sweep(self) -> int:
         """Update all variables in order, then all in reverse order. Returns the bound."""
@@ -114,14 +115,16 @@ class MessagePassing:
         costs = self._problem.unary[variable]
         for other in (*self._earlier[variable], *self._later[variable]):
             costs = costs + messages[other, variable]
-        constant = costs.min()
+        constant = np.minimum.reduce(costs)
         costs = costs - constant
         chains = max(len(self._earlier[variable]), len(self._later[variable]), 1)
         share = np.floor(costs / chains)
         for target in targets:
-            table = (share - messages[target, variable])[:, None] + self._tables[variable, target]
-            least = table.min(axis=0)
-            common = least.min()
+            given = self._tables[variable, target]
+            table = self._room[given.shape] if left is None else np.empty_like(given)
+            np.add((share - messages[target, variable])[:, None], given, out=table)
+            least = np.minimum.reduce(table, axis=0)
+            common = np.minimum.reduce(least)
             messages[variable, target] = least - common
             constant += common
             if left is not None:
