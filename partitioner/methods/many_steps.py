@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..layouts.choices import OperatorChoices, TensorChoices, operator_choices, splittable, tensor_choices
-from ..layouts.step_split import Choice
+from ..layouts.step_split import Dimensions, Strategies
 from ..plans.cost import Cost
 from ..plans.unproven import unbounded
 from ..problem.any_order import ascending_of, choice_counts, orders, relaxed
@@ -106,7 +106,7 @@ class _Nearby:
         self._problem = problem
         self._factors = factors
         self._ordered = ordered
-        self._sequences: list[Sequence[Choice]] = [c.sequences for c in operators]
+        self._sequences: list[Sequence[Strategies | Dimensions]] = [c.sequences for c in operators]
         self._sequences += [c.sequences for c in tensors]
         self._domains, self._tables = factor_graph(loose, operators, tensors)
         self._made: dict[tuple[Hashable, ...], Any] = {}
@@ -171,7 +171,9 @@ class _Nearby:
             self._made[key] = make(subject, sequences, self._factors)
         return self._made[key]
 
-    def _near(self, around: Sequence[int], own: Sequence[Choice], limit: int) -> list[tuple[Any, ...]]:
+    def _near(
+        self, around: Sequence[int], own: Sequence[Strategies | Dimensions], limit: int
+    ) -> list[tuple[Any, ...]]:
         """Return the sequences of every class: its own in a plan, then the orders of cheap choices."""
         costs = [np.zeros(domain, np.int64) for domain in self._domains]
         for (a, b), table in self._tables:
@@ -189,7 +191,7 @@ class _Nearby:
             found.append(tuple(kept))
         return found
 
-    def _allows(self, number: int, sequence: Choice) -> bool:
+    def _allows(self, number: int, sequence: Strategies | Dimensions) -> bool:
         restrictions, count = self._problem.restrictions, len(self._problem.operators)
         restriction = (
             restrictions.operators.get(number) if number < count else restrictions.tensors.get(number - count)
