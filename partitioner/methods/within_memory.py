@@ -150,7 +150,7 @@ def find_plan_within(
     settled = ladder.settled(free)
     if settled is not None:
         return settled
-    if not takes_prices or ladder.live.least_bytes(workers) > ladder.limit_bytes:
+    if not takes_prices or least_peak_bytes(graph, workers) > ladder.limit_bytes:
         return ladder.measured(free)
     found = ladder.proven()
     space = plan.space

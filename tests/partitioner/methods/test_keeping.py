@@ -35,7 +35,9 @@ def drawn_plan(data, draw_graph, operations):
     graph = data.draw(draw_graph(max_operations=operations))
     workers = data.draw(st.sampled_from([2, 3, 4]))
     method = data.draw(st.sampled_from(["recursive", "refine", "all-row"]))
-    return graph, partition(graph, workers, method, feed=data.draw(st.sampled_from(["batch", "anywhere"])))
+    return graph, partition(
+        graph, workers, method, keep=False, feed=data.draw(st.sampled_from(["batch", "anywhere"]))
+    )
 
 
 def check(graph, plan):
@@ -104,7 +106,7 @@ def test_the_fullest_instant_is_nearly_the_least_of_all_ways(data, draw_graph):
 @pytest.mark.parametrize("method", ["recursive", "refine"])
 def test_limits_are_met(model, options, method):
     graph = tofu.models.get(model, **options).training_graph("adam")
-    plan = partition(graph, 4, method)
+    plan = partition(graph, 4, method, keep=False)
     peak = partial(peak_bytes, graph)
     free, costs = peak(plan), []
     least = within(graph, plan, 0, peak, beyond=True).peak_bytes
@@ -121,7 +123,7 @@ def test_limits_are_met(model, options, method):
 @models
 def test_no_fewer_bytes_move_than_if_operations_read_homes(model, options):
     graph = tofu.models.get(model, **options).training_graph()
-    plan = partition(graph, 4, "exact")
+    plan = partition(graph, 4, "exact", keep=False)
     found = lighter(graph, plan, partial(peak_bytes, graph))
     beyond = lighter(graph, plan, partial(peak_bytes, graph), beyond=True)
     assert beyond.cost_bytes <= found.cost_bytes <= plan.cost_bytes

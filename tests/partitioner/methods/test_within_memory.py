@@ -26,13 +26,15 @@ from tofu.partitioner import (
 
 def fitting(graph, workers, limit, method):
     needs = Needs(partial(peak_bytes, graph))
-    return find_plan_within(graph, workers, SearchSettings(method), limit, needs)
+    return find_plan_within(graph, workers, SearchSettings(method, keep=False), limit, needs)
 
 
 @pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
 def test_limits_between_the_spaces_are_met(method):
     graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (partition(graph, 8, method, replicate=replicate) for replicate in (True, False))
+    free, split = (
+        partition(graph, 8, method, replicate=replicate, keep=False) for replicate in (True, False)
+    )
     most, least = peak_bytes(graph, free), peak_bytes(graph, split)
     assert least < most
     costs = []
@@ -54,7 +56,7 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
     graph = data.draw(draw_graph(max_operations=4))
     workers = data.draw(st.sampled_from([2, 4]))
     others = [
-        partition(graph, workers, method, replicate=replicate)
+        partition(graph, workers, method, replicate=replicate, keep=False)
         for method in ("recursive", "refine", "exact", "equal-chop", "all-row")
         for replicate in (False, True)
     ]
@@ -70,7 +72,9 @@ def test_bounds_hold_for_every_plan_that_fits(data, draw_graph):
 
 def test_the_bound_of_exact_rises_if_memory_is_short():
     graph = tofu.models.get("mlp").training_graph("adam")
-    free, split = (partition(graph, 8, "exact", replicate=replicate) for replicate in (True, False))
+    free, split = (
+        partition(graph, 8, "exact", replicate=replicate, keep=False) for replicate in (True, False)
+    )
     least, most = peak_bytes(graph, split), peak_bytes(graph, free)
     bounds = []
     for part in (0, 2):
@@ -86,14 +90,16 @@ def test_limits_that_no_plan_meets_are_refused_with_what_is_needed():
     least = least_peak_bytes(graph, 8)
     with pytest.raises(PlanError, match=f"every plan needs at least {least:,} bytes \\(proven\\)"):
         tofu.partition(graph, 8, memory=least - 1)
-    assert fitting(graph, 8, least - 1, "recursive").plan == partition(graph, 8)
+    assert fitting(graph, 8, least - 1, "recursive").plan == partition(graph, 8, keep=False)
 
 
 def test_methods_without_prices_make_one_plan():
     graph = tofu.models.get("mlp").training_graph()
     for name, method in METHODS.items():
         if not method.takes_prices:
-            assert fitting(graph, 8, least_peak_bytes(graph, 8), name).plan == partition(graph, 8, name)
+            assert fitting(graph, 8, least_peak_bytes(graph, 8), name).plan == partition(
+                graph, 8, name, keep=False
+            )
 
 
 def test_plans_by_time_fit_as_well():
@@ -109,10 +115,10 @@ def test_plans_by_time_fit_as_well():
 @pytest.mark.parametrize("method", ["recursive", "refine"])
 def test_the_front_goes_from_little_memory_to_the_best_plan(method):
     graph = tofu.models.get("mlp").training_graph("adam")
-    settings = SearchSettings(method)
+    settings = SearchSettings(method, keep=False)
     points = memory_front(graph, 8, settings, partial(peak_bytes, graph))
     assert 2 <= len(points) <= 5
-    assert points[-1].cost <= partition(graph, 8, method).cost_bytes
+    assert points[-1].cost <= partition(graph, 8, method, keep=False).cost_bytes
     for smaller, larger in pairwise(points):
         assert smaller.peak_bytes < larger.peak_bytes
         assert smaller.cost > larger.cost
@@ -125,27 +131,30 @@ def test_without_a_limit_a_plan_takes_little_more_than_one_that_replicates_nothi
     model = tofu.models.get("wresnet-10-2", batch=64, image=(1, 8, 8), classes=10)
     graph = model.training_graph()
     needs = Needs(partial(peak_bytes, graph))
-    free, split = partition(graph, 8, "refine"), partition(graph, 8, "refine", replicate=False)
+    free, split = (
+        partition(graph, 8, "refine", keep=False),
+        partition(graph, 8, "refine", replicate=False, keep=False),
+    )
     most = int(peak_bytes(graph, split) * 1.15)
     assert peak_bytes(graph, free) > most
-    found = find_plan_within(graph, 8, SearchSettings("refine"), None, needs)
+    found = find_plan_within(graph, 8, SearchSettings("refine", keep=False), None, needs)
     assert found.peak_bytes <= most == found.plan.space.memory_bytes
     assert free.cost_bytes < found.plan.cost_bytes < split.cost_bytes
     assert found.larger is not None
     assert found.larger.peak_bytes > most
     assert found.larger.cost < found.cost
-    unlimited = find_plan_within(graph, 8, SearchSettings("refine"), "unlimited", needs)
+    unlimited = find_plan_within(graph, 8, SearchSettings("refine", keep=False), "unlimited", needs)
     assert unlimited.plan == free
 
 
 def test_kernels_count():
     """A plan whose arena fits is not returned if its kernels take too much."""
     graph = tofu.models.get("mlp").training_graph()
-    plan = partition(graph, 8)
+    plan = partition(graph, 8, keep=False)
     arena = peak_bytes(graph, plan)
     for extra in (0, 1):
         needs = Needs(partial(peak_bytes, graph), lambda plan: 1000)
-        found = find_plan_within(graph, 8, SearchSettings(), arena + 1000 - extra, needs)
+        found = find_plan_within(graph, 8, SearchSettings(keep=False), arena + 1000 - extra, needs)
         assert (found.plan.cost_bytes == plan.cost_bytes) == (extra == 0)
         assert found.peak_bytes == peak_bytes(graph, found.plan) + 1000 <= arena + 1000 - extra
 
@@ -158,7 +167,7 @@ def test_random_limits_are_met_or_refused_rightly(name):
     chance = random.Random(7)
     for workers in (2, 3, 8):
         least = least_peak_bytes(graph, workers)
-        most = peak_bytes(graph, partition(graph, workers))
+        most = peak_bytes(graph, partition(graph, workers, keep=False))
         needed = []
         for _ in range(20):
             limit = chance.randint(least // 2, int(most * 1.2))

@@ -26,7 +26,7 @@ def searched(data, draw_graph, operations=4):
     workers = data.draw(st.sampled_from([2, 3, 4]))
     method = data.draw(st.sampled_from(["recursive", "refine", "all-row"]))
     feed = data.draw(st.sampled_from(["batch", "anywhere"]))
-    return graph, partition(graph, workers, method, feed=feed)
+    return graph, partition(graph, workers, method, feed=feed, keep=False)
 
 
 def random_choice(data, offers):
@@ -128,7 +128,7 @@ def test_live_bytes_are_at_most_those_of_the_program(data, draw_graph):
 @pytest.mark.parametrize("method", ["recursive", "exact"])
 def test_live_bytes_of_a_model_are_nearly_those_of_the_program(method):
     graph = tofu.models.get("gpt-2-16", batch=4, steps=8, vocabulary=64).training_graph("adam")
-    plan = partition(graph, 4, method)
+    plan = partition(graph, 4, method, keep=False)
     keeping = Keeping(graph, plan, beyond=True)
     offers = keeping.offers(least=True)
     chosen = np.zeros(offers.groups, np.int64)
