@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--replicate", action="store_true", help="search the larger space")
     parser.add_argument("--feed", choices=("anywhere", "batch"), default="anywhere")
     arguments = parser.parse_args()
-    space = {"replicate": arguments.replicate, "feed": arguments.feed}
+    space = {"replicate": arguments.replicate, "keep": False, "feed": arguments.feed}
     order = (*tofu.models.names(), *DESIGN)
     entries: dict[str, dict[str, Any]] = {}
     if arguments.save is not None and arguments.save.exists():

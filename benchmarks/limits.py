@@ -152,7 +152,7 @@ def main() -> None:
         small = name.removesuffix(" within 8 GB")
         graph = (MODELS if small == name else WITHIN)[small]()
         if small == name:
-            split = partition(graph, WORKERS, "refine", replicate=False, feed="anywhere")
+            split = partition(graph, WORKERS, "refine", replicate=False, keep=False, feed="anywhere")
             narrow = {"cost_bytes": split.cost_bytes, "peak_bytes": peak_bytes(graph, split)}
             entry = {"split": narrow, **within(graph, int(narrow["peak_bytes"] * MORE))}
         else:

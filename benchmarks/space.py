@@ -1,8 +1,8 @@
-"""The space of plans in which every tensor is split, and the one in which tensors may also be replicated.
+"""Three spaces of plans: every tensor is split; tensors may be replicated; what is made may be kept as well.
 
 python -m benchmarks.space [MODEL ...] [--save benchmarks/results/space.json]
 
-`exact` searches both spaces for 8 workers, with free feeding of inputs and without a limit of memory. The
+`exact` searches all three for 8 workers, with free feeding of inputs and without a limit of memory. The
 table has the MiB that move in an iteration, what is proven, the seconds of the processor from a built graph
 to a counted plan, and the largest arena of a worker of the lowered plan, in MiB.
 """
@@ -23,13 +23,16 @@ from tofu.dataflow.graph import Graph
 from tofu.partitioner import lower, partition
 from tofu.programs.memory import plan_memory
 
+from . import record
 from .machine import described
-from .record import keep
 
 WORKERS = 8
+SPACES = {"split": (False, False), "replicated": (True, False), "kept": (True, True)}
+"""Whether a space replicates tensors, and whether it keeps what is made."""
+
 METHODS = ("recursive", "refine", "exact")
 MIB = 1 << 20
-PAPER: dict[str, Any] = {"replicate": False, "feed": "anywhere"}
+PAPER: dict[str, Any] = {"replicate": False, "keep": False, "feed": "anywhere"}
 """The space of plans that the paper searches."""
 
 TABLES = 26
@@ -87,10 +90,10 @@ MODELS: dict[str, Callable[[], Graph]] = {
 }
 
 
-def measured(graph: Graph, method: str, replicate: bool) -> dict[str, Any]:
+def measured(graph: Graph, method: str, replicate: bool, keep: bool) -> dict[str, Any]:
     """Return the figures of one search."""
     start = time.process_time()
-    plan = partition(graph, WORKERS, method, replicate=replicate, feed="anywhere")
+    plan = partition(graph, WORKERS, method, replicate=replicate, keep=keep, feed="anywhere")
     seconds = time.process_time() - start
     return {
         "cost_bytes": plan.cost_bytes,
@@ -118,9 +121,9 @@ def main() -> None:
     for model in arguments.models or MODELS:
         graph = MODELS[model]()
         entries[model] = {}
-        for space, replicate in (("split", False), ("replicated", True)):
+        for space, (replicate, keep) in SPACES.items():
             for method in METHODS:
-                entry = measured(graph, method, replicate)
+                entry = measured(graph, method, replicate, keep)
                 entries[model].setdefault(space, {})[method] = entry
                 moved, proven, peak = (
                     entry[key] / MIB for key in ("cost_bytes", "lower_bound_bytes", "peak_bytes")
@@ -131,7 +134,7 @@ def main() -> None:
                     flush=True,
                 )
         ranked = {name: entries[name] for name in MODELS if name in entries}
-        keep({**described(), "workers": WORKERS, "results": ranked}, arguments.save)
+        record.keep({**described(), "workers": WORKERS, "results": ranked}, arguments.save)
 
 
 if __name__ == "__main__":
