@@ -356,7 +356,7 @@ def trained_weight(operator: Operator, data: Array, weight: Array, workers: int)
         tofu.sym.apply(operator, scaled, name="smooth"), tofu.sym.Variable("label"), name="fit"
     )
     graph = training_graph(net, {"data": (2, 64), "label": (2,)}, "sgd")
-    plan = tofu.partition(graph, workers=workers)
+    plan = tofu.partition(graph, workers=workers, keep=False)
     assert ("k" in plan.strategies["smooth"]) == (workers == 4)
     with Executor(tofu.lower(graph, plan)) as executor:
         executor.write("data", data.astype("float32"))

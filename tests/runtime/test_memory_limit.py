@@ -53,9 +53,10 @@ def test_training_fits_its_peak_and_nothing_less() -> None:
     two = [tofu.cpu(0), tofu.cpu(1)]
     with tofu.Module(network(), two, memory=with_kernels) as module:
         module.fit(batches())
+        [plan] = module.plans.values()
     for limit in (with_kernels - 1, arena, arena - 1):
         before = set(threading.enumerate())
-        with tofu.Module(network(), two, memory=limit) as module:
+        with tofu.Module(network(), two, memory=limit, plan=plan) as module:
             with pytest.raises(
                 ExecutionError, match=r"worker \d needs .* may hold .* use more workers"
             ) as caught:

@@ -66,7 +66,7 @@ def test_regions_cover_the_tensor_once_or_in_whole_replicas(make, shape):
 
 @layouts
 def test_any_layout_lowers_to_programs_that_fetch_what_is_counted(graph, make):
-    found = partition(graph, 4)
+    found = partition(graph, 4, keep=False)
     chosen = {tensor.name: make(tensor.shape) for tensor in graph.tensors}
     totals = count_bytes(graph, chosen, found.strategies, FACTORS)
     plan = replace(
@@ -87,7 +87,7 @@ def test_any_layout_lowers_to_programs_that_fetch_what_is_counted(graph, make):
 
 def test_layouts_differ_in_what_they_move(graph):
     """Otherwise the test above would say little."""
-    found = partition(graph, 4)
+    found = partition(graph, 4, keep=False)
     moved = {
         name: count_bytes(
             graph, {tensor.name: make(tensor.shape) for tensor in graph.tensors}, found.strategies, FACTORS
