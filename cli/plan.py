@@ -154,6 +154,8 @@ def command(
     if compare and (save is not None or report is not None):
         option = "--save it" if save is not None else "write its --report"
         raise click.UsageError(f"--compare makes several plans; choose one by --method to {option}")
+    if compare and front:
+        raise click.UsageError("--front is about one plan, and --compare makes several; choose one of both")
     for path in (save, report):
         if path is not None:
             check_writable(path)

@@ -76,10 +76,12 @@ def _proof(plan: Plan) -> str:
     closing = _closing()
     open_gap = plan.lower_bound_bytes < plan.cost_bytes and plan.method not in closing
     closer = f", the method {closing[0]} proves more" if open_gap else ""
-    if plan.in_steps:
+    if plan.in_steps or plan.lower_bound_bytes or not plan.cost_bytes:
         least = format_bytes(plan.lower_bound_bytes)
+        or_more = ", or repeats more computation" if plan.space.keep else ""
         proof = (
-            f"every plan of these steps moves at least {least} (proven{closer}), of plans that {plan.space}"
+            f"every plan of these steps moves at least {least}{or_more} (proven{closer}), of plans that "
+            f"{plan.space}"
         )
     else:
         proof = "nothing is proven of plans that are not in steps"
@@ -125,9 +127,8 @@ def _unproven(plan: Plan) -> Iterator[str]:
         step, bound = unproven.step, unproven.lower_bound_bytes
         what = "the search over all steps" if step is None else f"step {step + 1}"
         line = f"{what} is too wide to be solved exactly (table of {unproven.table_entries} entries): "
-        moved = plan.cost_bytes if step is None else plan.step_cost_bytes[step]
         if bound is not None:
-            yield line + _nearness(moved, bound)
+            yield line + _nearness(plan.cost_bytes if step is None else plan.step_cost_bytes[step], bound)
         elif step is None:
             yield line + f"'{plan.method}' ended before all its moves were tried, cheaper plans may remain"
         else:

@@ -66,12 +66,22 @@ class CustomReducer:
 AnyReducer = Reducer | CustomReducer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Number:
-    """A literal; after specialisation also an attribute's value."""
+    """A literal; after specialisation also an attribute's value.
+
+    1, 1.0 and True are unequal, and so are 0.0 and -0.0: `x // 2` is an index, and `x // 2.0` is not.
+    Whatever is cached by description tells them apart.
+    """
 
     value: int | float
     span: Span = _span()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
 
 
 @dataclass(frozen=True, slots=True)

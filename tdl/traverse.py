@@ -101,16 +101,6 @@ def custom_reducers(node: Node) -> tuple[CustomReducer, ...]:
     return tuple(dict.fromkeys(reducer for reducer in used if isinstance(reducer, CustomReducer)))
 
 
-def number_types(description: Description) -> tuple[type, ...]:
-    """Return types of the literals in text order: 2 and 2.0 are equal, but `x // 2` is an index and `x //
-    2.0` not.
-
-    Part of the key wherever results are cached by description.
-    """
-    trees = (description, *(reducer.body for reducer in custom_reducers(description)))
-    return tuple(type(node.value) for tree in trees for node in walk(tree) if isinstance(node, Number))
-
-
 def variable_names(node: Node) -> set[str]:
     """Return the index variables that a tree mentions."""
     return {part.name for part in walk(node) if isinstance(part, Variable)}

@@ -11,7 +11,7 @@ import sympy
 
 from ...errors import OperatorError
 from ...tdl import ast
-from ...tdl.traverse import number_types, walk
+from ...tdl.traverse import walk
 from ..indices.affine import Affine, extent_symbol
 from ..indices.evaluate import IntegerProgram, compile_integers
 from ..indices.intervals import Interval, bounds, lower_symbol, upper_symbol
@@ -130,16 +130,12 @@ class Analysis:
         return [shapes[tensor][axis] for tensor, axis in self.axes]
 
 
+@cache
 def analyze(description: ast.Description) -> Analysis:
     """Analyse a specialised description without stages; equal descriptions share one analysis.
 
     Raises DescriptionError for an index that is not affine and for an extent that cannot be inferred.
     """
-    return _analyze(description, number_types(description))
-
-
-@cache
-def _analyze(description: ast.Description, _types: tuple[type, ...]) -> Analysis:
     if description.stages:
         raise OperatorError(f"{description.name} has stages: split_stages makes a description of each")
     found = iteration(description)

@@ -14,6 +14,9 @@ from ...tdl.traverse import Node, transform, walk
 
 AttributeValue = int | float | bool | tuple[int | float, ...]
 
+Keyed = tuple[str, AttributeValue, str]
+"""A name, its value and the value's text."""
+
 
 def attribute_values(description: ast.Description, given: Mapping[str, object]) -> dict[str, AttributeValue]:
     """Return a value for every attribute, in the order of the description, completed with defaults.
@@ -34,6 +37,11 @@ def attribute_values(description: ast.Description, given: Mapping[str, object]) 
         place = f"{description.name}: attribute '{attribute.name}'"
         values[attribute.name] = _checked(place, value, lengths.get(attribute.name), attribute.default)
     return values
+
+
+def keyed(values: Mapping[str, AttributeValue]) -> tuple[Keyed, ...]:
+    """Return values for the key of a cache: 0, 0.0 and -0.0 are equal, and their texts are not."""
+    return tuple((name, value, repr(value)) for name, value in values.items())
 
 
 def substitute(description: ast.Description, values: Mapping[str, AttributeValue]) -> ast.Description:

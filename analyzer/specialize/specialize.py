@@ -8,13 +8,11 @@ from functools import cache
 from ...errors import ShapeError
 from ...support.wording import counted
 from ...tdl import ast
-from ...tdl.traverse import Node, number_types, transform
+from ...tdl.traverse import Node, transform
 from ..source_errors import error_at
-from .attribute_values import AttributeValue, attribute_values, substitute
+from .attribute_values import Keyed, attribute_values, keyed, substitute
 from .constant_folding import fold
 from .star_expansion import expand_stars
-
-Typed = tuple[str, type, AttributeValue, tuple[type, ...]]
 
 
 def specialize(
@@ -28,24 +26,16 @@ def specialize(
     """
     values = attribute_values(description, attributes)
     given = tuple((name, ranks[name]) for name in description.tensor_names if name in ranks)
-    return _specialize(description, number_types(description), tuple(map(_typed, values.items())), given)
-
-
-def _typed(item: tuple[str, AttributeValue]) -> Typed:
-    """Return an attribute with its types: 1, 1.0 and True are equal, but not the same value."""
-    name, value = item
-    inner = tuple(type(part) for part in value) if isinstance(value, tuple) else ()
-    return name, type(value), value, inner
+    return _specialize(description, keyed(values), given)
 
 
 @cache
 def _specialize(
     description: ast.Description,
-    _types: tuple[type, ...],
-    values: tuple[Typed, ...],
+    values: tuple[Keyed, ...],
     ranks: tuple[tuple[str, int], ...],
 ) -> ast.Description:
-    without = substitute(description, {name: value for name, _, value, _ in values})
+    without = substitute(description, {name: value for name, value, _ in values})
     expanded, known = expand_stars(without, dict(ranks))
 
     def rewrite(node: Node) -> Node:

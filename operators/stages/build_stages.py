@@ -7,13 +7,14 @@ from functools import cache
 from typing import Any, assert_never
 
 from ...analyzer.indices.region import Shape
+from ...analyzer.specialize.attribute_values import Keyed, keyed
 from ...analyzer.specialize.specialize import specialize
 from ...analyzer.specialize.split_stages import split_stages
 from ...errors import OperatorError, ShapeError
 from ...tdl import ast
 from ..kernels.kernel import Kernel
 from .attributes import Attributes
-from .definition import Attachment, ByRank, ByShape, Constant, Definition, Fixed, Variant
+from .definition import Attachment, ByRank, ByShape, Definition, Fixed, Variant
 from .stage import Stage, output_names
 
 _Attached = tuple[str, Kernel | None, tuple[tuple[str, Kernel], ...]]
@@ -50,19 +51,19 @@ def stages_of(variant: Variant, shapes: Mapping[str, Shape]) -> tuple[Stage, ...
         (stage, kernels.kernel, tuple(kernels.adjoints.items())) for stage, kernels in variant.kernels.items()
     )
     opaques = tuple(variant.opaques.items())
-    return _stages(description, tuple(variant.constants.items()), ranks, attached, opaques)
+    return _stages(description, keyed(variant.constants), ranks, attached, opaques)
 
 
 @cache
 def _stages(
     description: ast.Description,
-    constants: tuple[tuple[str, Constant], ...],
+    constants: tuple[Keyed, ...],
     ranks: tuple[int, ...],
     attached: tuple[_Attached, ...],
     opaques: tuple[tuple[str, Callable[..., Any]], ...],
 ) -> tuple[Stage, ...]:
     by_name = dict(zip(description.tensor_names, ranks, strict=True))
-    special = specialize(description, dict(constants), by_name)
+    special = specialize(description, {name: value for name, value, _ in constants}, by_name)
     parts = split_stages(special)
     produces = [(stage.name,) for stage in special.stages] + [output_names(len(special.outputs))]
     kernels = {stage: Attachment(kernel, dict(adjoints)) for stage, kernel, adjoints in attached}

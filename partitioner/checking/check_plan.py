@@ -191,16 +191,23 @@ class _PlanCheck:
         """Check that steps are named once and in order, and that bounds are at most the bytes moved."""
         plan = self._plan
         numbers = [unproven.step for unproven in plan.unproven]
-        named = [step for step in range(len(plan.step_cost_bytes)) if step in numbers]
+        named = [step for step in range(len(plan.factors)) if step in numbers]
         if numbers != [*named, *([None] if None in numbers else [])]:
             raise PlanError(
                 f"the plan names steps {numbers} as not proven; expected rising numbers below "
-                f"{len(plan.step_cost_bytes)}, and None for all steps at the end"
+                f"{len(plan.factors)}, and None for all steps at the end"
             )
         for unproven in plan.unproven:
             step, bound = unproven.step, unproven.lower_bound_bytes
+            if bound is None:
+                continue
+            if step is not None and len(plan.step_cost_bytes) < len(plan.factors):
+                raise PlanError(
+                    f"the plan states a lower bound of {bound} bytes for step {step + 1}, but no bytes of "
+                    "its steps"
+                )
             moved = plan.cost_bytes if step is None else plan.step_cost_bytes[step]
-            if bound is not None and bound > moved:
+            if bound > moved:
                 what = "all steps" if step is None else f"step {step + 1}"
                 raise PlanError(
                     f"the plan states a lower bound of {bound} bytes for {what}, above the {moved} moved"

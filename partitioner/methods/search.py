@@ -18,6 +18,7 @@ from ..layouts.forms import Form
 from ..layouts.step_split import Layout, check_strategies
 from ..plans.compose import compose
 from ..plans.plan import Plan, TransferSeconds, require_graph, require_workers
+from ..plans.unproven import unbounded
 from ..plans.written_plan import WrittenPlan
 from ..problem.classes import build_problem
 from ..problem.constraints import parse_constraint, restricted
@@ -189,6 +190,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
             f"the method {method!r} states a cost of {solution.cost}, but what it chose costs {cost}"
         )
     totals = chosen.moved_bytes
+    in_bytes = len(totals) > len(factors) and not chosen.repeated_bytes
     bound_bytes = bound.bytes
     if bound_bytes is not None:
         bound_bytes = min(max(bound_bytes - chosen.repeated_bytes, 0), totals[-1])
@@ -207,7 +209,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
         cost_bytes=totals[-1],
         step_cost_bytes=tuple(after - before for before, after in pairwise(totals)),
         lower_bound_bytes=bound_bytes,
-        unproven=solution.unproven,
+        unproven=solution.unproven if in_bytes else unbounded(solution.unproven),
         transfer_time=(
             None
             if cost.seconds is None

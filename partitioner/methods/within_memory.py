@@ -157,7 +157,7 @@ def find_plan_within(
     if ladder.fits(found):
         space = replace(space, memory_bytes=ladder.limit_bytes)
     plan = replace(found.plan, space=space, search_seconds=time.perf_counter() - start)
-    return replace(found, plan=plan, larger=ladder.larger(found))
+    return replace(found, plan=plan, larger=ladder.larger(found) if ladder.fits(found) else None)
 
 
 @gc_paused()
@@ -249,7 +249,7 @@ class _Ladder:
         bound = self._bounded(best)
         best = self._cheapest()
         if best is None:
-            return self.measured(min(self._found.values(), key=lambda found: found.arena_bytes))
+            return self.measured(min(self._found.values(), key=_by_memory))
         if self._problem.objective.unit is not CostUnit.BYTES:
             return best
         bound = min(max(bound - self._repeated(best.plan), best.plan.lower_bound_bytes), best.cost)
@@ -264,7 +264,7 @@ class _Ladder:
     def larger(self, than: Fitting) -> Fitting | None:
         """Return the plan with the least memory of those found that cost less."""
         cheaper = [found for found in self._found.values() if found.cost < than.cost and not self.fits(found)]
-        found = min(cheaper, key=lambda found: found.arena_bytes, default=None)
+        found = min(cheaper, key=_by_memory, default=None)
         return None if found is None else replace(found, workspace_bytes=than.workspace_bytes)
 
     def front(self) -> tuple[Fitting, ...]:
@@ -412,3 +412,7 @@ class _Ladder:
 
 def _by_cost(found: Fitting) -> tuple[int, int]:
     return found.cost, found.arena_bytes
+
+
+def _by_memory(found: Fitting) -> tuple[int, int]:
+    return found.arena_bytes, found.cost

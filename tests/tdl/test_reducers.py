@@ -136,9 +136,12 @@ def test_laws_that_hold_where_they_are_used_are_believed(text: str) -> None:
 
 
 def test_numbers_of_another_type_are_another_reducer() -> None:
-    from tofu.tdl.traverse import number_types
-
     text = "def f(x):\n    F = Reducer(lambda a, b: a + b * {}, 0)\n    return lambda i: F(lambda k: x[i, k])"
-    whole, real = tdl.parse(text.format("1")), tdl.parse(text.format("1.0"))
-    assert whole == real
-    assert number_types(whole) != number_types(real)
+    assert tdl.parse(text.format("1")) != tdl.parse(text.format("1.0"))
+
+
+def test_numbers_that_are_equal_are_told_apart() -> None:
+    numbers = [ast.Number(value) for value in (0, 0.0, -0.0, 1, 1.0)]
+    assert len(set(numbers)) == len(numbers)
+    assert ast.Number(1) == ast.Number(1)
+    assert ast.Number(1) != 1

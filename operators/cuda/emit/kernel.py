@@ -15,7 +15,7 @@ from itertools import chain
 
 from ....tdl import ast
 from ....tdl.printer import format
-from ....tdl.traverse import custom_reducers, number_types
+from ....tdl.traverse import custom_reducers
 from .datatypes import DataType
 from .entry_functions import BLOCK_THREADS, EntryFunction, entries, entry_text
 from .parameters import ParameterStruct, make_parameters
@@ -68,7 +68,7 @@ def generate(
     """
     parameters = make_parameters(description, inputs, outputs)
     key = tuple((name, entry.name) for name, entry in parameters.inputs)
-    return _generate(description, number_types(description), key, tuple(outputs), finite)
+    return _generate(description, key, tuple(outputs), finite)
 
 
 def translation_unit(kernels: Iterable[CudaKernel]) -> str:

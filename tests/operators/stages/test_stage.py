@@ -14,7 +14,7 @@ from tofu.operators.kernels.kernel import KernelCall
 from tofu.operators.stages.build_stages import stages_of
 from tofu.operators.stages.definition import Attachment, variant
 from tofu.operators.stages.stage import Stage
-from tofu.tdl import parse
+from tofu.tdl import format, parse
 
 MATMUL = "def matmul(a, b):\n    return lambda i, j: Sum(lambda k: a[i, k] * b[k, j])"
 SHAPES = {"a": (2, 3), "b": (3, 4)}
@@ -45,6 +45,14 @@ def test_equal_descriptions_and_shapes_give_the_same_objects() -> None:
     assert stage.adjoint("data")[0] is stage.adjoint("data")[0]
     (wider,) = operator.stages({**attributes, "pad": (1, 1)}, shapes)
     assert wider is not stage
+
+
+@pytest.mark.parametrize("numbers", [(0, 0.0), (0.0, -0.0), (1, True)])
+def test_equal_constants_of_another_type_or_sign_give_other_stages(numbers: tuple[float, float]) -> None:
+    text = "def f(x, *, scalar):\n    return lambda i: maximum(x[i], scalar)"
+    stages = [stages_of(variant(text, {"scalar": number}), {"x": (3,)})[0] for number in numbers]
+    for stage, number in zip(stages, numbers, strict=True):
+        assert f"maximum(x[i], {+number!r})" in format(stage.description)
 
 
 def test_an_attached_kernel_computes_the_stage_and_its_adjoint() -> None:

@@ -73,12 +73,12 @@ def test_what_counts_is_live_while_an_operation_computes(data, draw_graph):
     workers = data.draw(st.sampled_from([1, 2, 3, 4, 6]))
     method = data.draw(st.sampled_from(sorted(METHODS)))
     plan = partition(graph, workers, method, replicate=data.draw(st.booleans()))
-    problem = build_problem(graph)
+    problem = build_problem(graph, space=plan.space)
     operations = dict(zip(problem.operation_class, graph.operations, strict=True))
     tensors = dict(zip(problem.tensor_class, graph.tensors, strict=True))
     totals = LiveBytes.of(problem).totals(
         [plan.strategies[operations[number].name] for number in range(len(operations))],
-        [plan.layouts[tensors[number].name].dimensions for number in range(len(tensors))],
+        [plan.layouts[tensors[number].name].form for number in range(len(tensors))],
         plan.factors,
     )
     memory = plan_memory(lower(graph, plan))
