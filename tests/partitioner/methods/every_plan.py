@@ -78,7 +78,7 @@ class EveryPlan:
         )
 
     def cheapest(self, limit):
-        """Return the least bytes of plans that fit, None if none does; and the least arena of those lowered."""
+        """Return the least bytes of plans that fit, or None; and the least arena of those lowered."""
         costs = self.costs()
         least = None
         for place in np.argsort(costs, axis=None, kind="stable").tolist():
