@@ -21,7 +21,7 @@ needs the least memory, and `least_peak_bytes` proves what every plan in steps n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, cast
@@ -39,6 +39,7 @@ from ..problem.live_bytes import LiveBytes
 from ..problem.problem import Chosen, Problem
 from ..problem.solution import Solution
 from .by_cost import PlansByCost
+from .keeping_within import within
 from .lagrangian import Choices, LivePrices, ascend
 from .method import Method, find_method
 from .search import find_plan, plan_of, prepared, searched
@@ -122,6 +123,9 @@ class Fitting:
     larger: Fitting | None = None
     """Of the plans found that cost less, the one that needs the least memory; None if there is none."""
 
+    without_copies: Fitting | None = None
+    """If the plan keeps copies beyond its space, the best plan of the space, whose bound is for the limit."""
+
     least_bytes: int = 0
     """If the plan does not fit, a lower bound on the memory that the plans of its space need."""
 
@@ -156,7 +160,7 @@ def find_plan_within(
     least = least_peak_bytes(graph, workers)
     if not takes_prices or least > ladder.limit_bytes:
         return replace(ladder.measured(ladder.free), least_bytes=least)
-    found = ladder.proven(least)
+    found = ladder.found(least)
     space = plan.space
     if ladder.fits(found):
         space = replace(space, memory_bytes=ladder.limit_bytes)
@@ -249,11 +253,35 @@ class _Ladder:
         self._allowance = max(self._allowance, measured.workspace_bytes or 0)
         return measured if self.fits(measured) else None
 
-    def proven(self, least: int) -> Fitting:
-        """Return the cheapest plan found that fits, with a bound; the lightest if none does.
+    def found(self, least: int) -> Fitting:
+        """Return the cheapest plan found that fits, with further copies if these save bytes.
 
-        Every plan needs at least `least` bytes.
+        If none fits, it is the lightest one. Every plan needs at least `least` bytes.
         """
+        best = self._proven(least)
+        if not best.plan.space.keep:
+            return best
+        lightest = min(self._found.values(), key=_by_memory)
+        bases = {id(base): base for base in (best, self.free, lightest)}
+        kept = [each for base in bases.values() for each in self._with_copies(base)]
+        found = min((best, *kept), key=lambda each: (not self.fits(each), *_by_cost(each)))
+        return found if found is best else replace(found, without_copies=best)
+
+    def _with_copies(self, base: Fitting) -> Iterator[Fitting]:
+        """Yield the best plan with a plan's strategies that fits with its workspace, if one is found."""
+        for _ in range(REPAIRS):
+            room = self.limit_bytes - self._allowance
+            made = within(self._problem.graph, base.plan, room, self._needs.arena)
+            if made.plan is base.plan or made.peak_bytes > room:
+                return
+            cost = base.cost - base.plan.cost_bytes + made.plan.cost_bytes
+            settled = self.settled(Fitting(made.plan, cost, made.peak_bytes))
+            if settled is not None:
+                yield settled
+                return
+
+    def _proven(self, least: int) -> Fitting:
+        """Return the cheapest plan of the space that was found and fits, with a bound; else the lightest."""
         best = self._cheapest()
         if not (self._method.closes_gap or best is None):
             return best
