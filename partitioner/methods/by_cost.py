@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from ..layouts.choices import splittable
@@ -80,14 +81,16 @@ class PlansByCost:
         few = max(counts, default=1) <= SEQUENCE_LIMIT
         self._choices = joint_choices(problem, factors, all_sequences) if few else None
 
-    def cheapest(self, prices: LivePrices, limit_bytes: int, best: int, needed: Needed) -> int:
-        """Look for plans that fit and cost less than `best`, the cost of one that fits.
+    def cheapest(self, prices: LivePrices, limit_bytes: int, best: int | None, needed: Needed) -> int:
+        """Look for plans that fit and cost less than `best`, what a plan costs that fits, if one is known.
 
         Return a lower bound on the cost of plans that fit: that of the best one, if the effort suffices.
         """
         order = self._rising(prices)
         if order is None:
             return 0
+        if best is None:
+            best = self._above_all
         bound, lowered = 0, self._effort(LOWERED)
         for number, looked in enumerate(order):
             bound = prices.bound(looked.value)
@@ -110,11 +113,7 @@ class PlansByCost:
         Return a lower bound on the memory that plans need, given that one needs `least` bytes: just the least
         memory, if the effort suffices and nothing fits.
         """
-        if self._choices is None:
-            return 0
-        anything = replace(self._problem, reads_terms=frozenset(), restrictions=UNRESTRICTED)
-        _, tables = factor_graph(anything, *self._choices)
-        above_all = 1 + sum(int(cost_table.table.max()) for cost_table in tables)
+        above_all = self._above_all
         prices = LivePrices(self._live, self._workers, 0, {operation: Fraction(above_all)})
         order = self._rising(prices)
         if order is None:
@@ -135,6 +134,15 @@ class PlansByCost:
             if least <= limit_bytes:
                 return proven
         return least
+
+    @cached_property
+    def _above_all(self) -> int:
+        """A cost above that of every plan."""
+        if self._choices is None:
+            return 0
+        anything = replace(self._problem, reads_terms=frozenset(), restrictions=UNRESTRICTED)
+        _, tables = factor_graph(anything, *self._choices)
+        return 1 + sum(int(cost_table.table.max()) for cost_table in tables)
 
     def _effort(self, operations: int) -> int:
         return operations // max(len(self._problem.graph.operations), 1)

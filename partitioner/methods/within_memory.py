@@ -286,18 +286,20 @@ class _Ladder:
         if not (self._method.closes_gap or best is None):
             return best
         prices, bound = self._bounded(best)
-        plans = PlansByCost(self.live, self._workers)
         best = self._cheapest()
+        plans = PlansByCost(self.live, self._workers)
         if best is None:
             least = max(least, self._lightest(plans))
             best = self._best()
+        if self._method.closes_gap if best else least <= self.limit_bytes:
+            cost = None if best is None else best.cost
+            bound = max(bound, plans.cheapest(prices, self.limit_bytes, cost, self._needed))
+            best = self._best() or best
         if best is None:
             lightest = self.measured(min(self._found.values(), key=_by_memory))
             return replace(lightest, least_bytes=least)
         if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
             return best
-        bound = max(bound, plans.cheapest(prices, self.limit_bytes, best.cost, self._needed))
-        best = self._best() or best
         bound = min(max(bound - self._repeated(best.plan), best.plan.lower_bound_bytes), best.plan.cost_bytes)
         return replace(best, plan=replace(best.plan, lower_bound_bytes=bound))
 

@@ -12,9 +12,6 @@ from tofu.partitioner.layouts.step_split import prime_factors
 
 from .elements import moved_bytes, operator_choices, tensor_choices
 
-MOST = 200_000
-"""The largest number of plans."""
-
 
 class EveryPlan:
     """The plans of a graph in a space; `like` is one of them."""
