@@ -190,7 +190,7 @@ class _Page:
         return self.alternatives.number(
             (
                 choices,
-                form_text(explanation.choice),
+                form_text(explanation.read_as),
                 tuple(entry.held_bytes - explanation.plan_bytes for entry in ordered),
                 tuple(entry.following_bytes - explanation.plan_bytes for entry in ordered),
                 len(explanation.decided_together),
