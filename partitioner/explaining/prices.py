@@ -154,7 +154,7 @@ class Prices:
         return tuple(priced[i] for i in order), complete
 
     def fed(self, tensor: int) -> bool:
-        """Tell whether a tensor is where it is fed, so that its alternatives are copies for its readers."""
+        """Tell whether a loader decides who holds a tensor; its alternatives are copies for its readers."""
         return self._problem.tensor_class[tensor] in self._problem.fed
 
     def _priced(self, what: What, number: int, choices: int) -> tuple[Counts, Counts]:

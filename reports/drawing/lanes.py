@@ -20,7 +20,7 @@ FOLD = 14.0
 """The width of the gap that stands for layers that are left out."""
 
 ROWS = 32
-"""At most so many different lanes are drawn, the busiest ones."""
+"""The largest number of different lanes that are drawn; they are the busiest ones."""
 
 THINNEST = 0.3
 """The width of the narrowest bar."""

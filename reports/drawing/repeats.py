@@ -11,7 +11,7 @@ LONGEST = 256
 """Stretches with more entries are not looked for."""
 
 LEAST = 3
-"""A stretch is reported if it occurs at least so often, one occurrence right after the other."""
+"""The fewest occurrences of a stretch that is reported; each begins where the one before ends."""
 
 
 @dataclass(frozen=True, slots=True)
