@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "Compare two plans.",
     "doctor": "Show what this machine has for GPUs, and what is missing.",
     "explain": "Show what a plan chose for a name, and what alternatives cost.",
+    "frontier": "Find plans with the least step time for rising memory.",
     "lower": "Print what every worker does, one instruction per line.",
     "models": "List the models that have a name.",
     "operators": "List the operators of the library.",
