@@ -72,7 +72,7 @@ class FrontierPoint:
 
 @dataclass(frozen=True, slots=True)
 class LowerPoint:
-    """What no plan in steps can beat."""
+    """A bound on the time of plans with little memory."""
 
     seconds: float
     """The time of an iteration that every plan in steps takes that has less memory than the next point."""
