@@ -15,6 +15,7 @@ from functools import cached_property
 from ..errors import MachineError
 from .device_kind import DeviceKind
 from .links import DeviceLink, MessagePath, Routes
+from .profile import Profile
 
 WORKER_LIMIT = 4096
 """The largest number of workers of a plan, and of devices of a machine."""
@@ -72,6 +73,9 @@ class Machine:
 
     network: Level | None = None
     """How several such machines are joined; None if the machine's file does not state it."""
+
+    profile: Profile | None = None
+    """Measured times of instructions; None if there are none."""
 
     @property
     def placement(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from .deciding_path import deciding_path
 from .jobs import Jobs, Moments, run
 from .lane_span import LaneSpan
 from .program_jobs import JobKind, ProgramJobs
-from .times import NANOSECONDS, Source
+from .times import NANOSECONDS, Source, SourceShare
 from .trace import trace_of
 
 
@@ -59,7 +59,10 @@ class Timeline:
     """The machine."""
 
     times: Source
-    """Where the times of computations come from."""
+    """Where the times of instructions come from: the weakest of the sources."""
+
+    time_shares: Mapping[Source, SourceShare]
+    """What comes from each source; empty if the machine has no profile."""
 
     work: ProgramJobs
     """The jobs of the iteration."""
@@ -219,6 +222,8 @@ class Timeline:
                     yield job, LaneSpan("message", name, worker, start, start + time, source, nbytes), lanes
                 case JobKind.FINISH:
                     yield job, LaneSpan("transfer", name, worker, begun, start + time, worker, moved), lanes
+                case JobKind.WAKE:
+                    pass
 
     def _worker(self, job: int) -> int:
         return self.work.order[self.work.instructions[job]][0]

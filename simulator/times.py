@@ -1,23 +1,31 @@
-"""How long computations take: estimated from what the analysis derives and what a machine can do.
+"""How long instructions take: as measured, fitted to what was measured, or estimated.
 
-A kernel takes the time to start it and, of two times, the longer one: its floating-point operations at the
-device's rate, or the bytes of what it reads and makes at the bandwidth of the device's memory. The rate is
-that of the widest type among the tensors that it reads. Operations inside opaque functions do not count.
+A machine's profile has measured times of instructions. Equal work takes the same time: instructions of the
+same kind and sizes (`programs.instruction_work`). Work of other sizes takes a *fitted* time, if work of its
+kind was measured: amounts of it, times the seconds of each unit, which are fitted to the measured times.
+
+All other computations take an *estimated* time: the time to start a kernel and, of two times, the longer one,
+its floating-point operations at the device's rate, or the bytes of what it reads and makes at the bandwidth of
+the device's memory. The rate is that of the widest type among the tensors that it reads. Operations inside
+opaque functions do not count. Estimated times of transfers follow from the links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from ..analyzer.indices.evaluate import Integers
-from ..analyzer.indices.region import Boxes, Region, volume
-from ..dataflow.graph import Graph, Operation
+from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
-from ..programs.program import Compute, PartitionedGraph
+from ..machines.profile import EngineTimes
+from ..programs.instruction_work import Computations, TransferWork, computations, transfers
+from ..programs.program import PartitionedGraph
+from .fitted import UnitTimes, fit
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second."""
@@ -25,80 +33,150 @@ NANOSECONDS = 1_000_000_000
 Source = Literal["measured", "fitted", "estimated"]
 """Where times come from."""
 
+SOURCES: tuple[Source, ...] = ("measured", "fitted", "estimated")
+"""All sources, the best one first."""
 
-Computed = tuple[int, int, Region]
-"""A worker, the number of one of its instructions, and the box that it computes."""
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShare:
+    """The part of a program's instructions whose times have the same source."""
+
+    instructions: int
+    """The number of instructions."""
+
+    seconds: float
+    """The sum of their times; those of transfers that follow from the links do not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComputeTimes:
-    """How long each computation takes."""
+    """How long computations take, and transfers whose times do not follow from the links."""
 
     nanoseconds: Sequence[Sequence[int]]
-    """`nanoseconds[worker][index]`: the time of an instruction; 0 if it is a transfer."""
+    """`nanoseconds[worker][index]`: the time of an instruction; 0 for a transfer over the links."""
 
     source: Source
-    """Where the times come from."""
+    """The weakest of the sources."""
+
+    shares: Mapping[Source, SourceShare] = field(default_factory=dict)
+    """What comes from each source, if that is known."""
+
+
+def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
+    """Return the best times that the machine has for a program.
+
+    Raises MachineError if the machine does not say how fast its devices are in a type that they compute in,
+    or if its profile is for another number of threads.
+    """
+    return estimated(partitioned, machine) if machine.profile is None else _profiled(partitioned, machine)
 
 
 def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
-    """Return the times of all computations on the workers' devices.
-
-    Raises MachineError if the machine does not say how fast its devices are in a type that they compute in.
-    """
-    graph = partitioned.graph
+    """Return the times of all computations as the devices' rates allow. Raises MachineError as `times_on`."""
     found = [[0] * len(program.instructions) for program in partitioned.programs]
     kinds = [machine.kind(device) for device in machine.placement[: partitioned.workers]]
-    starts = np.array([kind.start_seconds for kind in kinds])
-    bandwidths = np.array([kind.bytes_per_second for kind in kinds])
-    for operation, places in _alike(partitioned):
-        workers = np.array([worker for worker, _, _ in places])
-        boxes = np.array([box for _, _, box in places], np.int64).reshape(len(places), -1, 2)
-        flops, nbytes = _counted(graph, operation, boxes)
-        busy = nbytes / bandwidths[workers]
-        if flops is not None and flops.any():
-            dtype = _dtype(graph, operation)
-            rates = {worker: kinds[worker].rate(dtype) for worker in set(workers.tolist())}
-            busy = np.maximum(busy, flops / np.array([rates[worker] for worker in workers.tolist()]))
-        nanoseconds = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
-        for (worker, index, _), time in zip(places, nanoseconds.tolist(), strict=True):
+    for group in computations(partitioned):
+        nanoseconds = np.rint(_estimate(group, kinds) * NANOSECONDS).astype(np.int64)
+        for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
 
 
-def _alike(partitioned: PartitionedGraph) -> Iterator[tuple[Operation, list[Computed]]]:
-    """Yield all computations, those of equal bound operators and element types together."""
-    graph = partitioned.graph
-    alike: dict[tuple[object, ...], tuple[Operation, list[Computed]]] = {}
-    members = []
-    for operation in graph.operations:
-        types = (graph.tensors[tensor].dtype for tensor in (*operation.inputs, *operation.outputs))
-        members.append(alike.setdefault((id(operation.bound), *types), (operation, []))[1])
-    for worker, program in enumerate(partitioned.programs):
-        for index, instruction in enumerate(program.instructions):
-            if isinstance(instruction, Compute):
-                members[instruction.operation].append((worker, index, instruction.box))
-    yield from (group for group in alike.values() if group[1])
+def _estimate(group: Computations, kinds: Sequence[DeviceKind]) -> Floats:
+    workers = np.array([worker for worker, _ in group.places])
+    bandwidths = np.array([kind.bytes_per_second for kind in kinds])
+    busy: Floats = group.nbytes / bandwidths[workers]
+    if group.flops is not None and group.flops.any():
+        rates = {worker: kinds[worker].rate(group.dtype) for worker in set(workers.tolist())}
+        busy = np.maximum(busy, group.flops / np.array([rates[worker] for worker in workers.tolist()]))
+    starts: Floats = np.array([kind.start_seconds for kind in kinds])[workers]
+    return starts + busy
 
 
-def _counted(graph: Graph, operation: Operation, boxes: Boxes) -> tuple[Integers | None, Integers]:
-    """Return the floating-point operations of boxes `[n, variable, 2]`, and the bytes they read and make.
-
-    The operations are None if an opaque function hides them.
-    """
-    bound = operation.bound
-    regions = bound.input_regions(boxes)
-    sizes = [graph.tensors[tensor].itemsize for tensor in operation.inputs]
-    touched = np.zeros(len(boxes), np.int64)
-    for place, name in bound.read_places:
-        touched += volume(regions[name]) * sizes[place]
-    for tensor, region in zip(operation.outputs, bound.output_regions(boxes), strict=True):
-        touched += volume(region) * graph.tensors[tensor].itemsize
-    return bound.flops_of(boxes), touched
+def _profiled(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
+    assert machine.profile is not None
+    devices = machine.placement[: partitioned.workers]
+    found = _Found(partitioned, machine.profile.times(len(set(devices))))
+    kinds = [machine.kind(device) for device in devices]
+    for group in computations(partitioned):
+        found.compute(group, kinds)
+    unit = _transfer_units(machine, devices)
+    for transfer in transfers(partitioned):
+        found.transfer(transfer, unit)
+    return found.result()
 
 
-def _dtype(graph: Graph, operation: Operation) -> str:
-    """Return the widest type that an operation reads, or makes if it reads nothing."""
-    read = [graph.tensors[operation.inputs[place]] for place, _ in operation.bound.read_places]
-    made = [graph.tensors[tensor] for tensor in operation.outputs]
-    return max(read or made, key=lambda tensor: tensor.itemsize).dtype
+def _transfer_units(machine: Machine, devices: Sequence[int]) -> tuple[float, ...]:
+    """Return the estimated seconds of a piece, of a byte that is touched, and of a byte from elsewhere."""
+    kind = machine.kind(devices[0])
+    others = [device for device in devices if device != devices[0]]
+    width = machine.path(devices[0], others[0]).bytes_per_second if others else kind.bytes_per_second / 2
+    return kind.start_seconds, 1 / kind.bytes_per_second, 1 / width
+
+
+class _Found:
+    """Collects times and where they come from."""
+
+    def __init__(self, partitioned: PartitionedGraph, measured: EngineTimes) -> None:
+        self._measured = measured
+        self._nanoseconds = [[0] * len(program.instructions) for program in partitioned.programs]
+        self._units: dict[str, UnitTimes] = {}
+        self._counts: Counter[Source] = Counter()
+        self._spent: Counter[Source] = Counter()
+
+    def compute(self, group: Computations, kinds: Sequence[DeviceKind]) -> None:
+        """Add computations of one kind."""
+        known = self._measured.kinds.get(group.kind)
+        if known is None:
+            for place, seconds in zip(group.places, _estimate(group, kinds).tolist(), strict=True):
+                self._add(place, seconds, "estimated")
+            return
+        kind = kinds[group.places[0][0]]
+        counted = group.flops is not None and group.flops.any()
+        rate = kind.rate(group.dtype) if counted else kind.bytes_per_second
+        unit = (kind.start_seconds, 1 / rate, 1 / kind.bytes_per_second)
+        rows = zip(group.places, group.sizes.tolist(), group.amounts.tolist(), strict=True)
+        for place, sizes, each in rows:
+            self._look_up(place, group.kind, tuple(sizes), each, unit)
+
+    def transfer(self, work: TransferWork, unit: tuple[float, ...]) -> None:
+        """Add a transfer. Its time follows from the links if no transfer of its kind was measured."""
+        if work.kind in self._measured.kinds:
+            self._look_up(work.place, work.kind, work.sizes, work.amounts, unit)
+        else:
+            self._counts["estimated"] += 1
+
+    def _look_up(
+        self,
+        place: tuple[int, int],
+        kind: str,
+        sizes: tuple[int, ...],
+        amounts: Sequence[int],
+        unit: tuple[float, ...],
+    ) -> None:
+        known = self._measured.kinds[kind]
+        measured = known.get(sizes)
+        if measured is not None:
+            self._add(place, measured.seconds, "measured")
+            return
+        if kind not in self._units:
+            rows = [each.amounts for each in known.values()]
+            self._units[kind] = fit(rows, [each.seconds for each in known.values()], unit)
+        self._add(place, self._units[kind].seconds(amounts), "fitted")
+
+    def _add(self, place: tuple[int, int], seconds: float, source: Source) -> None:
+        worker, index = place
+        self._nanoseconds[worker][index] = max(1, round(seconds * NANOSECONDS))
+        self._counts[source] += 1
+        self._spent[source] += seconds  # type: ignore[assignment]
+
+    def result(self) -> ComputeTimes:
+        shares = {
+            source: SourceShare(self._counts[source], self._spent[source])
+            for source in SOURCES
+            if self._counts[source]
+        }
+        weakest = max(shares, key=SOURCES.index, default="measured")
+        return ComputeTimes(self._nanoseconds, weakest, shares)

@@ -1,0 +1,156 @@
+"""Measure the instructions of a program in the iterations that run it.
+
+The program runs on the engine as in training, for some rounds after a warm-up, and every instruction is timed
+by the clock on the wall. So a kernel finds the caches as the instructions before it left them, other workers
+run at the same time, and threads share the processor and the interpreter as they do in training. The time of
+an instruction begins when its thread is done with the one before, or if it has to wait for other threads, when
+its step begins.
+
+Equal work (`programs.instruction_work`) has one time. In a round it is the mean of all that is equal; the
+median of the rounds counts. A mean keeps what small kernels now and then lose to each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median, quantiles
+
+import numpy as np
+
+from ..dataflow.graph import Role, Tensor
+from ..errors import DataError
+from ..machines.profile import MeasuredTime, Sizes
+from ..operators.kernels.kernel import Array
+from ..programs.instruction_work import computations, transfers
+from ..programs.memory import MemoryPlan
+from ..programs.program import PartitionedGraph
+from ..programs.schedule import Schedule, schedule
+from .engine import Watch
+from .executor import Executor
+from .initializer import Uniform, generator, initial_value
+from .numpy_engine import NumpyEngine
+from .step_moments import Clock, StepMoments
+
+WARM_UP = 2
+SCALAR = 1e-3
+"""The value of learning rates and other scalars: small, so that parameters hardly change."""
+
+Work = tuple[str, Sizes]
+"""The kind and the sizes of an instruction."""
+
+Place = tuple[int, int]
+"""A worker and the index of one of its instructions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWork:
+    """The work of a program's instructions."""
+
+    places: Mapping[Place, Work]
+    """The work of every instruction."""
+
+    amounts: Mapping[Work, Sizes]
+    """The amounts of all work."""
+
+    @classmethod
+    def of(cls, program: PartitionedGraph) -> ProgramWork:
+        """Return the work of every instruction of a program."""
+        places: dict[Place, Work] = {}
+        amounts: dict[Work, Sizes] = {}
+        for group in computations(program):
+            for place, sizes, counted in zip(
+                group.places, group.sizes.tolist(), group.amounts.tolist(), strict=True
+            ):
+                places[place] = (group.kind, tuple(sizes))
+                amounts[places[place]] = tuple(counted)
+        for each in transfers(program):
+            places[each.place] = (each.kind, each.sizes)
+            amounts[each.kind, each.sizes] = each.amounts
+        return cls(places, amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTimes:
+    """The measured times of a program's instructions."""
+
+    kernel_threads: int
+    """The threads that products inside a kernel could use."""
+
+    times: Mapping[Work, MeasuredTime]
+    """The time of all work."""
+
+
+def measure_instructions(
+    program: PartitionedGraph, work: ProgramWork, rounds: int, clock: Clock
+) -> ProgramTimes:
+    """Run a program on this machine and return the times of its work. Raises ExecutionError."""
+    waits = None
+    moments = StepMoments(program, clock)
+    engines: list[tuple[NumpyEngine, Schedule]] = []
+
+    def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> NumpyEngine:
+        waits = schedule(partitioned, memory)
+        watched = replace(watch, seconds=moments)
+        engine = NumpyEngine(partitioned, memory, waits, watch=watched, threads=None)
+        engines.append((engine, waits))
+        return engine
+
+    found: dict[Work, list[float]] = defaultdict(list)
+    with Executor(program, make_engine=make) as executor:
+        for tensor in program.graph.tensors:
+            if tensor.role.persistent and tensor.alias is None:
+                executor.write(tensor.name, _value(tensor))
+        engine, waits = engines[0]
+        for number in range(WARM_UP + rounds):
+            executor.run()
+            if number >= WARM_UP:
+                for each, seconds in _by_work(engine.places, waits, moments, work).items():
+                    found[each].append(fmean(seconds))
+    times = {
+        each: MeasuredTime(median(seconds), _spread(seconds), work.amounts[each])
+        for each, seconds in found.items()
+    }
+    return ProgramTimes(engine.kernel_threads, times)
+
+
+def _by_work(
+    threads: Sequence[Sequence[Place]], waits: Schedule, measured: StepMoments, work: ProgramWork
+) -> Mapping[Work, list[float]]:
+    """Return the seconds of the last iteration's instructions by their work."""
+    thread_of = {place: thread for thread, places in enumerate(threads) for place in places}
+    found: dict[Work, list[float]] = defaultdict(list)
+    for thread, places in enumerate(threads):
+        free = None
+        for place in places:
+            worker, index = place
+            begin, end = measured.moments[worker][index]
+            may_wait = any(thread_of[each] != thread for each in waits.waits[worker][index])
+            found[work.places[place]].append(end - (begin if free is None or may_wait else free))
+            free = end
+    return found
+
+
+def _spread(seconds: Sequence[float]) -> float:
+    """Return the distance between the quartiles."""
+    if len(seconds) == 1:
+        return 0.0
+    lower, _, upper = quantiles(seconds, n=4, method="inclusive")
+    return upper - lower
+
+
+def _value(tensor: Tensor) -> Array:
+    """Return a value with which kernels take as long as in training: no kernel sees infinities."""
+    match tensor.role:
+        case Role.DATA:
+            return generator(tensor.name, 0).integers(0, 2, tensor.shape).astype(np.float32)
+        case Role.PARAMETER | Role.AUXILIARY:
+            try:
+                return initial_value(tensor.name, tensor.shape, Uniform(), 0)
+            except DataError:
+                return np.ones(tensor.shape, np.float32)
+        case Role.SCALAR:
+            return np.full(tensor.shape, SCALAR, np.float32)
+        case _:
+            return np.zeros(tensor.shape, np.float32)
