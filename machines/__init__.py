@@ -12,7 +12,7 @@ __all__ = ["Machine", "load", "measure"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return `measure`, which runs programs, so it is in a room after this one and imported when it is used."""
+    """Return `measure`, which runs programs: it is in a room after this one, and imported when it is used."""
     if name == "measure":
         return importlib.import_module("..runtime.profiling", __package__).measure
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

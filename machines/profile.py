@@ -67,8 +67,8 @@ class Host:
             measured, found = getattr(self, field.name), getattr(here, field.name)
             if measured != found:
                 raise MachineError(
-                    f"the profile {place!r} was measured with {field.name} {measured!r}, but this machine has "
-                    f"{found!r}; delete it, or save to another file"
+                    f"the profile {place!r} was measured with {field.name} {measured!r}, but here it is "
+                    f"{found!r}; delete the profile, or save to another file"
                 )
 
 

@@ -137,7 +137,7 @@ def _by_size(value: object, place: str) -> dict[Sizes, MeasuredTime]:
         first = next(iter(found.values()), None)
         if first is not None and len(first.amounts) != len(amounts):
             raise PlanError(
-                f"{where}[1] has {len(amounts)} amounts; the first entry has {len(first.amounts)}"
+                f"{where}[1] has {len(amounts)} amounts, but that of the first entry {len(first.amounts)}"
             )
         seconds = _seconds(parts[2], f"{where}[2]")
         if not seconds:

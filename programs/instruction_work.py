@@ -1,9 +1,9 @@
 """What the time of an instruction depends on: what it does, its sizes, and amounts that time grows with.
 
 Instructions of the same kind and sizes are *equal work*: they take the same time on the same machine. A kind
-of computations is the text of a description, the kernel that is attached to it, and element types; their sizes
-are those of the box and of the regions that it reads. A kind of transfers is a fetch or a reducer, and an
-element type; their sizes are those of the pieces, own and from other workers.
+of computations is the text of a description, the kernel that is attached to it, and element types. Their
+sizes are those of the box and of the regions that it reads. A kind of transfers is a fetch or a reducer, and
+an element type. Their sizes are those of the pieces, own and from other workers.
 """
 
 from __future__ import annotations

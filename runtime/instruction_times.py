@@ -3,8 +3,8 @@
 The program runs on the engine as in training, for some rounds after a warm-up, and every instruction is timed
 by the clock on the wall. So a kernel finds the caches as the instructions before it left them, other workers
 run at the same time, and threads share the processor and the interpreter as they do in training. The time of
-an instruction begins when its thread is done with the one before, or if it has to wait for other threads, when
-its step begins.
+an instruction begins when its thread is done with the one before. If it may have to wait for other threads,
+it begins when its step does.
 
 Equal work (`programs.instruction_work`) has one time. In a round it is the mean of all that is equal; the
 median of the rounds counts. A mean keeps what small kernels now and then lose to each other.
@@ -86,7 +86,6 @@ def measure_instructions(
     program: PartitionedGraph, work: ProgramWork, rounds: int, clock: Clock
 ) -> ProgramTimes:
     """Run a program on this machine and return the times of its work. Raises ExecutionError."""
-    waits = None
     moments = StepMoments(program, clock)
     engines: list[tuple[NumpyEngine, Schedule]] = []
 

@@ -37,8 +37,9 @@ class NumpyEngine:
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
     zeros. `threads` is at most the number of lanes; by default at most that of workers and of processors.
-    Products inside a kernel use up to `kernel_threads` threads. `places[thread]` are the (worker, index) pairs
-    of the instructions that a thread runs, in order.
+    Products inside a kernel use up to `kernel_threads` threads. `places[thread]` lists the (worker, index) of
+    the instructions that a thread runs, in order.
+
     Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
     """
 

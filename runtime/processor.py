@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -169,7 +170,7 @@ def _wake_seconds() -> float:
         team.run()
     finally:
         team.close()
-    gaps = [after[0] - before[1] for before, after in zip(moments, moments[1:], strict=False)]
+    gaps = [after[0] - before[1] for before, after in pairwise(moments)]
     return median(gaps)
 
 

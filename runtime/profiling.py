@@ -1,4 +1,4 @@
-"""Measure the work of programs on this machine once, and keep the times in a profile next to a machine file."""
+"""Measure the work of programs on this machine once, and keep the times in a profile."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Added:
 def measure(
     programs: Iterable[PartitionedGraph], path: str | PathLike[str], *, rounds: int = ROUNDS
 ) -> Machine:
-    """Measure the instructions of programs, which `tofu.lower` makes, and return this machine with their times.
+    """Measure the instructions of programs, which `tofu.lower` makes; return this machine with their times.
 
     `path` is a machine file of this machine's processor. If it does not exist, the processor is measured and
     the file is written. Times are kept in a profile next to it; what it has is not measured again.
@@ -71,7 +71,7 @@ class Profiler:
 
     def __init__(self, path: Path, *, rounds: int = ROUNDS, clock: Clock = perf_counter) -> None:
         """Read the machine file, or measure the processor and write it. Raises MachineError."""
-        self._profile_path = profile_path(path)
+        self.profile_path = profile_path(path)
         self._rounds = rounds
         self._clock = clock
         self.machine = load_machine(str(path)) if path.exists() else save_processor(path)
@@ -100,8 +100,8 @@ class Profiler:
         engines = () if self.machine.profile is None else self.machine.profile.engines
         others = [each for each in engines if each.threads != times.threads]
         ordered = sorted([*others, times], key=lambda each: each.threads)
-        profile = Profile(self.machine.name, host(), tuple(ordered), str(self._profile_path))
-        save_profile(profile, self._profile_path)
+        profile = Profile(self.machine.name, host(), tuple(ordered), str(self.profile_path))
+        save_profile(profile, self.profile_path)
         self.machine = with_profile(self.machine, profile)
 
 

@@ -84,6 +84,7 @@ def _check_bytes(timeline: Timeline) -> None:
 def _check_programs(timeline: Timeline, begins: dict[Held, int], ends: dict[Held, int]) -> None:
     """Visit instructions in the order of the clock, and remember when each buffer was written and read."""
     partitioned, machine = timeline.partitioned, timeline.machine
+    devices = machine.devices_of(partitioned.workers)
     free: dict[tuple[int, Lane | None], int] = {}
     written: dict[Held, int] = {}
     used: dict[Held, int] = {}
@@ -93,9 +94,11 @@ def _check_programs(timeline: Timeline, begins: dict[Held, int], ends: dict[Held
     for worker, index in places:
         instruction = partitioned.programs[worker].instructions[index]
         begin, end = begins[worker, index], ends[worker, index]
-        device = machine.placement[worker]
-        in_turn = machine.kind(device).in_turn
-        lane = (device, None) if in_turn else (worker, lane_of(instruction))
+        lane = (
+            (devices[worker], None)
+            if machine.kind(devices[worker]).in_turn
+            else (worker, lane_of(instruction))
+        )
         taken = reads(worker, instruction)
         made = [(worker, buffer) for buffer in writes(instruction)]
         earliest = _latest(

@@ -8,7 +8,7 @@ to read and to write the bytes there. Workers of one device compute on one lane,
 
 Jobs are numbered in the order of the clock: by tick, then worker, then place in the worker's list. A worker's
 two lanes keep the order of the list, as engines do. If a device serves its workers in turn, all their
-instructions keep the order of the clock, and the reader itself copies what messages carry, one after the other.
+instructions keep the order of the clock, and the reader itself copies what messages carry, in turn as well.
 
 An instruction needs those that wrote what it reads, and those that read or wrote what it overwrites. With a
 schedule it also waits for those that used its memory. If any of them run elsewhere, and the device takes time
@@ -337,7 +337,7 @@ class _Ways:
 
     def __init__(self, machine: Machine, workers: int) -> None:
         self._machine = machine
-        self._devices = machine.placement[:workers]
+        self._devices = machine.devices_of(workers)
         self.kinds = [machine.kind(device) for device in self._devices]
         """The kind of each worker's device."""
         self.lanes: list[tuple[int, ...]] = []

@@ -22,8 +22,8 @@ def simulate(program: PartitionedGraph, machine: Machine | str, schedule: Schedu
 
     If the machine has a profile, times are measured or fitted to measured ones; `Timeline.times` says which.
 
-    Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say how
-    fast they are.
+    Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say
+    how fast they are.
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     found.check_workers(program.workers)

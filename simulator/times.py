@@ -4,10 +4,10 @@ A machine's profile has measured times of instructions. Equal work takes the sam
 same kind and sizes (`programs.instruction_work`). Work of other sizes takes a *fitted* time, if work of its
 kind was measured: amounts of it, times the seconds of each unit, which are fitted to the measured times.
 
-All other computations take an *estimated* time: the time to start a kernel and, of two times, the longer one,
-its floating-point operations at the device's rate, or the bytes of what it reads and makes at the bandwidth of
-the device's memory. The rate is that of the widest type among the tensors that it reads. Operations inside
-opaque functions do not count. Estimated times of transfers follow from the links.
+All other computations take an *estimated* time: the time to start a kernel and, of two times, the longer one.
+These are its floating-point operations at the device's rate, and the bytes of what it reads and makes at the
+bandwidth of the device's memory. The rate is that of the widest type among the tensors that it reads.
+Operations inside opaque functions do not count. Estimated times of transfers follow from the links.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
 def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     """Return the times of all computations as the devices' rates allow. Raises MachineError as `times_on`."""
     found = [[0] * len(program.instructions) for program in partitioned.programs]
-    kinds = [machine.kind(device) for device in machine.placement[: partitioned.workers]]
+    kinds = [machine.kind(device) for device in machine.devices_of(partitioned.workers)]
     for group in computations(partitioned):
         nanoseconds = np.rint(_estimate(group, kinds) * NANOSECONDS).astype(np.int64)
         for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
@@ -97,7 +97,7 @@ def _estimate(group: Computations, kinds: Sequence[DeviceKind]) -> Floats:
 
 def _profiled(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     assert machine.profile is not None
-    devices = machine.placement[: partitioned.workers]
+    devices = machine.devices_of(partitioned.workers)
     found = _Found(partitioned, machine.profile.times(len(set(devices))))
     kinds = [machine.kind(device) for device in devices]
     for group in computations(partitioned):
@@ -178,5 +178,4 @@ class _Found:
             for source in SOURCES
             if self._counts[source]
         }
-        weakest = max(shares, key=SOURCES.index, default="measured")
-        return ComputeTimes(self._nanoseconds, weakest, shares)
+        return ComputeTimes(self._nanoseconds, [*shares][-1] if shares else "measured", shares)
