@@ -13,13 +13,13 @@ median of the rounds counts. A mean keeps what small kernels now and then lose t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median, quantiles
 
 import numpy as np
 
-from ..dataflow.graph import Role, Tensor
+from ..dataflow.graph import Graph, Role, Tensor
 from ..errors import DataError
 from ..machines.profile import MeasuredTime, Sizes
 from ..operators.kernels.kernel import Array
@@ -98,9 +98,8 @@ def measure_instructions(
 
     found: dict[Work, list[float]] = defaultdict(list)
     with Executor(program, make_engine=make) as executor:
-        for tensor in program.graph.tensors:
-            if tensor.role.persistent and tensor.alias is None:
-                executor.write(tensor.name, _value(tensor))
+        for name, value in initial_values(program.graph):
+            executor.write(name, value)
         engine, waits = engines[0]
         for number in range(WARM_UP + rounds):
             executor.run()
@@ -139,8 +138,14 @@ def _spread(seconds: Sequence[float]) -> float:
     return upper - lower
 
 
+def initial_values(graph: Graph) -> Iterator[tuple[str, Array]]:
+    """Yield values of the tensors that live across iterations, as at the start of training."""
+    for tensor in graph.tensors:
+        if tensor.role.persistent and tensor.alias is None:
+            yield tensor.name, _value(tensor)
+
+
 def _value(tensor: Tensor) -> Array:
-    """Return a value with which kernels take as long as in training: no kernel sees infinities."""
     match tensor.role:
         case Role.DATA:
             return generator(tensor.name, 0).integers(0, 2, tensor.shape).astype(np.float32)
