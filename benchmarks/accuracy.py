@@ -2,13 +2,13 @@
 
     python -m benchmarks.accuracy [--save benchmarks/results/accuracy.json] [--rounds 15]
 
-Four models, four plans of each: `recursive`, `data-parallel`, *halves* (the first half of the operations, by
-flops, on one worker, the rest on the other) and *random* (each operation split along a random variable, whole
-on a random worker, or on both). `tofu.machines.measure` profiles the programs of a model. Then its plans run
-in turn, two iterations each, of which the second counts, and `seconds` is the median of the rounds. `spread`
-is the distance between the quartiles of the rounds, over the median. `error` is the simulated time over the
-measured one, less 1. `unseen_error` is that of a simulation that knows only the times of the plan of
-`recursive`, so that it fits the others.
+Four models, five plans of each: `recursive`, *plain* (without replicas and copies), `data-parallel`, *halves*
+(the first half of the operations, by flops, on one worker, the rest on the other) and *random* (every
+operation split along a random variable, whole on a random worker, or on both). `tofu.machines.measure`
+profiles the programs of a model. Then its plans run in turn, two iterations each, of which the second counts,
+and `seconds` is the median of the rounds. `spread` is the distance between the quartiles of the rounds, over
+the median. `error` is the simulated time over the measured one, less 1. `unseen_error` is that of a simulation
+that knows only the times of the plan of `recursive`, so that it fits the others.
 
 Two plans of a model are in order if their simulated times are, unless their measured times differ by less
 than the spread of either. *Sleep* is a plan whose kernels only sleep.
@@ -94,6 +94,7 @@ def _sources(graph: Graph, form: Callable[[Any], Form]) -> dict[str, Form]:
 
 PLANS: dict[str, Callable[[Graph], Plan]] = {
     "recursive": lambda graph: tofu.partition(graph, WORKERS),
+    "plain": lambda graph: tofu.partition(graph, WORKERS, replicate=False, keep=False),
     "data-parallel": lambda graph: tofu.partition(graph, WORKERS, method="data-parallel"),
     "halves": halves,
     "random": randomly,

@@ -26,13 +26,16 @@ def command(no_copies: bool, save: Path | None, as_json: bool) -> None:
     Copies between every pair of cards are measured, which takes 512 MiB of each. A missing part is not an
     error: the exit status is 0.
     """
+    from ..machines.write_machine import save_machine
     from ..reports import doctor
     from ..reports.console import wide_console
+    from ..reports.files import check_writable
     from ..runtime.cuda.inspection import inspect
-    from ..runtime.profiling import save_processor
+    from ..runtime.processor import measure_processor
 
     if save is not None:
-        save_processor(save)
+        check_writable(save)
+        save_machine(measure_processor(), save)
     found = inspect(measure=not no_copies)
     if as_json:
         click.echo(json.dumps(doctor.document(found)))

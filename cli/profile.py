@@ -51,10 +51,12 @@ def command(
     """
     from ..api import partition
     from ..partitioner import lower
+    from ..reports.files import check_writable
     from ..runtime.numpy_engine import processors
     from ..runtime.profiling import Profiler
     from .json_output import print_json
 
+    check_writable(save)
     profiler = Profiler(save)
     rows = []
     for target in targets:

@@ -16,7 +16,7 @@ class MeasuredTime:
     """The time of an instruction of one kind and size."""
 
     seconds: float
-    """The median of rounds."""
+    """The mean of usual rounds."""
 
     spread_seconds: float
     """The distance between the quartiles of the rounds."""

@@ -50,14 +50,17 @@ def load_profile(path: Path, machine: str) -> Profile:
 
 
 def save_profile(profile: Profile, path: Path) -> None:
-    """Write a profile, or leave the file unchanged. Raises OSError."""
+    """Write a profile, or leave the file unchanged. Raises MachineError if it cannot be written."""
     document = {
         "format": FORMAT,
         "machine": profile.machine,
         "measured_on": asdict(profile.host),
         "engines": [_engine_document(each) for each in profile.engines],
     }
-    write_whole(path, (json.dumps(document, indent=1) + "\n").encode())
+    try:
+        write_whole(path, (json.dumps(document, separators=(",", ":")) + "\n").encode())
+    except OSError as error:
+        raise MachineError(f"cannot write the profile {str(path)!r}: {error.strerror}") from error
 
 
 def _engine_document(times: EngineTimes) -> dict[str, Any]:

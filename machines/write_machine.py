@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from ..errors import MachineError
+from ..support.atomic_files import write_whole
 from .machine import Machine
+
+
+def save_machine(machine: Machine, path: Path) -> None:
+    """Write a machine file, or leave the file unchanged.
+
+    Raises MachineError if it cannot be written, or if its name does not end in `.yaml` or `.yml`.
+    """
+    if path.suffix not in (".yaml", ".yml"):
+        raise MachineError(f"{str(path)!r} is not the name of a machine file; it must end in .yaml or .yml")
+    try:
+        write_whole(path, machine_text(machine).encode())
+    except OSError as error:
+        raise MachineError(f"cannot write the machine file {str(path)!r}: {error.strerror}") from error
 
 
 def machine_text(machine: Machine) -> str:

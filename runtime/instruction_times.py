@@ -6,8 +6,10 @@ run at the same time, and threads share the processor and the interpreter as the
 an instruction begins when its thread is done with the one before. If it may have to wait for other threads,
 it begins when its step does.
 
-Equal work (`programs.instruction_work`) has one time. In a round it is the mean of all that is equal; the
-median of the rounds counts. A mean keeps what small kernels now and then lose to each other.
+Equal work (`programs.instruction_work`) has one time. In a round it is the mean of all that is equal. The
+rounds count that lie between the quartiles by the sum of all their times, and the mean of those is the time.
+So a round in which the machine did something else has no effect, and the times add up to those of a usual
+round. A median for each instruction would leave out what small kernels now and then lose to each other.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, median, quantiles
+from statistics import fmean, quantiles
 
 import numpy as np
 
@@ -96,7 +98,7 @@ def measure_instructions(
         engines.append((engine, waits))
         return engine
 
-    found: dict[Work, list[float]] = defaultdict(list)
+    found: list[Mapping[Work, list[float]]] = []
     with Executor(program, make_engine=make) as executor:
         for name, value in initial_values(program.graph):
             executor.write(name, value)
@@ -104,13 +106,23 @@ def measure_instructions(
         for number in range(WARM_UP + rounds):
             executor.run()
             if number >= WARM_UP:
-                for each, seconds in _by_work(engine.places, waits, moments, work).items():
-                    found[each].append(fmean(seconds))
-    times = {
-        each: MeasuredTime(median(seconds), _spread(seconds), work.amounts[each])
-        for each, seconds in found.items()
-    }
-    return ProgramTimes(engine.kernel_threads, times)
+                found.append(_by_work(engine.places, waits, moments, work))
+    return ProgramTimes(engine.kernel_threads, usual_times(found, work.amounts))
+
+
+def usual_times(
+    rounds: Sequence[Mapping[Work, list[float]]], amounts: Mapping[Work, Sizes]
+) -> dict[Work, MeasuredTime]:
+    """Return the time of all work, of which each round has the seconds of every instruction."""
+    totals = [sum(map(sum, each.values())) for each in rounds]
+    order = sorted(range(len(rounds)), key=totals.__getitem__)
+    quarter = len(rounds) // 4
+    usual = order[quarter : len(rounds) - quarter]
+    times = {}
+    for each, counted in amounts.items():
+        means = [fmean(seconds[each]) for seconds in rounds]
+        times[each] = MeasuredTime(fmean(means[number] for number in usual), _spread(means), counted)
+    return times
 
 
 def _by_work(

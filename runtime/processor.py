@@ -46,7 +46,8 @@ KIND = "processor"
 
 def host() -> Host:
     """Return this machine's processor and the versions on which times depend."""
-    libraries = ThreadpoolController().select(user_api="blas").info()
+    loaded = ThreadpoolController().select(user_api="blas").info()
+    libraries = [each for each in loaded if "numpy" in Path(each["filepath"]).parent.name] or loaded
     names = {
         " ".join(str(each.get(key) or "") for key in ("internal_api", "version", "architecture")).strip()
         for each in libraries

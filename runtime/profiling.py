@@ -9,14 +9,12 @@ from os import PathLike
 from pathlib import Path
 from time import perf_counter
 
-from ..errors import MachineError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine, with_profile
 from ..machines.profile import EngineTimes, MeasuredTime, Profile, Sizes
 from ..machines.profile_file import profile_path, save_profile
-from ..machines.write_machine import machine_text
+from ..machines.write_machine import save_machine
 from ..programs.program import PartitionedGraph
-from ..support.atomic_files import write_whole
 from .instruction_times import ProgramWork, Work, measure_instructions
 from .numpy_engine import default_threads
 from .processor import host, measure_processor, require_this_machine
@@ -54,18 +52,6 @@ def measure(
     return profiler.machine
 
 
-def save_processor(path: Path) -> Machine:
-    """Measure this machine's processor, write it as a machine file and return it.
-
-    Raises MachineError if the name of the file does not end in `.yaml` or `.yml`, OSError if it cannot be
-    written.
-    """
-    if path.suffix not in (".yaml", ".yml"):
-        raise MachineError(f"{str(path)!r} is not the name of a machine file; it must end in .yaml or .yml")
-    write_whole(path, machine_text(measure_processor()).encode())
-    return load_machine(str(path))
-
-
 class Profiler:
     """A machine file of this machine, and the profile next to it, which grows by programs."""
 
@@ -74,7 +60,9 @@ class Profiler:
         self.profile_path = profile_path(path)
         self._rounds = rounds
         self._clock = clock
-        self.machine = load_machine(str(path)) if path.exists() else save_processor(path)
+        if not path.exists():
+            save_machine(measure_processor(), path)
+        self.machine = load_machine(str(path))
         require_this_machine(self.machine, str(path))
         if self.machine.profile is not None:
             self.machine.profile.host.check(host(), self.machine.profile.path)

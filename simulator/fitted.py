@@ -40,7 +40,7 @@ def fit(rows: Sequence[Sequence[int]], seconds: Sequence[float], estimates: Sequ
     estimated = np.array(rows, float) * np.array(estimates)  # [work, amount]
     measured = np.array(seconds)
     scale = float(np.median(measured / np.maximum(estimated.sum(axis=1), SHORTEST_SECONDS)))
-    prior = WEIGHT * np.sqrt(len(measured)) * np.eye(len(estimates))
+    prior = WEIGHT * np.eye(len(estimates))
     matrix = np.concatenate([estimated * scale / measured[:, None], prior])
     target = np.concatenate([np.ones(len(measured)), prior.sum(axis=1)])
     factors, _ = nnls(matrix, target)
