@@ -7,8 +7,8 @@ Four models, five plans of each: `recursive`, *plain* (without replicas and copi
 operation split along a random variable, whole on a random worker, or on both). `tofu.machines.measure`
 profiles the programs of a model. Then its plans run in turn, two iterations each, of which the second counts,
 and `seconds` is the median of the rounds. `spread` is the distance between the quartiles of the rounds, over
-the median. `error` is the simulated time over the measured one, less 1. `unseen_error` is that of a simulation
-that knows only the times of the plan of `recursive`, so that it fits the others.
+the median. `error` is the simulated time over the measured one, less 1. `unseen_error` is that of simulating
+with the times of the plan of `recursive` alone, so that others are fitted.
 
 Two plans of a model are in order if their simulated times are, unless their measured times differ by less
 than the spread of either. *Sleep* is a plan whose kernels only sleep.

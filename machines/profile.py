@@ -26,6 +26,23 @@ class MeasuredTime:
 
 
 @dataclass(frozen=True, slots=True)
+class WakeTime:
+    """How long threads take to go on when what they wait for has ended."""
+
+    count: int
+    """The number of times that a thread woke while programs were measured; 0 if none ever waited."""
+
+    seconds: float
+    """The mean of all."""
+
+    def joined(self, other: WakeTime) -> WakeTime:
+        """Return the mean of both."""
+        count = self.count + other.count
+        whole = self.count * self.seconds + other.count * other.seconds
+        return WakeTime(count, whole / count if count else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class EngineTimes:
     """Times on one engine with one number of threads, all of which were busy."""
 
@@ -37,6 +54,9 @@ class EngineTimes:
 
     kernel_threads: int
     """The threads that products of matrices could use inside one kernel."""
+
+    wakes: WakeTime
+    """The time from the end of an instruction to the start of one on another thread that waits for it."""
 
     kinds: Mapping[str, Mapping[Sizes, MeasuredTime]]
     """By kind, then by sizes, the times."""

@@ -12,7 +12,7 @@ from ..errors import MachineError, PlanError
 from ..operators.kernels_version import kernels_version
 from ..support.atomic_files import write_whole
 from ..support.strict_documents import expect_keys, number_between, read_document, typed, typed_object
-from .profile import EngineTimes, Host, MeasuredTime, Profile, Sizes
+from .profile import EngineTimes, Host, MeasuredTime, Profile, Sizes, WakeTime
 
 FORMAT = 1
 LARGEST = 1 << 62
@@ -75,6 +75,7 @@ def _engine_document(times: EngineTimes) -> dict[str, Any]:
         "engine": times.engine,
         "threads": times.threads,
         "kernel_threads": times.kernel_threads,
+        "wakes": [times.wakes.count, times.wakes.seconds],
         "kinds": kinds,
     }
 
@@ -112,7 +113,7 @@ def _host(value: object) -> Host:
 
 def _engine(value: object, place: str) -> EngineTimes:
     entry = typed_object(value, place)
-    expect_keys(entry, ("engine", "threads", "kernel_threads", "kinds"), place)
+    expect_keys(entry, ("engine", "threads", "kernel_threads", "wakes", "kinds"), place)
     kinds = typed_object(entry["kinds"], f"{place}.kinds")
     if not kinds:
         raise PlanError(f"{place}.kinds has no times; measure some with `tofu profile`")
@@ -120,8 +121,16 @@ def _engine(value: object, place: str) -> EngineTimes:
         typed(entry["engine"], str, f"{place}.engine"),
         number_between(entry["threads"], f"{place}.threads", 1, THREAD_LIMIT),
         number_between(entry["kernel_threads"], f"{place}.kernel_threads", 1, THREAD_LIMIT),
+        _wakes(entry["wakes"], f"{place}.wakes"),
         {kind: _by_size(rows, f"{place}.kinds[{_short(kind)!r}]") for kind, rows in kinds.items()},
     )
+
+
+def _wakes(value: object, place: str) -> WakeTime:
+    parts = typed(value, list, place)
+    if len(parts) != 2:
+        raise PlanError(f"{place} has {len(parts)} entries, not 2: a number and the mean of their seconds")
+    return WakeTime(number_between(parts[0], f"{place}[0]", 0, LARGEST), _seconds(parts[1], f"{place}[1]"))
 
 
 def _by_size(value: object, place: str) -> dict[Sizes, MeasuredTime]:

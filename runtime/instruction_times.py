@@ -3,8 +3,8 @@
 The program runs on the engine as in training, for some rounds after a warm-up, and every instruction is timed
 by the clock on the wall. So a kernel finds the caches as the instructions before it left them, other workers
 run at the same time, and threads share the processor and the interpreter as they do in training. The time of
-an instruction begins when its thread is done with the one before. If it may have to wait for other threads,
-it begins when its step does.
+an instruction begins when its thread is done with the one before, or when its step begins if the thread had
+to wait for another one. What passes between the end of that wait and the beginning is the time to wake.
 
 Equal work (`programs.instruction_work`) has one time. In a round it is the mean of all that is equal. The
 rounds count that lie between the quartiles by the sum of all their times, and the mean of those is the time.
@@ -23,7 +23,7 @@ import numpy as np
 
 from ..dataflow.graph import Graph, Role, Tensor
 from ..errors import DataError
-from ..machines.profile import MeasuredTime, Sizes
+from ..machines.profile import MeasuredTime, Sizes, WakeTime
 from ..operators.kernels.kernel import Array
 from ..programs.instruction_work import computations, transfers
 from ..programs.memory import MemoryPlan
@@ -44,6 +44,9 @@ Work = tuple[str, Sizes]
 
 Place = tuple[int, int]
 """A worker and the index of one of its instructions."""
+
+Moments = Sequence[Sequence[tuple[float, float]]]
+"""`[worker][index]`: when an instruction begins and ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,22 @@ class ProgramTimes:
     kernel_threads: int
     """The threads that products inside a kernel could use."""
 
+    wakes: WakeTime
+    """How long threads took to wake."""
+
     times: Mapping[Work, MeasuredTime]
     """The time of all work."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRound:
+    """The times of one iteration."""
+
+    seconds: Mapping[Work, Sequence[float]]
+    """Those of all instructions, by their work."""
+
+    wakes: Sequence[float]
+    """Those from the end of an instruction to the start of one on another thread that waited for it."""
 
 
 def measure_instructions(
@@ -98,7 +115,7 @@ def measure_instructions(
         engines.append((engine, waits))
         return engine
 
-    found: list[Mapping[Work, list[float]]] = []
+    found: list[MeasuredRound] = []
     with Executor(program, make_engine=make) as executor:
         for name, value in initial_values(program.graph):
             executor.write(name, value)
@@ -106,40 +123,51 @@ def measure_instructions(
         for number in range(WARM_UP + rounds):
             executor.run()
             if number >= WARM_UP:
-                found.append(_by_work(engine.places, waits, moments, work))
-    return ProgramTimes(engine.kernel_threads, usual_times(found, work.amounts))
+                found.append(measured_round(engine.places, waits, moments.moments, work))
+    return usual_times(engine.kernel_threads, found, work)
 
 
-def usual_times(
-    rounds: Sequence[Mapping[Work, list[float]]], amounts: Mapping[Work, Sizes]
-) -> dict[Work, MeasuredTime]:
-    """Return the time of all work, of which each round has the seconds of every instruction."""
-    totals = [sum(map(sum, each.values())) for each in rounds]
+def usual_times(kernel_threads: int, rounds: Sequence[MeasuredRound], work: ProgramWork) -> ProgramTimes:
+    """Return the times of the rounds between the quartiles, by the sum of all their times."""
+    totals = [sum(map(sum, each.seconds.values())) for each in rounds]
     order = sorted(range(len(rounds)), key=totals.__getitem__)
     quarter = len(rounds) // 4
     usual = order[quarter : len(rounds) - quarter]
     times = {}
-    for each, counted in amounts.items():
-        means = [fmean(seconds[each]) for seconds in rounds]
-        times[each] = MeasuredTime(fmean(means[number] for number in usual), _spread(means), counted)
-    return times
+    for each, amounts in work.amounts.items():
+        means = [fmean(measured.seconds[each]) for measured in rounds]
+        times[each] = MeasuredTime(fmean(means[number] for number in usual), _spread(means), amounts)
+    wakes = [seconds for number in usual for seconds in rounds[number].wakes]
+    return ProgramTimes(kernel_threads, WakeTime(len(wakes), fmean(wakes) if wakes else 0.0), times)
 
 
-def _by_work(
-    threads: Sequence[Sequence[Place]], waits: Schedule, measured: StepMoments, work: ProgramWork
-) -> Mapping[Work, list[float]]:
-    """Return the seconds of the last iteration's instructions by their work."""
+def measured_round(
+    threads: Sequence[Sequence[Place]], waits: Schedule, moments: Moments, work: ProgramWork
+) -> MeasuredRound:
+    """Return the times of an iteration, of which `moments[worker][index]` are the beginnings and ends.
+
+    `threads` are the instructions that each thread runs, in order. A thread that waits for the end of another
+    one's instruction has woken when its next instruction begins. Otherwise that one's time begins when the
+    thread is done with the one before.
+    """
     thread_of = {place: thread for thread, places in enumerate(threads) for place in places}
     found: dict[Work, list[float]] = defaultdict(list)
+    wakes: list[float] = []
     for thread, places in enumerate(threads):
-        free = None
-        for place in places:
-            worker, index = place
-            begin, end = measured.moments[worker][index]
-            may_wait = any(thread_of[each] != thread for each in waits.waits[worker][index])
-            found[work.places[place]].append(end - (begin if free is None or may_wait else free))
+        free: float | None = None
+        for worker, index in places:
+            begin, end = moments[worker][index]
+            awaited = [
+                moments[other][number][1]
+                for other, number in waits.waits[worker][index]
+                if thread_of[other, number] != thread
+            ]
+            if free is None or max(awaited, default=free) > free:
+                wakes += [begin - max(awaited)] if awaited else []
+                free = begin
+            found[work.places[worker, index]].append(end - free)
             free = end
-    return found
+    return MeasuredRound(found, wakes)
 
 
 def _spread(seconds: Sequence[float]) -> float:

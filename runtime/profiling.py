@@ -11,7 +11,7 @@ from time import perf_counter
 
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine, with_profile
-from ..machines.profile import EngineTimes, MeasuredTime, Profile, Sizes
+from ..machines.profile import EngineTimes, MeasuredTime, Profile, Sizes, WakeTime
 from ..machines.profile_file import profile_path, save_profile
 from ..machines.write_machine import save_machine
 from ..programs.program import PartitionedGraph
@@ -72,16 +72,18 @@ class Profiler:
         threads = default_threads(program.workers)
         known = self._known(threads)
         work = ProgramWork.of(program)
-        missing = [each for each in work.amounts if each[1] not in known.get(each[0], {})]
+        missing = [each for each in work.amounts if each[1] not in known.kinds.get(each[0], {})]
         if missing:
             found = measure_instructions(program, work, self._rounds, self._clock)
-            times = {each: found.times[each] for each in missing}
-            self._keep(EngineTimes(ENGINE, threads, found.kernel_threads, _merged(known, times)))
+            times = _merged(known.kinds, {each: found.times[each] for each in missing})
+            wakes = known.wakes.joined(found.wakes)
+            self._keep(EngineTimes(ENGINE, threads, found.kernel_threads, wakes, times))
         return Added(len(missing), len(work.amounts) - len(missing))
 
-    def _known(self, threads: int) -> Mapping[str, Mapping[Sizes, MeasuredTime]]:
+    def _known(self, threads: int) -> EngineTimes:
         engines = () if self.machine.profile is None else self.machine.profile.engines
-        return next((each.kinds for each in engines if each.threads == threads), {})
+        nothing = EngineTimes(ENGINE, threads, 1, WakeTime(0, 0.0), {})
+        return next((each for each in engines if each.threads == threads), nothing)
 
     def _keep(self, times: EngineTimes) -> None:
         """Save times in place of those for the same number of threads."""

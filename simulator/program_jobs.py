@@ -193,6 +193,8 @@ class _Builder:
         workers = np.array([worker for worker, _ in order], np.int64)
         runners = self._ways.runners(workers, transfers)
         wakes = self._ways.wakes[workers]
+        if times.wake_nanoseconds is not None:
+            wakes[:] = times.wake_nanoseconds
         needs = _Waits.of(self._needed_pairs(), runners, wakes)
         waits = _Waits.of(_awaited_pairs(order, schedule), runners, wakes)
         woken = needs.woken(len(order)) | waits.woken(len(order))

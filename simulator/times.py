@@ -63,6 +63,9 @@ class ComputeTimes:
     shares: Mapping[Source, SourceShare] = field(default_factory=dict)
     """What comes from each source, if that is known."""
 
+    wake_nanoseconds: int | None = None
+    """The measured time that threads take to wake; None for that of the devices."""
+
 
 def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     """Return the best times that the machine has for a program.
@@ -178,4 +181,6 @@ class _Found:
             for source in SOURCES
             if self._counts[source]
         }
-        return ComputeTimes(self._nanoseconds, [*shares][-1] if shares else "measured", shares)
+        wakes = self._measured.wakes
+        wake = round(wakes.seconds * NANOSECONDS) if wakes.count else None
+        return ComputeTimes(self._nanoseconds, [*shares][-1] if shares else "measured", shares, wake)

@@ -14,7 +14,7 @@ from tofu.errors import MachineError
 from tofu.machines.device_kind import DeviceKind
 from tofu.machines.machine import Level, Machine
 from tofu.machines.machine_file import load_machine
-from tofu.machines.profile import EngineTimes, Host, MeasuredTime, Profile
+from tofu.machines.profile import EngineTimes, Host, MeasuredTime, Profile, WakeTime
 from tofu.machines.profile_file import load_profile, profile_path, save_profile
 from tofu.machines.write_machine import save_machine
 from tofu.operators.kernels_version import kernels_version
@@ -26,7 +26,7 @@ MACHINE = Machine("box", (Level("core", 1e9, 1e-6),), ("core0", "core1"), ((0, 1
 
 def profile(path: Path) -> Profile:
     times = {"def f": {(2, 3): MeasuredTime(1e-3, 1e-5, (1, 6)), (): MeasuredTime(2e-3, 0.0, (1, 0))}}
-    return Profile("box", HOST, (EngineTimes("numpy", 2, 1, times),), str(path))
+    return Profile("box", HOST, (EngineTimes("numpy", 2, 1, WakeTime(3, 2e-5), times),), str(path))
 
 
 @pytest.fixture
@@ -91,6 +91,7 @@ def _row(document: Any) -> Any:
         (lambda d: d.update(engines=[]), "it has no times"),
         (lambda d: d["engines"].append(_engine(d)), "engines has two entries for 2 threads"),
         (lambda d: _engine(d).update(kinds={}), r"engines\[0\].kinds has no times"),
+        (lambda d: _engine(d).update(wakes=[1]), r"engines\[0\].wakes has 1 entries, not 2"),
         (lambda d: _engine(d).update(threads=0), r"engines\[0\].threads is 0"),
         (lambda d: _engine(d)["kinds"].update({"def g(a)": []}), r"kinds\['g'\] has no times"),
         (lambda d: _row(d).__setitem__(2, -1.0), r"kinds\['f'\]\[0\]\[2\] is -1.0; it must be a number"),

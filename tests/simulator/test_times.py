@@ -11,7 +11,7 @@ import tofu
 from tofu.errors import MachineError
 from tofu.machines.machine import Machine
 from tofu.machines.machine_file import with_profile
-from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, Sizes
+from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, Sizes, WakeTime
 from tofu.programs.instruction_work import computations, transfers
 from tofu.programs.program import Compute, PartitionedGraph
 from tofu.simulator import check_timeline, simulate
@@ -31,7 +31,10 @@ def program(workers: int = 2) -> PartitionedGraph:
 
 
 def profiled(kinds: Times, threads: int = 2) -> Machine:
-    return with_profile(MACHINE, Profile("box", HOST, (EngineTimes("numpy", threads, 1, kinds),), "box.json"))
+    return with_profile(
+        MACHINE,
+        Profile("box", HOST, (EngineTimes("numpy", threads, 1, WakeTime(0, 0.0), kinds),), "box.json"),
+    )
 
 
 def computed(partitioned: PartitionedGraph) -> Times:
