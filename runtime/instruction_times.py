@@ -29,6 +29,7 @@ from ..programs.instruction_work import computations, transfers
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule, schedule
+from .choose_engine import require_wide
 from .engine import Watch
 from .executor import Executor
 from .initializer import Uniform, generator, initial_value
@@ -109,6 +110,7 @@ def measure_instructions(
     engines: list[tuple[NumpyEngine, Schedule]] = []
 
     def make(partitioned: PartitionedGraph, memory: MemoryPlan, watch: Watch) -> NumpyEngine:
+        require_wide(partitioned)
         waits = schedule(partitioned, memory)
         watched = replace(watch, seconds=moments)
         engine = NumpyEngine(partitioned, memory, waits, watch=watched, threads=None)
