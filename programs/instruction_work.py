@@ -1,4 +1,4 @@
-"""What the time of an instruction depends on: what it does, its sizes, and amounts that time grows with.
+"""The work of instructions, on which their time depends: a kind, sizes, and amounts that time grows with.
 
 Instructions of the same kind and sizes are *equal work*: they take the same time on the same machine. A kind
 of computations is the text of a description, the kernel that is attached to it, and element types. Their

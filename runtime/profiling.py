@@ -26,7 +26,7 @@ ROUNDS = 9
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What measuring a program added to a profile."""
+    """The work of a program that a profile gained, or had already."""
 
     measured: int
     """The number of different pieces of work that were measured."""

@@ -62,7 +62,7 @@ class Timeline:
     """Where the times of instructions come from: the weakest of the sources."""
 
     time_shares: Mapping[Source, SourceShare]
-    """What comes from each source; empty if the machine has no profile."""
+    """The instructions of each source, and their time; empty if the machine has no profile."""
 
     work: ProgramJobs
     """The jobs of the iteration."""

@@ -61,7 +61,7 @@ class ComputeTimes:
     """The weakest of the sources."""
 
     shares: Mapping[Source, SourceShare] = field(default_factory=dict)
-    """What comes from each source, if that is known."""
+    """The instructions of each source, and their time, if that is known."""
 
     wake_nanoseconds: int | None = None
     """The measured time that threads take to wake; None for that of the devices."""
