@@ -229,6 +229,7 @@ def _write_page(
     path: Path, graph: Graph, found: Plan, facts: dict[str, Any], memory: MemoryPlan, request: Request
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
+    from ..partitioner import lower
     from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
@@ -237,7 +238,8 @@ def _write_page(
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
-    page = page_data(graph, found, facts, memory, Comparison(entries, left_out))
+    timeline = request.timeline(lower(graph, found))
+    page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
     write_whole(path, render(page).encode())
 
 

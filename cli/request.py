@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..partitioner.methods.within_memory import Limit
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
+    from ..simulator.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,13 @@ class Request:
         if refused is not None:
             raise PlanError(refused)
 
-    def step_seconds(self, programs: PartitionedGraph) -> float | None:
+    def timeline(self, programs: PartitionedGraph) -> Timeline | None:
         """Simulate one iteration; None without a machine that says how fast its devices are."""
         from ..simulator import simulate
 
         if self.machine is None or not self.machine.kinds:
             return None
-        return simulate(programs, self.machine).seconds
+        return simulate(programs, self.machine)
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan, found: Fitting) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
@@ -149,7 +150,8 @@ class Request:
                 )
             ]
             facts["transfer_seconds"] = crossing.transfer_seconds
-        facts["step_seconds"] = self.step_seconds(programs)
+        timeline = self.timeline(programs)
+        facts["step_seconds"] = None if timeline is None else timeline.seconds
         if isinstance(self.limit, int):
             facts["device_memory_bytes"] = self.limit
             facts["fits"] = found.peak_bytes <= self.limit

@@ -7,7 +7,8 @@
 
 A class is a set of operations or tensors that must agree. A tensor that overwrites another one takes over its
 layout. Tied operations (one cell's copies at different time steps, Tofu section 5.1) share one strategy, and
-the tensors that they produce share one layout. Every other operation or tensor is a class alone.
+the tensors that they produce share one layout; in a space that keeps what is made, only those that the same
+operations read in the same way do. Every other operation or tensor is a class alone.
 
 Implemented in: `classes.build_problem` (classes), `Problem.links`, `factor_graph.next_choices` and
 `joint_choices` (the choices that a class has), `Objective.table` (`moved_bytes`, `transfer_time`),
@@ -281,10 +282,14 @@ class Chosen:
             Layout(shape, by_batch(shape, self.factors) if number in problem.fed else chosen, self.factors)
             for number, (shape, chosen) in enumerate(zip(problem.shapes, self.dimensions, strict=True))
         ]
+        known: dict[tuple[Bound, Strategies, Use, Layout], Layout] = {}
         for link in problem.links:
             if link.tensor in problem.stops:
                 operator = problem.operators[link.operator], self.strategies[link.operator]
-                found[link.tensor] = on_the_way(*operator, link.use, found[link.tensor])
+                key = *operator, link.use, found[link.tensor]
+                if key not in known:
+                    known[key] = on_the_way(*key)
+                found[link.tensor] = known[key]
         return {
             tensor.name: found[number]
             for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True)
