@@ -16,10 +16,30 @@ from typing import Any
 import numpy as np
 
 from ..analyzer.indices.evaluate import Integers
-from ..analyzer.indices.region import Region, volume
+from ..analyzer.indices.region import Boxes, Region, volume
 from ..dataflow.graph import Graph, Operation
 from ..tdl.printer import format as text_of
 from .program import Compute, MultiFetch, PartitionedGraph, Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class BoxWork:
+    """The work of several boxes of an operation."""
+
+    sizes: Integers
+    """`[box, size]`: the sizes of the box and of the regions that it reads."""
+
+    flops: Integers | None
+    """The floating-point operations of each; None if an opaque function hides them."""
+
+    nbytes: Integers
+    """The bytes that each reads and makes."""
+
+    @property
+    def amounts(self) -> Integers:
+        """`[box, amount]`: 1 for its start, operations that are not hidden, and bytes."""
+        flops = np.zeros_like(self.nbytes) if self.flops is None else self.flops
+        return np.stack([np.ones_like(flops), flops, self.nbytes], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +49,14 @@ class Computations:
     operation: Operation
     """One of the operations."""
 
-    dtype: str
-    """The widest type that it reads, or makes if it reads nothing."""
+    kind: str
+    """The text of the description, the attached kernel if there is one, and the element types."""
 
     places: list[tuple[int, int]]
     """The worker and the index of each computation."""
 
-    sizes: Integers
-    """`[computation, size]`: the sizes of the box and of the regions that it reads."""
-
-    flops: Integers | None
-    """The floating-point operations of each; None if an opaque function hides them."""
-
-    nbytes: Integers
-    """The bytes that each reads and makes."""
-
-    kind: str
-    """The text of the description, the attached kernel if there is one, and the element types."""
-
-    @property
-    def amounts(self) -> Integers:
-        """`[computation, amount]`: 1 for its start, operations that are not hidden, and bytes."""
-        flops = np.zeros_like(self.nbytes) if self.flops is None else self.flops
-        return np.stack([np.ones_like(flops), flops, self.nbytes], axis=1)
+    work: BoxWork
+    """The work of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +87,18 @@ def computations(partitioned: PartitionedGraph) -> Iterator[Computations]:
     for worker, program in enumerate(partitioned.programs):
         for index, instruction in enumerate(program.instructions):
             if isinstance(instruction, Compute):
-                _, places, boxes = members[instruction.operation]
+                _, places, regions = members[instruction.operation]
                 places.append((worker, index))
-                boxes.append(instruction.box)
-    yield from (_counted(graph, *group) for group in alike.values() if group[1])
+                regions.append(instruction.box)
+    for operation, places, regions in alike.values():
+        if places:
+            work = count_work(graph, operation, np.array(regions, np.int64).reshape(len(places), -1, 2))
+            yield Computations(operation, kind_of(graph, operation), places, work)
 
 
-def _counted(
-    graph: Graph, operation: Operation, places: list[tuple[int, int]], regions: list[Region]
-) -> Computations:
+def count_work(graph: Graph, operation: Operation, boxes: Boxes) -> BoxWork:
+    """Return the work of boxes `[n, variable, 2]` of an operation."""
     bound = operation.bound
-    boxes = np.array(regions, np.int64).reshape(len(places), -1, 2)
     read = bound.input_regions(boxes)
     nbytes = np.zeros(len(boxes), np.int64)
     sizes = [boxes[..., 1] - boxes[..., 0]]
@@ -101,15 +107,7 @@ def _counted(
         sizes.append(read[name][..., 1] - read[name][..., 0])
     for tensor, region in zip(operation.outputs, bound.output_regions(boxes), strict=True):
         nbytes += volume(region) * graph.tensors[tensor].itemsize
-    return Computations(
-        operation,
-        _widest(graph, operation),
-        places,
-        np.concatenate(sizes, axis=1),
-        bound.flops_of(boxes),
-        nbytes,
-        _kind(graph, operation),
-    )
+    return BoxWork(np.concatenate(sizes, axis=1), bound.flops_of(boxes), nbytes)
 
 
 def transfers(partitioned: PartitionedGraph) -> Iterator[TransferWork]:
@@ -144,13 +142,14 @@ def _types(graph: Graph, operation: Operation) -> tuple[str, ...]:
     return tuple(graph.tensors[tensor].dtype for tensor in (*operation.inputs, *operation.outputs))
 
 
-def _widest(graph: Graph, operation: Operation) -> str:
+def widest_type(graph: Graph, operation: Operation) -> str:
+    """Return the widest type that an operation reads, or makes if it reads nothing."""
     read = [graph.tensors[operation.inputs[place]] for place, _ in operation.bound.read_places]
     made = [graph.tensors[tensor] for tensor in operation.outputs]
     return max(read or made, key=lambda tensor: tensor.itemsize).dtype
 
 
-def _kind(graph: Graph, operation: Operation) -> str:
+def kind_of(graph: Graph, operation: Operation) -> str:
     """Return the text of the description, with attributes put in, the kernel, and the element types."""
     bound = operation.bound
     kernel = getattr(bound, "kernel", None)

@@ -67,7 +67,7 @@ class ProgramWork:
         amounts: dict[Work, Sizes] = {}
         for group in computations(program):
             for place, sizes, counted in zip(
-                group.places, group.sizes.tolist(), group.amounts.tolist(), strict=True
+                group.places, group.work.sizes.tolist(), group.work.amounts.tolist(), strict=True
             ):
                 places[place] = (group.kind, tuple(sizes))
                 amounts[places[place]] = tuple(counted)

@@ -13,17 +13,24 @@ Operations inside opaque functions do not count. Estimated times of transfers fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ..machines.device_kind import DeviceKind
+from ..analyzer.indices.evaluate import Integers
+from ..dataflow.graph import Graph, Operation
 from ..machines.machine import Machine
 from ..machines.profile import EngineTimes
-from ..programs.instruction_work import Computations, TransferWork, computations, transfers
+from ..programs.instruction_work import (
+    BoxWork,
+    Computations,
+    TransferWork,
+    computations,
+    transfers,
+    widest_type,
+)
 from ..programs.program import PartitionedGraph
 from .fitted import UnitTimes, fit
 
@@ -36,7 +43,9 @@ Source = Literal["measured", "fitted", "estimated"]
 SOURCES: tuple[Source, ...] = ("measured", "fitted", "estimated")
 """All sources, the best one first."""
 
-Floats = npt.NDArray[np.float64]
+
+TaskTimes = Callable[[Operation, Integers, BoxWork], Integers]
+"""Return the nanoseconds of tasks of an operation `[n]`, from their workers `[n]` and their work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +88,43 @@ def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
 def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     """Return the times of all computations as the devices' rates allow. Raises MachineError as `times_on`."""
     found = [[0] * len(program.instructions) for program in partitioned.programs]
-    kinds = [machine.kind(device) for device in machine.devices_of(partitioned.workers)]
+    times = estimates(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
-        nanoseconds = np.rint(_estimate(group, kinds) * NANOSECONDS).astype(np.int64)
+        workers = np.array([worker for worker, _ in group.places])
+        nanoseconds = times(group.operation, workers, group.work)
         for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
 
 
-def _estimate(group: Computations, kinds: Sequence[DeviceKind]) -> Floats:
-    workers = np.array([worker for worker, _ in group.places])
+def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
+    """Return the function that estimates the times of tasks on the workers' devices.
+
+    Raises MachineError if the machine does not say how fast its devices are. The function does so if a device
+    has no rate for a type.
+    """
+    kinds = [machine.kind(device) for device in machine.devices_of(workers)]
+    starts = np.array([kind.start_seconds for kind in kinds])
     bandwidths = np.array([kind.bytes_per_second for kind in kinds])
-    busy: Floats = group.nbytes / bandwidths[workers]
-    if group.flops is not None and group.flops.any():
-        rates = {worker: kinds[worker].rate(group.dtype) for worker in set(workers.tolist())}
-        busy = np.maximum(busy, group.flops / np.array([rates[worker] for worker in workers.tolist()]))
-    starts: Floats = np.array([kind.start_seconds for kind in kinds])[workers]
-    return starts + busy
+
+    def times(operation: Operation, workers: Integers, work: BoxWork) -> Integers:
+        busy = work.nbytes / bandwidths[workers]
+        if work.flops is not None and work.flops.any():
+            dtype = widest_type(graph, operation)
+            rates = {worker: kinds[worker].rate(dtype) for worker in set(workers.tolist())}
+            busy = np.maximum(busy, work.flops / np.array([rates[worker] for worker in workers.tolist()]))
+        found: Integers = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
+        return found
+
+    return times
 
 
 def _profiled(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     assert machine.profile is not None
     devices = machine.devices_of(partitioned.workers)
-    found = _Found(partitioned, machine.profile.times(len(set(devices))))
-    kinds = [machine.kind(device) for device in devices]
+    found = _Found(partitioned, machine, machine.profile.times(len(set(devices))))
     for group in computations(partitioned):
-        found.compute(group, kinds)
+        found.compute(group)
     unit = _transfer_units(machine, devices)
     for transfer in transfers(partitioned):
         found.transfer(transfer, unit)
@@ -122,27 +142,37 @@ def _transfer_units(machine: Machine, devices: Sequence[int]) -> tuple[float, ..
 class _Found:
     """Collects times and where they come from."""
 
-    def __init__(self, partitioned: PartitionedGraph, measured: EngineTimes) -> None:
+    def __init__(self, partitioned: PartitionedGraph, machine: Machine, measured: EngineTimes) -> None:
+        self._graph = partitioned.graph
+        self._kind = machine.kind(0)
+        self._estimates = estimates(partitioned.graph, machine, partitioned.workers)
         self._measured = measured
         self._nanoseconds = [[0] * len(program.instructions) for program in partitioned.programs]
         self._units: dict[str, UnitTimes] = {}
         self._counts: Counter[Source] = Counter()
         self._spent: Counter[Source] = Counter()
 
-    def compute(self, group: Computations, kinds: Sequence[DeviceKind]) -> None:
+    def compute(self, group: Computations) -> None:
         """Add computations of one kind."""
-        known = self._measured.kinds.get(group.kind)
-        if known is None:
-            for place, seconds in zip(group.places, _estimate(group, kinds).tolist(), strict=True):
+        work = group.work
+        if group.kind not in self._measured.kinds:
+            workers = np.array([worker for worker, _ in group.places])
+            estimated = self._estimates(group.operation, workers, work) / NANOSECONDS
+            for place, seconds in zip(group.places, estimated.tolist(), strict=True):
                 self._add(place, seconds, "estimated")
             return
-        kind = kinds[group.places[0][0]]
-        counted = group.flops is not None and group.flops.any()
-        rate = kind.rate(group.dtype) if counted else kind.bytes_per_second
-        unit = (kind.start_seconds, 1 / rate, 1 / kind.bytes_per_second)
-        rows = zip(group.places, group.sizes.tolist(), group.amounts.tolist(), strict=True)
-        for place, sizes, each in rows:
-            self._look_up(place, group.kind, tuple(sizes), each, unit)
+        unit = self._units_of(group)
+        for place, sizes, amounts in zip(
+            group.places, work.sizes.tolist(), work.amounts.tolist(), strict=True
+        ):
+            self._look_up(place, group.kind, tuple(sizes), amounts, unit)
+
+    def _units_of(self, group: Computations) -> tuple[float, float, float]:
+        """Return the estimated seconds of a start, an operation and a byte."""
+        per_byte = 1 / self._kind.bytes_per_second
+        counted = group.work.flops is not None and group.work.flops.any()
+        per_flop = 1 / self._kind.rate(widest_type(self._graph, group.operation)) if counted else per_byte
+        return self._kind.start_seconds, per_flop, per_byte
 
     def transfer(self, work: TransferWork, unit: tuple[float, ...]) -> None:
         """Add a transfer. Its time follows from the links if no transfer of its kind was measured."""

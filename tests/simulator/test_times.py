@@ -41,7 +41,7 @@ def computed(partitioned: PartitionedGraph) -> Times:
     """Times of all computations."""
     found: Times = {}
     for group in computations(partitioned):
-        for sizes, amounts in zip(group.sizes.tolist(), group.amounts.tolist(), strict=True):
+        for sizes, amounts in zip(group.work.sizes.tolist(), group.work.amounts.tolist(), strict=True):
             seconds = sum(unit * amount for unit, amount in zip(UNITS, amounts, strict=True))
             found.setdefault(group.kind, {})[tuple(sizes)] = MeasuredTime(seconds, 0.0, tuple(amounts))
     return found
@@ -85,7 +85,7 @@ def test_work_of_other_sizes_is_fitted_exactly_if_it_follows_a_line() -> None:
     fitted = times_on(partitioned, profiled({kind: times for kind, times in others.items() if times}))
     compared = 0
     for group in computations(partitioned):
-        for (worker, index), sizes in zip(group.places, group.sizes.tolist(), strict=True):
+        for (worker, index), sizes in zip(group.places, group.work.sizes.tolist(), strict=True):
             if others.get(group.kind):
                 expected = own[group.kind][tuple(sizes)].seconds * 1e9
                 assert fitted.nanoseconds[worker][index] == pytest.approx(expected, rel=0.05)
