@@ -57,6 +57,8 @@ class Profiler:
 
     def __init__(self, path: Path, *, rounds: int = ROUNDS, clock: Clock = perf_counter) -> None:
         """Read the machine file, or measure the processor and write it. Raises MachineError."""
+        if rounds < 1:
+            raise MachineError(f"rounds is {rounds}; measuring takes at least one")
         self.profile_path = profile_path(path)
         self._rounds = rounds
         self._clock = clock

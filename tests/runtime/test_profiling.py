@@ -109,6 +109,12 @@ def test_profiles_and_machines_of_others_are_left_alone(path: Path) -> None:
         Profiler(path)
 
 
+def test_nothing_is_measured_in_no_rounds(path: Path) -> None:
+    with pytest.raises(MachineError, match="rounds is 0; measuring takes at least one"):
+        tofu.machines.measure([program()], path, rounds=0)
+    assert not path.exists()
+
+
 def test_a_round_by_hand() -> None:
     """Thread 0 runs two instructions; thread 1 waits for the first, and wakes 3 s after it ends."""
     waits: Any = Schedule(((((),) * 2), (((0, 0),), ((0, 1),), ())), ((Lane.COMPUTE,) * 2,) * 2, ())
