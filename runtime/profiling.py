@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from time import perf_counter
 
+from ..errors import MachineError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine, with_profile
 from ..machines.profile import EngineTimes, MeasuredTime, Profile, Sizes, WakeTime
