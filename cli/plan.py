@@ -76,10 +76,10 @@ if TYPE_CHECKING:
 @machine_option("Report traffic over the links of this machine")
 @click.option(
     "--objective",
-    type=click.Choice(["bytes", "time"]),
+    type=click.Choice(["bytes", "time", "step-time"]),
     default="bytes",
     show_default=True,
-    help="What to minimise; time is that of the traffic over the machine's links.",
+    help="What to minimise; time is that of the traffic over the machine's links, step-time an iteration's.",
 )
 @click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
 @click.option(

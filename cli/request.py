@@ -58,14 +58,14 @@ class Request:
         from ..partitioner.problem.constraints import parse_forbid, parse_pin
 
         found = None if machine is None else load_machine(machine)
-        if found is None and objective == "time":
-            raise click.UsageError("--objective time needs --machine, whose links carry the traffic")
+        if found is None and objective != "bytes":
+            raise click.UsageError(f"--objective {objective} needs --machine, whose links carry the traffic")
         if found is not None:
             found.check_workers(workers)
         settings = SearchSettings(
             constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
             layouts=None if layouts is None else read_layouts(layouts, workers),
-            machine=found if objective == "time" else None,
+            machine=None if objective == "bytes" else found,
             objective=objective,
             replicate=replicate,
             keep=keep,
@@ -93,11 +93,10 @@ class Request:
 
         If no plan fits the memory, the one that needs the least is returned.
         """
-        from ..api import needs_of
-        from ..partitioner import find_plan_within
+        from ..api import search_within
 
         settings = replace(self.settings, method=method, report=report)
-        return find_plan_within(graph, self.workers, settings, self.limit, needs_of(graph))
+        return search_within(graph, self.workers, settings, self.limit)
 
     def front(self, graph: Graph, method: str) -> tuple[Fitting, ...]:
         """Return plans from the least memory up to the best plan, see `memory_front`."""

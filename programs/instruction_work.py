@@ -49,14 +49,11 @@ class Computations:
     operation: Operation
     """One of the operations."""
 
-    kind: str
-    """The text of the description, the attached kernel if there is one, and the element types."""
-
     places: list[tuple[int, int]]
     """The worker and the index of each computation."""
 
-    work: BoxWork
-    """The work of each."""
+    boxes: Boxes
+    """The box of each, `[computation, variable, 2]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +89,8 @@ def computations(partitioned: PartitionedGraph) -> Iterator[Computations]:
                 regions.append(instruction.box)
     for operation, places, regions in alike.values():
         if places:
-            work = count_work(graph, operation, np.array(regions, np.int64).reshape(len(places), -1, 2))
-            yield Computations(operation, kind_of(graph, operation), places, work)
+            boxes = np.array(regions, np.int64).reshape(len(places), -1, 2)
+            yield Computations(operation, places, boxes)
 
 
 def count_work(graph: Graph, operation: Operation, boxes: Boxes) -> BoxWork:

@@ -25,7 +25,7 @@ from ..dataflow.graph import Graph, Role, Tensor
 from ..errors import DataError
 from ..machines.profile import MeasuredTime, Sizes, WakeTime
 from ..operators.kernels.kernel import Array
-from ..programs.instruction_work import computations, transfers
+from ..programs.instruction_work import computations, count_work, kind_of, transfers
 from ..programs.memory import MemoryPlan
 from ..programs.program import PartitionedGraph
 from ..programs.schedule import Schedule, schedule
@@ -66,14 +66,15 @@ class ProgramWork:
         places: dict[Place, Work] = {}
         amounts: dict[Work, Sizes] = {}
         for group in computations(program):
-            for place, sizes, counted in zip(
-                group.places, group.work.sizes.tolist(), group.work.amounts.tolist(), strict=True
-            ):
-                places[place] = (group.kind, tuple(sizes))
-                amounts[places[place]] = tuple(counted)
-        for each in transfers(program):
-            places[each.place] = (each.kind, each.sizes)
-            amounts[each.kind, each.sizes] = each.amounts
+            kind = kind_of(program.graph, group.operation)
+            counted = count_work(program.graph, group.operation, group.boxes)
+            rows = zip(group.places, counted.sizes.tolist(), counted.amounts.tolist(), strict=True)
+            for place, sizes, each in rows:
+                places[place] = (kind, tuple(sizes))
+                amounts[kind, tuple(sizes)] = tuple(each)
+        for transfer in transfers(program):
+            places[transfer.place] = (transfer.kind, transfer.sizes)
+            amounts[transfer.kind, transfer.sizes] = transfer.amounts
         return cls(places, amounts)
 
 

@@ -20,14 +20,15 @@ from typing import Literal
 import numpy as np
 
 from ..analyzer.indices.evaluate import Integers
+from ..analyzer.indices.region import Boxes
 from ..dataflow.graph import Graph, Operation
 from ..machines.machine import Machine
-from ..machines.profile import EngineTimes
+from ..machines.profile import EngineTimes, Sizes
 from ..programs.instruction_work import (
     BoxWork,
-    Computations,
-    TransferWork,
     computations,
+    count_work,
+    kind_of,
     transfers,
     widest_type,
 )
@@ -43,9 +44,8 @@ Source = Literal["measured", "fitted", "estimated"]
 SOURCES: tuple[Source, ...] = ("measured", "fitted", "estimated")
 """All sources, the best one first."""
 
-
-TaskTimes = Callable[[Operation, Integers, BoxWork], Integers]
-"""Return the nanoseconds of tasks of an operation `[n]`, from their workers `[n]` and their work."""
+TaskTimes = Callable[[Operation, Integers, Boxes], Integers]
+"""Return the nanoseconds of tasks of an operation: workers `[n]` and boxes `[n, variable, 2]` to `[n]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,18 @@ def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     Raises MachineError if the machine does not say how fast its devices are in a type that they compute in,
     or if its profile is for another number of threads.
     """
-    return estimated(partitioned, machine) if machine.profile is None else _profiled(partitioned, machine)
+    if machine.profile is None:
+        return estimated(partitioned, machine)
+    found = _Found(partitioned)
+    profiled = _Profiled(partitioned.graph, machine, partitioned.workers)
+    for group in computations(partitioned):
+        workers = np.array([worker for worker, _ in group.places])
+        nanoseconds, sources = profiled.tasks(group.operation, workers, group.boxes)
+        for place, time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
+            found.add(place, time, source)
+    for each in transfers(partitioned):
+        found.add(each.place, *profiled.transfer(each.kind, each.sizes, each.amounts))
+    return found.result(profiled.measured)
 
 
 def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
@@ -91,10 +102,18 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
     times = estimates(partitioned.graph, machine, partitioned.workers)
     for group in computations(partitioned):
         workers = np.array([worker for worker, _ in group.places])
-        nanoseconds = times(group.operation, workers, group.work)
+        nanoseconds = times(group.operation, workers, group.boxes)
         for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
+
+
+def task_times(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
+    """Return the function that gives the best times of tasks on workers' devices. Raises as `times_on`."""
+    if machine.profile is None:
+        return estimates(graph, machine, workers)
+    profiled = _Profiled(graph, machine, workers)
+    return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
 
 
 def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
@@ -107,7 +126,8 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     starts = np.array([kind.start_seconds for kind in kinds])
     bandwidths = np.array([kind.bytes_per_second for kind in kinds])
 
-    def times(operation: Operation, workers: Integers, work: BoxWork) -> Integers:
+    def times(operation: Operation, workers: Integers, boxes: Boxes) -> Integers:
+        work = count_work(graph, operation, boxes)
         busy = work.nbytes / bandwidths[workers]
         if work.flops is not None and work.flops.any():
             dtype = widest_type(graph, operation)
@@ -119,98 +139,84 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     return times
 
 
-def _profiled(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
-    assert machine.profile is not None
-    devices = machine.devices_of(partitioned.workers)
-    found = _Found(partitioned, machine, machine.profile.times(len(set(devices))))
-    for group in computations(partitioned):
-        found.compute(group)
-    unit = _transfer_units(machine, devices)
-    for transfer in transfers(partitioned):
-        found.transfer(transfer, unit)
-    return found.result()
+class _Profiled:
+    """Times by the profile of a machine."""
+
+    def __init__(self, graph: Graph, machine: Machine, workers: int) -> None:
+        assert machine.profile is not None
+        devices = machine.devices_of(workers)
+        self.measured = machine.profile.times(len(set(devices)))
+        self._graph = graph
+        self._kind = machine.kind(0)
+        self._estimates = estimates(graph, machine, workers)
+        self._fits: dict[str, UnitTimes] = {}
+        others = [device for device in devices if device != devices[0]]
+        width = machine.path(devices[0], others[0]).bytes_per_second if others else 1.0
+        per_byte = 1 / self._kind.bytes_per_second
+        self._transfer_units = (self._kind.start_seconds, per_byte, 1 / width)
+        """The estimated seconds of a piece, of a byte that is touched, and of a byte from elsewhere."""
+
+    def tasks(self, operation: Operation, workers: Integers, boxes: Boxes) -> tuple[Integers, list[Source]]:
+        """Return the nanoseconds of tasks, as `TaskTimes`, and where each comes from."""
+        kind = kind_of(self._graph, operation)
+        if kind not in self.measured.kinds:
+            return self._estimates(operation, workers, boxes), ["estimated"] * len(boxes)
+        work = count_work(self._graph, operation, boxes)
+        units = self._units_of(operation, work)
+        sizes, amounts = work.sizes.tolist(), work.amounts.tolist()
+        found = [self._look_up(kind, tuple(s), a, units) for s, a in zip(sizes, amounts, strict=True)]
+        return np.array([time for time, _ in found], np.int64), [source for _, source in found]
+
+    def transfer(self, kind: str, sizes: Sizes, amounts: Sizes) -> tuple[int, Source]:
+        """Return the nanoseconds of a transfer and their source; 0 if they follow from the links."""
+        if kind not in self.measured.kinds:
+            return 0, "estimated"
+        return self._look_up(kind, sizes, amounts, self._transfer_units)
+
+    def _units_of(self, operation: Operation, work: BoxWork) -> tuple[float, float, float]:
+        """Return the estimated seconds of a start, an operation and a byte."""
+        per_byte = 1 / self._kind.bytes_per_second
+        counted = work.flops is not None and work.flops.any()
+        per_flop = 1 / self._kind.rate(widest_type(self._graph, operation)) if counted else per_byte
+        return self._kind.start_seconds, per_flop, per_byte
+
+    def _look_up(
+        self, kind: str, sizes: Sizes, amounts: Sequence[int], units: Sequence[float]
+    ) -> tuple[int, Source]:
+        known = self.measured.kinds[kind]
+        if sizes in known:
+            return _nanoseconds(known[sizes].seconds), "measured"
+        if kind not in self._fits:
+            rows = [each.amounts for each in known.values()]
+            self._fits[kind] = fit(rows, [each.seconds for each in known.values()], units)
+        return _nanoseconds(self._fits[kind].seconds(amounts)), "fitted"
 
 
-def _transfer_units(machine: Machine, devices: Sequence[int]) -> tuple[float, ...]:
-    """Return the estimated seconds of a piece, of a byte that is touched, and of a byte from elsewhere."""
-    kind = machine.kind(devices[0])
-    others = [device for device in devices if device != devices[0]]
-    width = machine.path(devices[0], others[0]).bytes_per_second if others else kind.bytes_per_second / 2
-    return kind.start_seconds, 1 / kind.bytes_per_second, 1 / width
+def _nanoseconds(seconds: float) -> int:
+    return max(1, round(seconds * NANOSECONDS))
 
 
 class _Found:
-    """Collects times and where they come from."""
+    """Collects the times of a program and their sources."""
 
-    def __init__(self, partitioned: PartitionedGraph, machine: Machine, measured: EngineTimes) -> None:
-        self._graph = partitioned.graph
-        self._kind = machine.kind(0)
-        self._estimates = estimates(partitioned.graph, machine, partitioned.workers)
-        self._measured = measured
+    def __init__(self, partitioned: PartitionedGraph) -> None:
         self._nanoseconds = [[0] * len(program.instructions) for program in partitioned.programs]
-        self._units: dict[str, UnitTimes] = {}
         self._counts: Counter[Source] = Counter()
         self._spent: Counter[Source] = Counter()
 
-    def compute(self, group: Computations) -> None:
-        """Add computations of one kind."""
-        work = group.work
-        if group.kind not in self._measured.kinds:
-            workers = np.array([worker for worker, _ in group.places])
-            estimated = self._estimates(group.operation, workers, work) / NANOSECONDS
-            for place, seconds in zip(group.places, estimated.tolist(), strict=True):
-                self._add(place, seconds, "estimated")
-            return
-        unit = self._units_of(group)
-        for place, sizes, amounts in zip(
-            group.places, work.sizes.tolist(), work.amounts.tolist(), strict=True
-        ):
-            self._look_up(place, group.kind, tuple(sizes), amounts, unit)
-
-    def _units_of(self, group: Computations) -> tuple[float, float, float]:
-        """Return the estimated seconds of a start, an operation and a byte."""
-        per_byte = 1 / self._kind.bytes_per_second
-        counted = group.work.flops is not None and group.work.flops.any()
-        per_flop = 1 / self._kind.rate(widest_type(self._graph, group.operation)) if counted else per_byte
-        return self._kind.start_seconds, per_flop, per_byte
-
-    def transfer(self, work: TransferWork, unit: tuple[float, ...]) -> None:
-        """Add a transfer. Its time follows from the links if no transfer of its kind was measured."""
-        if work.kind in self._measured.kinds:
-            self._look_up(work.place, work.kind, work.sizes, work.amounts, unit)
-        else:
-            self._counts["estimated"] += 1
-
-    def _look_up(
-        self,
-        place: tuple[int, int],
-        kind: str,
-        sizes: tuple[int, ...],
-        amounts: Sequence[int],
-        unit: tuple[float, ...],
-    ) -> None:
-        known = self._measured.kinds[kind]
-        measured = known.get(sizes)
-        if measured is not None:
-            self._add(place, measured.seconds, "measured")
-            return
-        if kind not in self._units:
-            rows = [each.amounts for each in known.values()]
-            self._units[kind] = fit(rows, [each.seconds for each in known.values()], unit)
-        self._add(place, self._units[kind].seconds(amounts), "fitted")
-
-    def _add(self, place: tuple[int, int], seconds: float, source: Source) -> None:
+    def add(self, place: tuple[int, int], nanoseconds: int, source: Source) -> None:
+        """Add the time of an instruction."""
         worker, index = place
-        self._nanoseconds[worker][index] = max(1, round(seconds * NANOSECONDS))
+        self._nanoseconds[worker][index] = nanoseconds
         self._counts[source] += 1
-        self._spent[source] += seconds  # type: ignore[assignment]
+        self._spent[source] += nanoseconds
 
-    def result(self) -> ComputeTimes:
+    def result(self, measured: EngineTimes) -> ComputeTimes:
+        """Return all times."""
         shares = {
-            source: SourceShare(self._counts[source], self._spent[source])
+            source: SourceShare(self._counts[source], self._spent[source] / NANOSECONDS)
             for source in SOURCES
             if self._counts[source]
         }
-        wakes = self._measured.wakes
-        wake = round(wakes.seconds * NANOSECONDS) if wakes.count else None
+        wake = round(measured.wakes.seconds * NANOSECONDS) if measured.wakes.count else None
         return ComputeTimes(self._nanoseconds, [*shares][-1] if shares else "measured", shares, wake)

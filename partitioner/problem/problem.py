@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
-from ...dataflow.graph import Graph
+from ...dataflow.graph import Graph, Operation
 from ..costs.plan_bytes import count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
@@ -108,6 +108,9 @@ class Objective(Protocol):
 
     def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
         """Return the cost of every pair of choices; `weight` is the bytes of one element."""
+
+    def alone(self, problem: Problem, number: int, choices: OperatorChoices) -> Counts | None:
+        """Return what each choice of one operation of a class costs by itself; None if that is nothing."""
 
     def total(self, chosen: Chosen) -> int:
         """Score a whole plan: the sum of the tables at its choices, counted independently."""
@@ -227,6 +230,14 @@ class Problem:
         """Return, for each class of operations, the number of its members."""
         counted = Counter(self.operation_class)
         return [counted[number] for number in range(len(self.operators))]
+
+    @cached_property
+    def leaders(self) -> list[Operation]:
+        """Return, for each class of operations, its first member."""
+        found: dict[int, Operation] = {}
+        for operation, number in zip(self.graph.operations, self.operation_class, strict=True):
+            found.setdefault(number, operation)
+        return [found[number] for number in range(len(self.operators))]
 
     @cached_property
     def itemsizes(self) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import tofu
@@ -12,11 +13,12 @@ from tofu.errors import MachineError
 from tofu.machines.machine import Machine
 from tofu.machines.machine_file import with_profile
 from tofu.machines.profile import EngineTimes, MeasuredTime, Profile, Sizes, WakeTime
-from tofu.programs.instruction_work import computations, transfers
+from tofu.programs.instruction_work import computations, count_work, kind_of, transfers
 from tofu.programs.program import Compute, PartitionedGraph
+from tofu.runtime.instruction_times import ProgramWork
 from tofu.simulator import check_timeline, simulate
 from tofu.simulator.fitted import fit
-from tofu.simulator.times import times_on
+from tofu.simulator.times import task_times, times_on
 
 from ..machines.test_profile_file import HOST, MACHINE
 
@@ -40,10 +42,10 @@ def profiled(kinds: Times, threads: int = 2) -> Machine:
 def computed(partitioned: PartitionedGraph) -> Times:
     """Times of all computations."""
     found: Times = {}
-    for group in computations(partitioned):
-        for sizes, amounts in zip(group.work.sizes.tolist(), group.work.amounts.tolist(), strict=True):
+    for (kind, sizes), amounts in ProgramWork.of(partitioned).amounts.items():
+        if kind.startswith("def "):
             seconds = sum(unit * amount for unit, amount in zip(UNITS, amounts, strict=True))
-            found.setdefault(group.kind, {})[tuple(sizes)] = MeasuredTime(seconds, 0.0, tuple(amounts))
+            found.setdefault(kind, {})[sizes] = MeasuredTime(seconds, 0.0, amounts)
     return found
 
 
@@ -84,12 +86,11 @@ def test_work_of_other_sizes_is_fitted_exactly_if_it_follows_a_line() -> None:
     }
     fitted = times_on(partitioned, profiled({kind: times for kind, times in others.items() if times}))
     compared = 0
-    for group in computations(partitioned):
-        for (worker, index), sizes in zip(group.places, group.work.sizes.tolist(), strict=True):
-            if others.get(group.kind):
-                expected = own[group.kind][tuple(sizes)].seconds * 1e9
-                assert fitted.nanoseconds[worker][index] == pytest.approx(expected, rel=0.05)
-                compared += 1
+    for (worker, index), (kind, sizes) in ProgramWork.of(partitioned).places.items():
+        if others.get(kind):
+            expected = own[kind][sizes].seconds * 1e9
+            assert fitted.nanoseconds[worker][index] == pytest.approx(expected, rel=0.05)
+            compared += 1
     assert compared == fitted.shares["fitted"].instructions > 10
 
 
@@ -117,7 +118,7 @@ def test_profiles_of_other_threads_are_refused() -> None:
 def test_attached_kernels_and_attributes_are_other_work() -> None:
     def kinds(symbol: tofu.sym.Symbol) -> set[str]:
         graph = tofu.inference_graph(symbol, {"data": (4, 2, 8, 8)})
-        return {group.kind for group in computations(tofu.lower(graph, tofu.partition(graph, 1)))}
+        return {kind for kind, _ in ProgramWork.of(tofu.lower(graph, tofu.partition(graph, 1))).amounts}
 
     data = tofu.sym.Variable("data")
     one, two = (
@@ -152,6 +153,21 @@ def test_fits_are_never_negative_and_scale_with_work() -> None:
     falling = fit([(1, 1, 10), (1, 1, 1000)], [1e-3, 1e-6], (1e-6, 1e-9, 1e-9))
     assert min(falling.units) >= 0
     assert fit([(1, 0, 0)], [1e-3], (0.0, 1e-9, 1e-9)).seconds((1, 0, 0)) == 0
+
+
+def test_searches_see_measured_times() -> None:
+    graph = tofu.models.get("mlp", batch=8).training_graph()
+    known = computed(program())
+    machine = profiled(known)
+    times = task_times(graph, machine, 2)
+    for group in computations(program()):
+        workers = np.array([worker for worker, _ in group.places])
+        taken = times(group.operation, workers, group.boxes).tolist()
+        sizes = map(tuple, count_work(graph, group.operation, group.boxes).sizes.tolist())
+        measured = [known[kind_of(graph, group.operation)][each].seconds * 1e9 for each in sizes]
+        assert taken == pytest.approx(measured, abs=1)
+    plan = tofu.partition(graph, 2, machine=machine, objective="step-time")
+    assert plan.step_seconds == simulate(tofu.lower(graph, plan), machine).seconds
 
 
 def test_profiles_do_not_change_other_machines() -> None:
