@@ -16,7 +16,7 @@ from tofu.machines.profile import MeasuredTime, WakeTime
 from tofu.machines.profile_file import load_profile, profile_path, save_profile
 from tofu.programs import PartitionedGraph, Schedule
 from tofu.programs.program import Lane
-from tofu.runtime import processor, profiling
+from tofu.runtime import numpy_engine, processor, profiling
 from tofu.runtime.instruction_times import MeasuredRound, ProgramWork, measured_round, usual_times
 from tofu.runtime.processor import machine_name, measure_processor
 from tofu.runtime.profiling import Profiler
@@ -29,7 +29,8 @@ TICK = 1e-3
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine file that is not there yet; the processor is known without measuring it."""
+    """A machine file that is not there yet, on a processor of two cores that need not be measured."""
+    monkeypatch.setattr(numpy_engine, "processors", lambda: 2)
     monkeypatch.setattr(profiling, "measure_processor", lambda: replace(MACHINE, name=machine_name()))
     return tmp_path / "here.yaml"
 
