@@ -130,9 +130,9 @@ def rows(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
     for name, options in MODELS.items():
         graph = tofu.models.get(name, **options).training_graph()
         programs = {label: tofu.lower(graph, plan(graph)) for label, plan in PLANS.items()}
-        first = tofu.machines.measure([programs["recursive"]], _machine_file(folder, "first"))
+        first = tofu.machines.measure([programs["recursive"]], _machine_file(folder, "first"), rounds=rounds)
         unseen = {label: simulated(program, first) for label, program in programs.items()}
-        machine = tofu.machines.measure(programs.values(), _machine_file(folder, "all"))
+        machine = tofu.machines.measure(programs.values(), _machine_file(folder, "all"), rounds=rounds)
         measured = iterations(list(programs.values()), rounds)
         for (label, program), seconds in zip(programs.items(), measured, strict=True):
             timeline = simulated(program, machine)
@@ -152,7 +152,7 @@ def slept(folder: Path, rounds: int) -> dict[str, Any]:
     """Compare a plan whose kernels sleep."""
     graph = tofu.models.get("lstm", batch=2, layers=2, steps=4, hidden=4).training_graph()
     program = sleeping(tofu.lower(graph, halves(graph)), SLEEP_SECONDS)
-    machine = tofu.machines.measure([program], _machine_file(folder, "all"))
+    machine = tofu.machines.measure([program], _machine_file(folder, "all"), rounds=rounds)
     (seconds,) = iterations([program], rounds)
     return _compared(simulated(program, machine).seconds, seconds)
 
@@ -210,7 +210,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--save", type=Path, help="write the results to this file")
-    parser.add_argument("--rounds", type=int, default=15, help="measured iterations of each plan")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="iterations of each plan, profiled and measured"
+    )
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         found = printed(rows(Path(folder), arguments.rounds))
