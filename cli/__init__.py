@@ -24,6 +24,7 @@ COMMANDS = {
     "models": "List the models that have a name.",
     "operators": "List the operators of the library.",
     "plan": "Partition a model over workers, and say what it costs.",
+    "profile": "Measure this machine's processor on the programs of models.",
     "simulate": "Simulate one iteration of a plan on a machine.",
     "train": "Train a model over workers.",
     "verify": "Check a plan file.",
