@@ -40,7 +40,7 @@ from .runtime.kernel_scratch import KernelScratch
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
-from .simulator.times import estimates
+from .simulator.times import task_times
 
 __all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
 
@@ -164,7 +164,7 @@ def frontier(
     measures = Measures(
         lambda plan: simulate(lower(graph, plan), found).seconds,
         partial(peak_bytes, graph),
-        estimates(graph, found, workers),
+        task_times(graph, found, workers),
     )
     return find_frontier(graph, workers, found, method, measures, limit if isinstance(limit, int) else None)
 
