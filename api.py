@@ -14,18 +14,19 @@ from .errors import PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
 from .partitioner import (
+    Fitting,
     Method,
     Needs,
     Plan,
     SearchSettings,
     find_plan_within,
-    least_peak_bytes,
     lower,
     peak_bytes,
 )
+from .partitioner.methods.frontier import Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
-from .partitioner.methods.within_memory import parse_limit
+from .partitioner.methods.within_memory import Limit, parse_limit
 from .partitioner.problem.constraints import Constraint
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
@@ -38,8 +39,9 @@ from .runtime.kernel_scratch import KernelScratch
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
+from .simulator.times import task_times
 
-__all__ = ["Context", "Module", "cpu", "gpu", "partition"]
+__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
 
 
 def partition(
@@ -67,8 +69,10 @@ def partition(
     as the path of a file.
     `machine` is a preset's name, a file or a Machine. If it says how fast its devices are, the plan's
     `step_seconds` is the simulated time of one iteration, see `tofu.simulate`.
-    `objective` is `bytes` or `time`: the time that the traffic takes over the links of `machine`. For `time`,
-    the workers are split by the levels of the machine.
+    `objective` is `bytes`, or a time on `machine`. `time` is what the traffic takes over its links.
+    `step-time` adds latency and computations; of the plan that is found and the one for `bytes`, the plan
+    whose simulated iteration is shorter is returned. For both, the workers are split by the levels of the
+    machine.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
@@ -94,7 +98,7 @@ def partition(
     limit = parse_limit(memory, "memory", found)
     if found is not None:
         found.check_workers(workers)
-    searched = found if objective == "time" else None
+    searched = None if objective == "bytes" else found
     settings = SearchSettings(
         method,
         constraints,
@@ -106,13 +110,63 @@ def partition(
         feed=feed,
         report=report,
     )
-    plan = find_plan_within(graph, workers, settings, limit, needs_of(graph)).plan
-    refused = None if limit == "unlimited" or limit is None else refusal(graph, plan, limit)
+    fitting = search_within(graph, workers, settings, limit)
+    plan = fitting.plan
+    refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
     if refused is not None:
         raise PlanError(refused)
     if found is None or not found.kinds:
         return plan
     return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
+
+
+def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
+    """Find a plan within a limit, see `find_plan_within`.
+
+    For the objective `step-time`, one more plan moves few bytes. Both are simulated, and the faster one that
+    fits is returned.
+    """
+    needs = needs_of(graph)
+    found = find_plan_within(graph, workers, settings, limit, needs)
+    if settings.objective != "step-time":
+        return found
+    assert settings.machine is not None
+    machine = load_machine(settings.machine) if isinstance(settings.machine, str) else settings.machine
+    of_bytes = replace(settings, objective="bytes", machine=None)
+    both = (found, find_plan_within(graph, workers, of_bytes, limit, needs))
+
+    def rank(each: Fitting) -> tuple[bool, float]:
+        fits = not isinstance(limit, int) or each.peak_bytes <= limit
+        return not fits, simulate(lower(graph, each.plan), machine).seconds
+
+    return min(both, key=rank)
+
+
+def frontier(
+    graph: Graph,
+    workers: int,
+    machine: Machine | str,
+    memory: int | str | None = None,
+    method: str = "recursive",
+) -> Frontier:
+    """Find plans of which none beats another one in both step time and memory, for `workers` workers.
+
+    `machine` is a preset's name, a file or a Machine that says how fast its devices are. Times are simulated,
+    and memory is the largest arena of a worker. Plans that take more than `memory` (bytes, or text such as
+    `12GB`) are left out; without it that is the memory of the machine's devices.
+
+    Raises PlanError if no plan is found that fits, and MachineError for a bad machine.
+    """
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    found.check_workers(workers)
+    limit = parse_limit(memory, "memory", found)
+
+    measures = Measures(
+        lambda plan: simulate(lower(graph, plan), found).seconds,
+        partial(peak_bytes, graph),
+        task_times(graph, found, workers),
+    )
+    return find_frontier(graph, workers, found, method, measures, limit if isinstance(limit, int) else None)
 
 
 def needs_of(graph: Graph) -> Needs:
@@ -126,21 +180,21 @@ def needs_of(graph: Graph) -> Needs:
     return Needs(partial(peak_bytes, graph), workspace)
 
 
-def refusal(graph: Graph, plan: Plan, limit_bytes: int) -> str | None:
-    """Return why a plan does not fit, and what is proven of all plans; None if it fits."""
-    programs = lower(graph, plan)
+def refusal(graph: Graph, found: Fitting, limit_bytes: int) -> str | None:
+    """Return why a plan does not fit, and what is proven of the plans of its space; None if it fits."""
+    programs = lower(graph, found.plan)
     memory = plan_memory(programs)
     refused = shortfall(memory, limit_bytes)
     if refused is None:
         refused = shortfall(memory, limit_bytes, footprint(programs).workspace_bytes)
     if refused is None:
         return None
-    least = least_peak_bytes(graph, plan.workers)
+    space, least = replace(found.plan.space, memory_bytes=None), found.least_bytes
     if least > limit_bytes:
-        return f"{refused}; every plan needs at least {least:,} bytes (proven)"
+        return f"{refused}; plans that {space} need at least {least:,} bytes (proven)"
     return (
-        f"{refused}; no plan was found that fits, but it is only proven that every plan needs at least "
-        f"{least:,} bytes, without kernels"
+        f"{refused}; no plan was found that fits, but it is only proven that plans that {space} need at "
+        f"least {least:,} bytes"
     )
 
 

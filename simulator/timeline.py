@@ -12,11 +12,12 @@ from pathlib import Path
 from ..machines.machine import Machine
 from ..programs.program import Lane, PartitionedGraph
 from ..support.atomic_files import write_whole
+from ..support.notebook_display import NotebookDisplay
 from .deciding_path import deciding_path
 from .jobs import Jobs, Moments, run
 from .lane_span import LaneSpan
 from .program_jobs import JobKind, ProgramJobs
-from .times import NANOSECONDS, Source
+from .times import NANOSECONDS, Source, SourceShare
 from .trace import trace_of
 
 
@@ -49,7 +50,7 @@ class OperationTimes:
 
 
 @dataclass(frozen=True, repr=False)
-class Timeline:
+class Timeline(NotebookDisplay):
     """One iteration of a program on a machine, in whole nanoseconds."""
 
     partitioned: PartitionedGraph
@@ -59,7 +60,10 @@ class Timeline:
     """The machine."""
 
     times: Source
-    """Where the times of computations come from."""
+    """Where the times of instructions come from: the weakest of the sources."""
+
+    time_shares: Mapping[Source, SourceShare]
+    """The instructions of each source, and their time; empty if the machine has no profile."""
 
     work: ProgramJobs
     """The jobs of the iteration."""
@@ -219,6 +223,8 @@ class Timeline:
                     yield job, LaneSpan("message", name, worker, start, start + time, source, nbytes), lanes
                 case JobKind.FINISH:
                     yield job, LaneSpan("transfer", name, worker, begun, start + time, worker, moved), lanes
+                case JobKind.WAKE:
+                    pass
 
     def _worker(self, job: int) -> int:
         return self.work.order[self.work.instructions[job]][0]

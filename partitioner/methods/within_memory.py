@@ -210,7 +210,7 @@ class _Ladder:
         self._quick = find_method("refine") if method.closes_gap else method
         self._needs = needs
         self._allowance = 0
-        cost = _cost(free) + (self._repeated(free) if method.takes_prices else 0)
+        cost = problem.objective.total(self._chosen(free)) if method.takes_prices else _cost(free)
         self._found: dict[object, Fitting] = {"free": Fitting(free, cost, needs.arena(free))}
 
     @classmethod
@@ -321,9 +321,11 @@ class _Ladder:
 
     def _repeated(self, plan: Plan) -> int:
         """Return the price of what a plan computes more than once, which bounds include."""
+        return self._chosen(plan).repeated_bytes
+
+    def _chosen(self, plan: Plan) -> Chosen:
         strategies, dimensions = self._choices(plan)
-        chosen = Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
-        return chosen.repeated_bytes
+        return Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
 
     def larger(self, than: Fitting) -> Fitting | None:
         """Return the plan with the least memory of those found that cost less."""
