@@ -33,10 +33,10 @@ from .lagrangian import LivePrices
 SEQUENCE_LIMIT = 128
 """Plans are enumerated only if no operation or tensor has more choices."""
 
-LOOKED = 1 << 17
+LOOKED = 1 << 15
 """The number of operations of all plans that are looked at."""
 
-LOWERED = 1 << 13
+LOWERED = 1 << 12
 """The number of operations of all plans that are lowered."""
 
 LARGEST = 1 << 60

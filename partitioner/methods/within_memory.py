@@ -291,7 +291,7 @@ class _Ladder:
         if best is None:
             least = max(least, self._lightest(plans))
             best = self._best()
-        if self._method.closes_gap if best else least <= self.limit_bytes:
+        if self._method.closes_gap and (best is not None or least <= self.limit_bytes):
             cost = None if best is None else best.cost
             bound = max(bound, plans.cheapest(prices, self.limit_bytes, cost, self._needed))
             best = self._best() or best
