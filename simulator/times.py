@@ -7,7 +7,7 @@ that of the widest type among the tensors that it reads. Operations inside opaqu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,10 @@ Computed = tuple[int, int, Region]
 """A worker, the number of one of its instructions, and the box that it computes."""
 
 
+TaskTimes = Callable[[Operation, Integers, Boxes], Integers]
+"""Return the nanoseconds of tasks of an operation: workers `[n]` and boxes `[n, variable, 2]` to `[n]`."""
+
+
 @dataclass(frozen=True, slots=True)
 class ComputeTimes:
     """How long each computation takes."""
@@ -46,24 +50,38 @@ def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
 
     Raises MachineError if the machine does not say how fast its devices are in a type that they compute in.
     """
-    graph = partitioned.graph
     found = [[0] * len(program.instructions) for program in partitioned.programs]
-    kinds = [machine.kind(device) for device in machine.placement[: partitioned.workers]]
-    starts = np.array([kind.start_seconds for kind in kinds])
-    bandwidths = np.array([kind.bytes_per_second for kind in kinds])
+    times = estimates(partitioned.graph, machine, partitioned.workers)
     for operation, places in _alike(partitioned):
         workers = np.array([worker for worker, _, _ in places])
         boxes = np.array([box for _, _, box in places], np.int64).reshape(len(places), -1, 2)
+        nanoseconds = times(operation, workers, boxes)
+        for (worker, index, _), time in zip(places, nanoseconds.tolist(), strict=True):
+            found[worker][index] = time
+    return ComputeTimes(found, "estimated")
+
+
+def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
+    """Return the function that estimates the times of tasks on the workers' devices.
+
+    Raises MachineError if the machine does not say how fast its devices are. The function does so if a device
+    has no rate for a type.
+    """
+    kinds = [machine.kind(device) for device in machine.placement[:workers]]
+    starts = np.array([kind.start_seconds for kind in kinds])
+    bandwidths = np.array([kind.bytes_per_second for kind in kinds])
+
+    def times(operation: Operation, workers: Integers, boxes: Boxes) -> Integers:
         flops, nbytes = _counted(graph, operation, boxes)
         busy = nbytes / bandwidths[workers]
         if flops is not None and flops.any():
             dtype = _dtype(graph, operation)
             rates = {worker: kinds[worker].rate(dtype) for worker in set(workers.tolist())}
             busy = np.maximum(busy, flops / np.array([rates[worker] for worker in workers.tolist()]))
-        nanoseconds = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
-        for (worker, index, _), time in zip(places, nanoseconds.tolist(), strict=True):
-            found[worker][index] = time
-    return ComputeTimes(found, "estimated")
+        found: Integers = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
+        return found
+
+    return times
 
 
 def _alike(partitioned: PartitionedGraph) -> Iterator[tuple[Operation, list[Computed]]]:

@@ -1,0 +1,75 @@
+"""The ways of messages and computations: which lanes they occupy, and how long messages take on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from ..machines.machine import Machine
+from .times import NANOSECONDS
+
+Integers = npt.NDArray[np.int64]
+_NONE = -1
+
+
+class Ways:
+    """The lanes of messages from one worker to another, and of computations on devices that workers share.
+
+    Each way that is used has a number.
+    """
+
+    def __init__(self, machine: Machine, workers: int) -> None:
+        self._machine = machine
+        self._devices = machine.placement[:workers]
+        self.kinds = [machine.kind(device) for device in self._devices]
+        """The kind of each worker's device."""
+        self.lanes: list[tuple[int, ...]] = []
+        """The lanes of each way."""
+        self._latency: list[float] = []
+        """The nanoseconds of a message without bytes."""
+        self._per_byte: list[float] = []
+        """The nanoseconds of each byte of a message."""
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._lane_numbers: dict[str, int] = {}
+        counts = Counter(self._devices)
+        shared = {
+            device: self._way((f"{machine.devices[device]} compute",), 0.0, 0.0)
+            for device in counts
+            if counts[device] > 1
+        }
+        self.computing = np.array([shared.get(device, _NONE) for device in self._devices], np.int64)
+        """The way of each worker's computations; _NONE if it has a device of its own."""
+
+    @property
+    def lane_names(self) -> list[str]:
+        return list(self._lane_numbers)
+
+    def number(self, source: int, reader: int) -> int:
+        """Return the number of a way."""
+        found = self._numbers.get((source, reader))
+        return self._add(source, reader) if found is None else found
+
+    def nanoseconds(self, ways: Integers, nbytes: Integers) -> Integers:
+        """Return the time of each message."""
+        latency, per_byte = np.array(self._latency, float), np.array(self._per_byte, float)
+        found: Integers = np.rint(latency[ways] + nbytes * per_byte[ways]).astype(np.int64)
+        return found
+
+    def _add(self, source: int, reader: int) -> int:
+        here, there = self._devices[source], self._devices[reader]
+        if here == there:
+            number = self._way((), 0.0, 2 / self.kinds[reader].bytes_per_second)
+        else:
+            path = self._machine.path(here, there)
+            number = self._way(path.lanes, path.latency_seconds, 1 / path.bytes_per_second)
+        self._numbers[source, reader] = number
+        return number
+
+    def _way(self, lanes: tuple[str, ...], latency_seconds: float, seconds_per_byte: float) -> int:
+        names = self._lane_numbers
+        self.lanes.append(tuple([names.setdefault(name, len(names)) for name in lanes]))
+        self._latency.append(latency_seconds * NANOSECONDS)
+        self._per_byte.append(seconds_per_byte * NANOSECONDS)
+        return len(self.lanes) - 1
