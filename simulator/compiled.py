@@ -1,0 +1,65 @@
+"""Loops that run compiled if numba is installed (the extra `search`), and as plain Python otherwise.
+
+Import this module and those that use its decorator only where they are needed: importing numba takes time.
+The same source runs in both cases, on arrays or on lists of integers, so the results are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+try:
+    from numba import njit
+except ImportError:
+    njit = None
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+COMPILED: bool = njit is not None
+"""Whether loops are compiled."""
+
+Numbers = Any
+"""Integers by place: an array if loops are compiled, or a list."""
+
+
+def compiled(loop: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop when it is first called, and keep the result for later processes."""
+    if njit is None:
+        return loop
+    try:
+        return njit(cache=True)(loop)  # type: ignore[no-any-return]
+    except RuntimeError:  # no folder to keep it in
+        return njit(loop)  # type: ignore[no-any-return]
+
+
+def numbers(values: Iterable[int]) -> Numbers:
+    """Return integers as loops take them."""
+    found = list(values)
+    return np.array(found, np.int64) if COMPILED else found
+
+
+def zeros(count: int) -> Numbers:
+    """Return `count` zeros as loops take them."""
+    return np.zeros(count, np.int64) if COMPILED else [0] * count
+
+
+def filled(count: int, value: int) -> Numbers:
+    """Return one integer `count` times as loops take them."""
+    return np.full(count, value, np.int64) if COMPILED else [value] * count
+
+
+def longer(values: Numbers, length: int) -> Numbers:
+    """Return integers with room for at least `length`, and for more if there was too little."""
+    if len(values) >= length:
+        return values
+    more = zeros(length + length // 2 - len(values))
+    return np.concatenate([values, more]) if COMPILED else values + more
+
+
+def plain(values: Numbers) -> list[int]:
+    """Return what a loop wrote as a list."""
+    return values.tolist() if COMPILED else values  # type: ignore[no-any-return]
