@@ -123,19 +123,22 @@ class PlacedBlocks:
         self._clock, self._proposed = self._proposed, self._clock
         for site in self._replaced.values():
             self._give(site)
+        self._replaced = {}
 
     def refuse(self) -> None:
         """Go back to the state before the proposal."""
         for operation, site in self._replaced.items():
             self._give(self._sites[operation])
             self._settle(operation, site)
+        self._replaced = {}
         self._chain(self._sites)
 
     def times(self, operation: int) -> tuple[list[int], list[int], list[int]]:
         """Return when the instructions of an operation are ready, when they end and when their legs start."""
         site = self._sites[operation]
-        ready, end = self._clock.ready[site.numbers], self._clock.end[site.numbers]
-        return plain(ready), plain(end), plain(self._clock.leg_start[site.legs])
+        clock = self._proposed if self._replaced else self._clock
+        ready, end = clock.ready[site.numbers], clock.end[site.numbers]
+        return plain(ready), plain(end), plain(clock.leg_start[site.legs])
 
     def _follow(self, since: int) -> int:
         """Find the times of the proposal; those before a moment are known."""
