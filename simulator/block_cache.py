@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
+from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
 from ..programs.parts import Holding, Task
 from .blocks import Block, Holdings, Touched, build, touched
-from .part_sets import PartSet, part_set
+from .compiled import numbers
+from .part_sets import PartSet, Pieces, pieces
 from .pricing import Prices
-from .task_sets import TaskSet, distinct, held_parts, task_set
+from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
 from .times import TaskTimes
 
 LIMIT = 1 << 24
@@ -43,23 +47,49 @@ class BlockCache:
             self._likes.append(known.setdefault(like, like))
             self._touched.append(how)
             self.tensors.append(tensors)
-        self._parts: dict[tuple[object, ...], PartSet] = {}
-        self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
+        self._kind_of = _first_alike(self.prices.ways.kinds)
+        self._pieces: dict[tuple[object, ...], Pieces] = {}
+        self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
+        self._cuts: dict[tuple[object, ...], CutOperation] = {}
+        self._spent: dict[tuple[CutOperation, tuple[int, ...]], list[int]] = {}
+        self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
         self._given: dict[tuple[object, ...], PartSet] = {}
-        self._tasks: dict[tuple[object, ...], TaskSet] = {}
+        self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
         self._blocks: dict[tuple[object, ...], Block] = {}
         self._size = 0
 
     def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
         """Return tasks. Raises PlanError unless they tile the operation's iteration space."""
-        key = id(self._likes[operation.index]), tuple(tasks)
-        found = self._tasks.get(key)
+        try:
+            boxes = self._cut(operation, tasks)
+            workers = tuple([task.worker for task in tasks])
+            found = self._tasks.get((boxes, workers))
+            if found is None:
+                check_workers(workers, self._workers)
+                spent = self._nanoseconds(operation, boxes, workers)
+                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, self._part_set)
+        except PlanError as error:
+            raise PlanError(f"operation {operation.name!r}: {error}") from error
+        return found
+
+    def _cut(self, operation: Operation, tasks: Sequence[Task]) -> CutOperation:
+        key = id(self._likes[operation.index]), *[(task.box, task.term, task.read) for task in tasks]
+        found = self._cuts.get(key)
         if found is None:
-            try:
-                found = task_set(operation, key[1], self._workers, self._times, self._part_set)
-            except PlanError as error:
-                raise PlanError(f"operation {operation.name!r}: {error}") from error
-            self._tasks[key] = found
+            found = self._cuts[key] = cut(operation, tasks, self._piece_set)
+        return found
+
+    def _nanoseconds(self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]) -> list[int]:
+        """Return the times of tasks, which are equal on devices of one kind."""
+        alike = tuple([self._kind_of[worker] for worker in workers])
+        found = self._spent.get((boxes, alike))
+        if found is None:
+            taken = np.asarray(self._times(operation, np.array(alike, np.int64), boxes.boxes), np.int64)
+            if taken.shape != (len(alike),) or (taken < 0).any():
+                raise PlanError(
+                    f"the times of its {len(alike)} tasks are {taken.tolist()}; give one for each, 0 or more"
+                )
+            found = self._spent[boxes, alike] = taken.tolist()
         return found
 
     def given(self, tensor: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
@@ -69,7 +99,7 @@ class BlockCache:
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
         """Return the holdings of an output that is held where it is made."""
-        return self._joined(distinct(tasks.made[output], self._part_set), None)
+        return self._joined(distinct(tasks.made[output], self._piece_set, self._part_set), None)
 
     def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> Block:
         """Return the block of an operation; `held` are the holdings of the tensors that it touches.
@@ -90,7 +120,10 @@ class BlockCache:
         return found
 
     def _forget(self) -> None:
-        for cache in (self._parts, self._holdings, self._given, self._tasks, self._blocks):
+        for cache in (
+            self._pieces, self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
+            self._blocks,
+        ):  # fmt: skip
             cache.clear()
         self.prices.forget()
         self._size = 0
@@ -101,23 +134,32 @@ class BlockCache:
         found = self._given.get(key)
         if found is None:
             try:
-                found = held_parts(of.shape, key[1], self._workers, self._part_set)
+                found = held_parts(of.shape, key[1], self._workers, self._piece_set, self._part_set)
             except PlanError as error:
                 raise PlanError(f"tensor {of.name!r}: {error}") from error
             self._given[key] = found
         return found
 
     def _joined(self, home: PartSet, stop: PartSet | None) -> Holdings:
-        return self._holdings.setdefault((home, stop), Holdings(home, stop))
+        found = self._holdings.get((home, stop))
+        if found is None:
+            found = self._holdings[home, stop] = Holdings(home, stop)
+        return found
 
-    def _part_set(
-        self, workers: Sequence[int], regions: Sequence[Region], term: Sequence[int], terms: int
-    ) -> PartSet:
-        key = tuple(workers), tuple(regions), tuple(term), terms
+    def _piece_set(self, regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
+        key = tuple(regions), tuple(term), terms
+        found = self._pieces.get(key)
+        if found is None:
+            found = self._pieces[key] = pieces(*key)
+            self._size += len(found.bounds)
+        return found
+
+    def _part_set(self, workers: Sequence[int], of: Pieces) -> PartSet:
+        key = tuple(workers), of
         found = self._parts.get(key)
         if found is None:
-            found = self._parts[key] = part_set(*key)
-            self._size += len(found.bounds)
+            found = self._parts[key] = PartSet(key[0], numbers(workers), of)
+            self._size += len(workers)
         return found
 
 
@@ -127,3 +169,9 @@ def _roots(graph: Graph) -> list[int]:
     for tensor in graph.tensors:
         roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
     return roots
+
+
+def _first_alike(kinds: Sequence[DeviceKind]) -> list[int]:
+    """Return, for each worker, the first one whose device is of the same kind."""
+    first: dict[DeviceKind, int] = {}
+    return [first.setdefault(kind, worker) for worker, kind in enumerate(kinds)]

@@ -200,9 +200,9 @@ class _Builder:
         inputs = []
         for (place, slot), needed in zip(of.read, tasks.needed, strict=True):
             home = self._held[slot].home
-            if home.terms not in (1, needed.terms):
+            if home.pieces.terms not in (1, needed.pieces.terms):
                 raise PlanError(
-                    f"it reads a tensor in {home.terms} terms, but its tasks read {needed.terms}; give each "
+                    f"it reads a tensor in {home.pieces.terms} terms, but its tasks read {needed.pieces.terms}; give each "
                     f"task the number of the term that it reads, or hold the tensor reduced"
                 )
             inputs.append((place, slot, needed, home, self._prices.fetched(needed, home, of.itemsizes[slot])))
@@ -215,8 +215,8 @@ class _Builder:
                 if readings.kept[task] >= 0:
                     uses.append((place, (slot, readings.kept[task])))
                     continue
-                term = needed.term[task] if home.terms > 1 else 0
-                key = worker, slot, needed.regions[task], term
+                term = needed.pieces.term[task] if home.pieces.terms > 1 else 0
+                key = worker, slot, needed.pieces.regions[task], term
                 if key not in made:
                     made[key] = self._transfer(0, worker, slot, readings, task, times, ways)
                     made[key].reads = [(slot, piece) for piece in _pieces(readings, task)]
@@ -271,11 +271,13 @@ class _Builder:
         self._found += found
         for output, made in enumerate(tasks.made):
             home, slot = self._held[self._of.inputs + output].home, self._of.inputs + output
-            if made.terms != home.terms:
+            if made.pieces.terms != home.pieces.terms:
                 continue
-            parts = zip(plain(home.workers), home.regions, plain(home.term), strict=True)
+            parts = zip(home.workers, home.pieces.regions, plain(home.pieces.term), strict=True)
             free = {part: number for number, part in enumerate(parts)}
-            for task, part in enumerate(zip(tasks.workers, made.regions, plain(made.term), strict=True)):
+            for task, part in enumerate(
+                zip(tasks.workers, made.pieces.regions, plain(made.pieces.term), strict=True)
+            ):
                 number = free.pop(part, None)
                 if number is not None and not self._is_read(output, task, number, inputs):
                     found[task].writes.append((slot, number))
@@ -308,9 +310,9 @@ class _Builder:
         written = {
             task: number for task, each in enumerate(computed) for at, number in each.writes if at == slot
         }
-        if len(written) == len(held.home.regions):
+        if len(written) == len(held.home.workers):
             return tick
-        if held.stop is None or made.terms <= held.home.terms:
+        if held.stop is None or made.pieces.terms <= held.home.pieces.terms:
             self._fill(slot, made, held.home, computed, written, tick)
             return tick
         stopped = self._fill(None, made, held.stop, computed, {}, tick, slot)
@@ -336,10 +338,12 @@ class _Builder:
         readings, times, ways = self._prices.collected(made, wanted, self._of.itemsizes[of])
         done = set(written.values())
         found = []
-        for number, worker in enumerate(plain(wanted.workers)):
+        for number, worker in enumerate(wanted.workers):
             if number in done:
                 continue
-            each = self._transfer(tick, worker, of, readings, number, times, ways, wanted.elements[number])
+            each = self._transfer(
+                tick, worker, of, readings, number, times, ways, wanted.pieces.elements[number]
+            )
             for piece in _pieces(readings, number):
                 if piece in written:
                     each.reads.append((of, written[piece]))
@@ -400,8 +404,8 @@ class _Builder:
         words.put(LANE_ENDS, [n for lane in first for n in (lane, first[lane], last[lane])])
 
     def _put_uses(self, words: _Words, found: list[_Instruction]) -> list[list[int]]:
-        readers: list[list[list[int]]] = [[[] for _ in held.home.regions] for held in self._held]
-        writers = [[-1] * len(held.home.regions) for held in self._held]
+        readers: list[list[list[int]]] = [[[] for _ in held.home.workers] for held in self._held]
+        writers = [[-1] * len(held.home.workers) for held in self._held]
         for each in found:
             for slot, number in each.reads:
                 readers[slot][number].append(each.number)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ..analyzer.indices.region import Region
 from ..errors import PlanError
@@ -24,59 +25,108 @@ _NONE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartSet:
-    """Parts of one tensor. Compared by identity."""
+class Pieces:
+    """Regions of one tensor, whoever has them. Compared by identity."""
 
     regions: tuple[Region, ...]
-    """The region of each part."""
-
-    workers: Numbers
-    """The worker of each part."""
+    """The regions."""
 
     bounds: Numbers
     """The bounds of all regions, one after the other."""
 
     term: Numbers
-    """The number of each part's term."""
+    """The number of each region's term."""
 
     terms: int
     """The number of terms; 1 if the tensor is reduced."""
 
     elements: tuple[int, ...]
-    """The number of elements of each part."""
+    """The number of elements of each region."""
 
     groups: Numbers
-    """Where each group of equal parts begins in `members`, and the end of the last one."""
+    """Where each group of equal regions of a term begins in `members`, and the end of the last one."""
 
     members: Numbers
-    """The numbers of all parts, group by group."""
+    """The numbers of all regions, group by group."""
 
 
-def part_set(workers: Sequence[int], regions: Sequence[Region], term: Sequence[int], terms: int) -> PartSet:
-    """Return parts, grouped."""
+def pieces(regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
+    """Return regions, grouped."""
     equal: dict[tuple[int, Region], list[int]] = {}
     for number, key in enumerate(zip(term, regions, strict=True)):
         equal.setdefault(key, []).append(number)
     ends = [0]
     for members in equal.values():
         ends.append(ends[-1] + len(members))
-    return PartSet(
+    return Pieces(
         tuple(regions),
-        numbers(workers),
         numbers([bound for region in regions for interval in region for bound in interval]),
         numbers(term),
         terms,
-        tuple(map(_elements, regions)),
+        tuple([prod([max(upper - lower, 0) for lower, upper in region]) for region in regions]),
         numbers(ends),
         numbers([number for members in equal.values() for number in members]),
     )
 
 
-def _elements(region: Region) -> int:
-    count = 1
-    for lower, upper in region:
-        count *= max(upper - lower, 0)
-    return count
+def check_tiles(found: Pieces, whole: Region) -> None:
+    """Raise PlanError unless the distinct regions of every term are disjoint and make up all of `whole`."""
+    full = numbers([bound for interval in whole for bound in interval])
+    one, other = _fault(found.bounds, found.term, found.groups, found.members, full)
+    if one != _NONE:
+        text = region_text(found.regions[one])
+        if other == _NONE:
+            raise PlanError(f"the part {text} lies outside {region_text(whole)}")
+        raise PlanError(
+            f"the parts {text} and {region_text(found.regions[other])} overlap; parts are equal or disjoint"
+        )
+    covered = [0] * found.terms
+    for group in plain(found.groups)[:-1]:
+        covered[found.term[found.members[group]]] += found.elements[found.members[group]]
+    size = prod([upper - lower for lower, upper in whole])
+    for term, count in enumerate(covered):
+        if count != size:
+            place = f"term {term}: " if found.terms > 1 else ""
+            raise PlanError(
+                f"{place}the parts cover {count} of the {size} elements of {region_text(whole)}; add the others"
+            )
+
+
+@compiled
+def _fault(
+    bounds: Numbers, term: Numbers, groups: Numbers, members: Numbers, full: Numbers
+) -> tuple[int, int]:
+    """Return a region that lies outside and -1, two regions of a term that overlap, or -1 twice."""
+    axes = len(full)
+    for group in range(len(groups) - 1):
+        one = members[groups[group]]
+        for axis in range(0, axes, 2):
+            if bounds[one * axes + axis] < full[axis] or bounds[one * axes + axis + 1] > full[axis + 1]:
+                return one, _NONE
+        for earlier in range(group):
+            other = members[groups[earlier]]
+            common = term[one] == term[other]
+            for axis in range(0, axes, 2):
+                lower = max(bounds[one * axes + axis], bounds[other * axes + axis])
+                upper = min(bounds[one * axes + axis + 1], bounds[other * axes + axis + 1])
+                common = common and lower < upper
+            if common:
+                return other, one
+    return _NONE, _NONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartSet:
+    """Parts of one tensor on workers. Compared by identity."""
+
+    workers: tuple[int, ...]
+    """The worker of each part."""
+
+    numbered: Numbers
+    """The workers as loops read them."""
+
+    pieces: Pieces
+    """The regions of the parts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +160,7 @@ class Readings:
 
 def fetched(needed: PartSet, held: PartSet, workers: int) -> Readings:
     """Return how the parts that tasks need are read. Raises PlanError if no one holds some of it."""
-    term = needed.term if held.terms > 1 else zeros(len(needed.regions))
+    term = needed.pieces.term if held.pieces.terms > 1 else zeros(len(needed.workers))
     return _readings(needed, term, held, 1, True, workers)
 
 
@@ -118,36 +168,40 @@ def collected(made: PartSet, wanted: PartSet, workers: int) -> Readings:
     """Return how wanted parts are read from those that are made. Raises PlanError as `fetched`, and if terms
     cannot be summed to those that are wanted.
     """
-    each = made.terms // wanted.terms
-    if each * wanted.terms != made.terms:
-        raise PlanError(f"{made.terms} terms cannot be summed to {wanted.terms}; make a multiple of these")
-    first = wanted.term if each == 1 else numbers([number * each for number in plain(wanted.term)])
+    terms, fewer = made.pieces.terms, wanted.pieces.terms
+    if terms % fewer:
+        raise PlanError(f"{terms} terms cannot be summed to {fewer}; make a multiple of these")
+    each = terms // fewer
+    term = wanted.pieces.term
+    first = term if each == 1 else numbers([number * each for number in plain(term)])
     return _readings(wanted, first, made, each, False, workers)
 
 
 def _readings(
     needed: PartSet, first: Numbers, held: PartSet, each: int, keep: bool, workers: int
 ) -> Readings:
-    count, most = len(needed.regions), len(needed.regions) * len(held.regions)
+    count, most = len(needed.workers), len(needed.workers) * len(held.workers)
     kept, own, firsts, piece_firsts = zeros(count), zeros(count), zeros(count + 1), zeros(count + 1)
-    sources, elements, pieces = zeros(most), zeros(most), zeros(most)
-    scratch = zeros(workers + 2 * len(held.regions))
+    sources, elements, parts = zeros(most), zeros(most), zeros(most)
+    scratch = zeros(workers + 2 * len(held.workers))
+    of = held.pieces
     lacking = _read_parts(
-        (needed.workers, needed.bounds, first),
-        (held.workers, held.bounds, held.term, held.groups, held.members),
+        (needed.numbered, needed.pieces.bounds, first),
+        (held.numbered, of.bounds, of.term, of.groups, of.members),
         (each, keep, workers),
-        (kept, own, firsts, sources, elements, piece_firsts, pieces),
+        (kept, own, firsts, sources, elements, piece_firsts, parts),
         scratch,
     )
     if lacking != _NONE:
+        text = region_text(needed.pieces.regions[lacking])
         raise PlanError(
-            f"worker {needed.workers[lacking]} needs {region_text(needed.regions[lacking])}, but no worker "
-            f"holds some of it; hold all that is read"
+            f"worker {needed.workers[lacking]} needs {text}, but no worker holds some of it; hold all that is "
+            f"read"
         )
-    listed, parts = int(firsts[count]), int(piece_firsts[count])
+    listed, used = int(firsts[count]), int(piece_firsts[count])
     return Readings(
         plain(kept), plain(own), plain(firsts), plain(sources[:listed]), plain(elements[:listed]),
-        plain(piece_firsts), plain(pieces[:parts]), each,
+        plain(piece_firsts), plain(parts[:used]), each,
     )  # fmt: skip
 
 
@@ -163,7 +217,7 @@ def _read_parts(
     holders, held_bounds, term, groups, members = held
     each, keep, workers = how
     kept, own, firsts, sources, elements, piece_firsts, pieces = found
-    axes = 2 * (len(bounds) // (2 * max(len(readers), 1)))
+    axes = len(bounds) // max(len(readers), 1)
     seats, turns, sizes = 0, workers, workers + len(holders)  # where each part of the scratch memory begins
     listed = 0
     parts = 0

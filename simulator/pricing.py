@@ -56,7 +56,7 @@ class Prices:
 
     def _priced(self, readings: Readings, readers: PartSet, itemsize: int) -> Priced:
         counts = np.diff(readings.firsts)
-        workers = np.repeat(np.asarray(readers.workers, np.int64), counts).tolist()
+        workers = np.repeat(np.array(readers.workers, np.int64), counts).tolist()
         ways = [
             self.ways.number(source, reader) for source, reader in zip(readings.sources, workers, strict=True)
         ]

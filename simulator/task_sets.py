@@ -8,24 +8,43 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analyzer.indices.region import Boxes, Region, intersect, to_region, volume, whole
+from ..analyzer.indices.region import Boxes, Region, to_region
 from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
 from ..programs.program import region_text
 from .compiled import plain
-from .part_sets import PartSet
-from .times import TaskTimes
+from .part_sets import PartSet, Pieces, check_tiles, pieces
 
-Intern = Callable[[Sequence[int], Sequence[Region], Sequence[int], int], PartSet]
-"""Return the set of parts with these workers, regions, terms and number of terms; equal ones are one object."""
+MakePieces = Callable[[Sequence[Region], Sequence[int], int], Pieces]
+"""Return regions with these terms and number of terms; equal ones are one object."""
+
+MakeParts = Callable[[Sequence[int], Pieces], PartSet]
+"""Return the parts of workers; equal ones are one object."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutOperation:
+    """An operation cut into boxes, whoever computes them."""
+
+    boxes: Boxes
+    """The boxes."""
+
+    needed: tuple[Pieces, ...]
+    """The regions that the boxes read of each tensor that is read."""
+
+    made: tuple[Pieces, ...]
+    """The regions that the boxes make of each output."""
+
+    in_place: frozenset[int]
+    """The places of tensors of which each element is read only where it is written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskSet:
     """Tasks of an operation. Compared by identity."""
 
-    workers: list[int]
+    workers: tuple[int, ...]
     """The worker of each task."""
 
     nanoseconds: list[int]
@@ -44,69 +63,84 @@ class TaskSet:
     """The places of tensors of which each element is read only where it is written."""
 
 
-def task_set(
-    operation: Operation, tasks: Sequence[Task], workers: int, times: TaskTimes, intern: Intern
-) -> TaskSet:
-    """Return the tasks of an operation. Raises PlanError unless they tile its iteration space."""
+def cut(operation: Operation, tasks: Sequence[Task], make: MakePieces) -> CutOperation:
+    """Return an operation cut into the boxes of tasks. Raises PlanError unless they tile its iteration space."""
     bound = operation.bound
-    of = _checked_workers([task.worker for task in tasks], workers)
-    boxes = _boxes([task.box for task in tasks], len(bound.variables))
+    listed = [task.box for task in tasks]
+    boxes = _boxes(listed, len(bound.variables))
     term, terms = _numbered([task.term for task in tasks], "makes")
     read, reads = _numbered([task.read for task in tasks], "reads")
-    _check_tiles(boxes, read, reads, bound.full_box)
+    check_tiles(pieces(listed, read, reads), tuple((0, extent) for extent in bound.extents.values()))
     regions = bound.input_regions(boxes)
-    outputs = bound.output_regions(boxes)
-    for made, shape in zip(outputs, bound.output_shapes, strict=True):
-        _check_tiles(made, term, terms, whole(shape))
-    _check_sums(operation, boxes, outputs, term)
-    nanoseconds = np.asarray(times(operation, np.array(of, np.int64), boxes), np.int64)
-    if nanoseconds.shape != (len(of),) or (nanoseconds < 0).any():
-        raise PlanError(
-            f"the times of its {len(of)} tasks are {nanoseconds.tolist()}; give one for each, 0 or more"
-        )
+    outputs = [_listed(made) for made in bound.output_regions(boxes)]
+    _check_sums(operation, listed, outputs, term)
+    made = tuple([make(each, term, terms) for each in outputs])
+    for each, shape in zip(made, bound.output_shapes, strict=True):
+        check_tiles(each, tuple((0, extent) for extent in shape))
     names = bound.description.tensor_names
-    return TaskSet(
-        of,
-        nanoseconds.tolist(),
-        tuple(intern(of, list(map(to_region, regions[name])), read, reads) for _, name in bound.read_places),
-        tuple(intern(of, list(map(to_region, made)), term, terms) for made in outputs),
-        [[o for o, other in enumerate(of) if other == worker and o != t] for t, worker in enumerate(of)],
+    return CutOperation(
+        boxes,
+        tuple([make(_listed(regions[name]), read, reads) for _, name in bound.read_places]),
+        made,
         frozenset(place for place, name in enumerate(names) if name in bound.in_place),
     )
 
 
-def held_parts(shape: Sequence[int], holdings: Sequence[Holding], workers: int, intern: Intern) -> PartSet:
-    """Return what workers hold of a tensor, without empty parts. Raises PlanError unless it tiles the tensor."""
-    of = _checked_workers([each.worker for each in holdings], workers)
-    boxes = _boxes([each.region for each in holdings], len(shape))
+def task_set(of: CutOperation, workers: tuple[int, ...], nanoseconds: list[int], make: MakeParts) -> TaskSet:
+    """Return the tasks in which workers compute the boxes of an operation."""
+    places: dict[int, list[int]] = {}
+    for task, worker in enumerate(workers):
+        places.setdefault(worker, []).append(task)
+    return TaskSet(
+        workers,
+        nanoseconds,
+        tuple([make(workers, each) for each in of.needed]),
+        tuple([make(workers, each) for each in of.made]),
+        [[other for other in places[worker] if other != task] for task, worker in enumerate(workers)],
+        of.in_place,
+    )
+
+
+def held_parts(
+    shape: Sequence[int], holdings: Sequence[Holding], workers: int, make: MakePieces, join: MakeParts
+) -> PartSet:
+    """Return what workers hold of a tensor, without what is empty. Raises PlanError unless it tiles the tensor."""
+    check_workers([each.worker for each in holdings], workers)
+    regions = [each.region for each in holdings]
+    _boxes(regions, len(shape))
     term, terms = _numbered([each.term for each in holdings], "holds")
-    _check_tiles(boxes, term, terms, whole(shape))
-    regions = list(map(to_region, boxes))
-    twice = [part for part, count in Counter(zip(of, regions, term, strict=True)).items() if count > 1]
-    if twice:
-        worker, region, _ = twice[0]
-        raise PlanError(f"worker {worker} has the part {region_text(region)} twice; name each worker once")
-    return _full(zip(of, regions, term, strict=True), terms, intern)
+    check_tiles(pieces(regions, term, terms), tuple((0, extent) for extent in shape))
+    parts = [(each.worker, each.region, number) for each, number in zip(holdings, term, strict=True)]
+    for (worker, region, _), count in Counter(parts).items():
+        if count > 1:
+            raise PlanError(
+                f"worker {worker} has the part {region_text(region)} twice; name each worker once"
+            )
+    return _full(parts, terms, make, join)
 
 
-def distinct(made: PartSet, intern: Intern) -> PartSet:
+def distinct(made: PartSet, make: MakePieces, join: MakeParts) -> PartSet:
     """Return the parts that tasks make, each once on each worker."""
-    parts = zip(plain(made.workers), made.regions, plain(made.term), strict=True)
-    return _full(dict.fromkeys(parts), made.terms, intern)
+    parts = dict.fromkeys(zip(made.workers, made.pieces.regions, plain(made.pieces.term), strict=True))
+    return _full(parts, made.pieces.terms, make, join)
 
 
-def _full(parts: Iterable[tuple[int, Region, int]], terms: int, intern: Intern) -> PartSet:
+def _full(parts: Iterable[tuple[int, Region, int]], terms: int, make: MakePieces, join: MakeParts) -> PartSet:
     """Return the parts that are not empty."""
     full = [part for part in parts if all(lower < upper for lower, upper in part[1])]
     workers, regions, term = zip(*full, strict=True) if full else ((), (), ())
-    return intern(workers, regions, term, terms)
+    return join(workers, make(regions, term, terms))
 
 
-def _checked_workers(found: Sequence[int], workers: int) -> list[int]:
+def check_workers(found: Sequence[int], workers: int) -> None:
+    """Raise PlanError unless all are numbers of workers."""
     for worker in found:
         if isinstance(worker, bool) or not isinstance(worker, int) or not 0 <= worker < workers:
             raise PlanError(f"there is no worker {worker!r}; workers are numbered 0 to {workers - 1}")
-    return list(found)
+
+
+def _listed(boxes: Boxes) -> list[Region]:
+    return list(map(to_region, boxes))
 
 
 def _boxes(regions: Sequence[Region], axes: int) -> Boxes:
@@ -128,42 +162,16 @@ def _numbered(term: Sequence[int | None], does: str) -> tuple[list[int], int]:
     return found, terms
 
 
-def _check_tiles(boxes: Boxes, term: Sequence[int], terms: int, full: Boxes) -> None:
-    """Raise PlanError unless the distinct boxes of every term are disjoint and make up all of `full`."""
-    numbers = np.array(term, np.int64)
-    size = int(volume(full))
-    for number in range(terms):
-        distinct = np.unique(boxes[numbers == number].reshape(-1, full.size), axis=0)
-        parts = distinct.reshape(-1, *full.shape)
-        shared = volume(intersect(parts[:, None], parts[None]))
-        np.fill_diagonal(shared, 0)
-        outside = (intersect(parts, full) != parts).any(axis=(1, 2))
-        covered = int(volume(parts).sum())
-        if outside.any():
-            text = region_text(to_region(parts[int(outside.argmax())]))
-            raise PlanError(f"the part {text} lies outside {region_text(to_region(full))}")
-        if shared.any():
-            one, other = np.unravel_index(shared.argmax(), shared.shape)
-            raise PlanError(
-                f"the parts {region_text(to_region(parts[one]))} and {region_text(to_region(parts[other]))} "
-                f"overlap; parts are equal or disjoint"
-            )
-        if covered != size:
-            raise PlanError(
-                f"the parts cover {covered} of the {size} elements of {region_text(to_region(full))}; add "
-                f"the others"
-            )
-
-
-def _check_sums(operation: Operation, boxes: Boxes, outputs: Sequence[Boxes], term: Sequence[int]) -> None:
+def _check_sums(
+    operation: Operation, boxes: Sequence[Region], outputs: Sequence[Sequence[Region]], term: Sequence[int]
+) -> None:
     """Raise PlanError if tasks with one term make the same part of the output from different boxes."""
     made: dict[tuple[object, ...], Region] = {}
-    for task, number in enumerate(term):
-        key = number, *[to_region(regions[task]) for regions in outputs]
-        box = to_region(boxes[task])
-        other = made.setdefault(key, box)
+    for task, (box, number) in enumerate(zip(boxes, term, strict=True)):
+        other = made.setdefault((number, *[regions[task] for regions in outputs]), box)
         if other != box:
             raise PlanError(
-                f"the tasks {region_text(other)} and {region_text(box)} of {operation.bound.description.name} "
-                f"make the same part of the output; give each part of a sum a term of its own"
+                f"the tasks {region_text(other)} and {region_text(box)} of "
+                f"{operation.bound.description.name} make the same part of the output; give each part of a "
+                f"sum a term of its own"
             )
