@@ -37,7 +37,7 @@ class BlockCache:
         self.roots = _roots(graph)
         """The tensor whose storage each tensor has."""
         self.tensors: list[tuple[int, ...]] = []
-        """The tensors that each operation touches: those that it reads, each once, then those that it makes."""
+        """The tensors that each operation touches: those that it reads, each once, and those it makes."""
         self._touched: list[Touched] = []
         self._likes: list[Like] = []
         known: dict[Like, Like] = {}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
@@ -110,7 +111,7 @@ class Block:
     """The number of legs."""
 
     writers: list[list[int]]
-    """For each tensor that the operation touches, the instruction that writes each holding; -1 if none does."""
+    """For each tensor that is touched, the instruction that writes each holding; -1 if none does."""
 
 
 @dataclass(slots=True)
@@ -202,8 +203,9 @@ class _Builder:
             home = self._held[slot].home
             if home.pieces.terms not in (1, needed.pieces.terms):
                 raise PlanError(
-                    f"it reads a tensor in {home.pieces.terms} terms, but its tasks read {needed.pieces.terms}; give each "
-                    f"task the number of the term that it reads, or hold the tensor reduced"
+                    f"it reads a tensor in {home.pieces.terms} terms, but its tasks read "
+                    f"{needed.pieces.terms}; give each task the number of the term that it reads, or "
+                    f"hold the tensor reduced"
                 )
             inputs.append((place, slot, needed, home, self._prices.fetched(needed, home, of.itemsizes[slot])))
         made: dict[tuple[object, ...], _Instruction] = {}
@@ -275,9 +277,8 @@ class _Builder:
                 continue
             parts = zip(home.workers, home.pieces.regions, plain(home.pieces.term), strict=True)
             free = {part: number for number, part in enumerate(parts)}
-            for task, part in enumerate(
-                zip(tasks.workers, made.pieces.regions, plain(made.pieces.term), strict=True)
-            ):
+            of = made.pieces
+            for task, part in enumerate(zip(tasks.workers, of.regions, plain(of.term), strict=True)):
                 number = free.pop(part, None)
                 if number is not None and not self._is_read(output, task, number, inputs):
                     found[task].writes.append((slot, number))
@@ -365,14 +366,16 @@ class _Builder:
         words = _Words(USES + 2 * len(self._held))
         words.put(BEGIN, [each.begin for each in found])
         words.put(FINISH, [each.finish for each in found])
-        owners = words.put_lists(LEG_FIRSTS, None, [each.leg_times for each in found])
+        legs = [len(each.leg_times) for each in found]
+        owners = [each.number for each, count in zip(found, legs, strict=True) for _ in range(count)]
+        words.put(LEG_FIRSTS, [0, *accumulate(legs)])
         words.put(LEG_TIME, [time for each in found for time in each.leg_times])
         words.put(LEG_WAY, [way for each in found for way in each.leg_ways])
         words.put(LEG_OWNER, owners)
-        words.put_lists(NEED_FIRSTS, 1, [[needed.number for needed in each.needs] for each in found])
-        words.put_lists(FOLLOW_FIRSTS, 1, [each.followers for each in found])
-        words.put_lists(READ_FIRSTS, 1, [[n for use in each.reads for n in use] for each in found])
-        words.put_lists(WRITE_FIRSTS, 1, [[n for use in each.writes for n in use] for each in found])
+        words.put_lists(NEED_FIRSTS, [[needed.number for needed in each.needs] for each in found])
+        words.put_lists(FOLLOW_FIRSTS, [each.followers for each in found])
+        words.put_lists(READ_FIRSTS, [[n for use in each.reads for n in use] for each in found])
+        words.put_lists(WRITE_FIRSTS, [[n for use in each.writes for n in use] for each in found])
         self._put_lanes(words, found)
         writers = self._put_uses(words, found)
         words.listed[COUNT], words.listed[LEGS] = len(found), len(owners)
@@ -412,7 +415,7 @@ class _Builder:
             for slot, number in each.writes:
                 writers[slot][number] = each.number
         for slot in range(len(self._held)):
-            words.put_lists(USES + 2 * slot, 1, readers[slot])
+            words.put_lists(USES + 2 * slot, readers[slot])
             if slot >= self._of.inputs:
                 words.put(USES + 2 * slot + 1, writers[slot])
         return writers
@@ -429,24 +432,11 @@ class _Words:
         self.listed[place] = len(self.listed)
         self.listed += values
 
-    def put_lists(self, place: int, kept: int | None, lists: Sequence[Sequence[int]]) -> list[int]:
-        """Append where each list begins, and the end of the last, and the lists themselves if they are kept.
-
-        Lists that are kept begin at places of the block, others are counted from 0. Return the number of the
-        list that each value belongs to.
-        """
+    def put_lists(self, place: int, lists: Sequence[Sequence[int]]) -> None:
+        """Append where each list begins, and the end of the last one, and then all lists."""
         self.listed[place] = len(self.listed)
-        at = 0 if kept is None else len(self.listed) + len(lists) + 1
-        owners = []
-        for number, values in enumerate(lists):
-            self.listed.append(at)
-            at += len(values)
-            owners += [number] * len(values)
-        self.listed.append(at)
-        if kept is not None:
-            for values in lists:
-                self.listed += values
-        return owners
+        self.listed += accumulate(map(len, lists), initial=len(self.listed) + len(lists) + 1)
+        self.listed += chain.from_iterable(lists)
 
 
 def _pieces(readings: Readings, reader: int) -> list[int]:

@@ -6,9 +6,9 @@ ready, which occupy lanes, and when all have ended it finishes. Lanes serve legs
 is made of the operation's place in the order and the leg's number in its block, so it depends on nothing that
 was simulated before.
 
-`previous` and `latest_known` are given times that are known already. A change alters nothing before the
-first moment at which something that it adds, removes or lets wait for others is ready (`first_change`). All that is ready
-earlier keeps its times (`keep`), and the queue goes on from there (`follow`).
+A change alters nothing before the first moment at which something is ready that it adds, removes or lets wait
+for others than before (`first_change`). All that is ready earlier keeps its times (`keep`), and the queue
+goes on from there (`follow`).
 """
 
 from __future__ import annotations
@@ -222,9 +222,9 @@ def first_change(
 ) -> int:
     """Return a time before which a change alters nothing.
 
-    `known` marks the instructions of kept blocks. `replaced` are the operations whose blocks are new, the first
-    `count` of `moved` the kept instructions that wait for others than before, and `bound` is when the first
-    instruction of the old blocks was ready.
+    `known` marks the instructions of kept blocks. `replaced` are the operations whose blocks are new, the
+    first `count` of `moved` the kept instructions that wait for others than before, and `bound` is when the
+    first instruction of the old blocks was ready.
     """
     for place in range(len(replaced)):
         operation = replaced[place]

@@ -88,7 +88,8 @@ def check_tiles(found: Pieces, whole: Region) -> None:
         if count != size:
             place = f"term {term}: " if found.terms > 1 else ""
             raise PlanError(
-                f"{place}the parts cover {count} of the {size} elements of {region_text(whole)}; add the others"
+                f"{place}the parts cover {count} of the {size} elements of {region_text(whole)}; add "
+                f"the others"
             )
 
 

@@ -154,16 +154,19 @@ class PlacedBlocks:
 
     def _place(self, blocks: Mapping[int, Block]) -> None:
         """Write blocks to free places."""
-        for operation, block in blocks.items():
-            site = _Site(
+        sites = {
+            operation: _Site(
                 block,
                 self._words.take(len(block.words)),
                 self._numbers.take(block.count),
                 self._legs.take(block.legs),
             )
-            self._grow()
-            self._placed.words[site.at : site.at + len(block.words)] = block.words
-            self._placed.owner[site.numbers] = filled(block.count, operation)
+            for operation, block in blocks.items()
+        }
+        self._grow()
+        for operation, site in sites.items():
+            self._placed.words[site.at : site.at + len(site.block.words)] = site.block.words
+            self._placed.owner[site.numbers] = filled(site.block.count, operation)
             self._settle(operation, site)
 
     def _settle(self, operation: int, site: _Site) -> None:

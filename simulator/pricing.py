@@ -1,4 +1,4 @@
-"""What the movements of parts cost: the ways and times of their messages, found once for each pair of sets."""
+"""The ways and times of the messages between parts, found once for each pair of sets."""
 
 from __future__ import annotations
 

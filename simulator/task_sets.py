@@ -64,7 +64,7 @@ class TaskSet:
 
 
 def cut(operation: Operation, tasks: Sequence[Task], make: MakePieces) -> CutOperation:
-    """Return an operation cut into the boxes of tasks. Raises PlanError unless they tile its iteration space."""
+    """Return an operation cut into the boxes of tasks. Raises PlanError unless they tile it."""
     bound = operation.bound
     listed = [task.box for task in tasks]
     boxes = _boxes(listed, len(bound.variables))
@@ -104,7 +104,7 @@ def task_set(of: CutOperation, workers: tuple[int, ...], nanoseconds: list[int],
 def held_parts(
     shape: Sequence[int], holdings: Sequence[Holding], workers: int, make: MakePieces, join: MakeParts
 ) -> PartSet:
-    """Return what workers hold of a tensor, without what is empty. Raises PlanError unless it tiles the tensor."""
+    """Return what workers hold of a tensor, without what is empty. Raises PlanError unless it tiles it."""
     check_workers([each.worker for each in holdings], workers)
     regions = [each.region for each in holdings]
     _boxes(regions, len(shape))
