@@ -196,8 +196,8 @@ def _readings(
     if lacking != _NONE:
         text = region_text(needed.pieces.regions[lacking])
         raise PlanError(
-            f"worker {needed.workers[lacking]} needs {text}, but no worker holds some of it; hold all that is "
-            f"read"
+            f"worker {needed.workers[lacking]} needs {text}, but no worker holds some of it; hold all "
+            f"that is read"
         )
     listed, used = int(firsts[count]), int(piece_firsts[count])
     return Readings(

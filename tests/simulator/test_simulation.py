@@ -257,7 +257,7 @@ ERRORS: dict[str, tuple[Callable[[Toy], object], str]] = {
     "sum": (lambda t: t.tasks(*t.halves("reduce")), "give each part of a sum a term of its own"),
     "overwriting": (
         lambda t: t.hold("updated(embed_weight)", []),
-        "give 'embed_weight' the holdings instead",
+        "give 'embed_weight' the holdings",
     ),
     "stops": (lambda t: t.simulation.propose({}, stops={"data": []}), "'data' has stops but no holdings"),
     "twice": (lambda t: t.hold(t.source, 2 * t.data), "twice; name each worker once"),
