@@ -8,7 +8,6 @@ from typing import Any
 
 import tofu
 from tofu.analyzer.indices.region import Region, split, to_region, whole
-from tofu.partitioner.layouts.parts import holdings
 from tofu.plans import Holding, Task
 from tofu.simulator import Simulation
 
@@ -60,21 +59,6 @@ def trained(symbol: Any, shapes: dict[str, tuple[int, ...]]) -> Any:
 GRAPHS: dict[str, Callable[[], Any]] = {
     "lstm": lstm, "inception": inception, "transformer": transformer, "random": dag
 }  # fmt: skip
-
-
-def simulation_of(graph: Any, plan: tofu.Plan, machine: Any) -> Simulation:
-    """The simulation of a plan without copies."""
-    own = [tensor.name for tensor in graph.tensors if tensor.alias is None]
-    stops = {name: plan.layouts[name].stop for name in own}
-    return Simulation(
-        graph,
-        machine,
-        plan.workers,
-        plan.of(graph).tasks,
-        {name: holdings(plan.layouts[name]) for name in own},
-        stops={name: holdings(stop) for name, stop in stops.items() if stop is not None},
-        order=plan.written_order,
-    )
 
 
 def timeline(simulation: Simulation) -> tuple[Any, ...]:

@@ -18,13 +18,15 @@ import tofu
 from tofu.analyzer.indices.region import split, to_region
 from tofu.errors import MachineError, PlanError
 from tofu.machines.machine import Machine
+from tofu.partitioner import simulation
 from tofu.partitioner.layouts.partial import is_partial
 from tofu.plans import Holding, Spread, Task, compose
 from tofu.simulator import check_moments
+from tofu.simulator.block_cache import BlockCache
 from tofu.simulator.times import estimates
 
 from ..partitioner.lowering.assignments import MODELS, network, random_plan
-from .boxes import GRAPHS, Assignment, lstm, simulation_of, timeline
+from .boxes import GRAPHS, Assignment, lstm, timeline
 from .test_simulate import MACHINES, machine
 
 LINKS: dict[str, Callable[[int], Machine]] = {
@@ -51,7 +53,7 @@ def edges(jobs: Any) -> tuple[set[tuple[int, int]], ...]:
 def assert_equal_fronts(graph: Any, plan: tofu.Plan, on: Machine) -> None:
     """The simulation of a plan has the jobs, the edges and the times of its program."""
     expected = tofu.simulate(tofu.lower(graph, plan), on)
-    found = simulation_of(graph, plan, on)
+    found = simulation(graph, plan, on)
     jobs, moments = found.jobs
     check_moments(jobs, moments)
     wanted = expected.work.jobs
@@ -102,25 +104,43 @@ def _number(graph: Any, name: str) -> int:
     return next(tensor.index for tensor in graph.tensors if tensor.name == name)
 
 
+def test_copies_are_refused() -> None:
+    graph = network("mlp")
+    plan = random_plan(graph, 3, 0)
+    assert plan.copies
+    with pytest.raises(PlanError, match="partition with keep=False"):
+        simulation(graph, plan, machine(3))
+
+
+def times(simulation: Any) -> list[Any]:
+    """All instructions, their messages and their times, operation by operation."""
+    found = []
+    for operation, block in sorted(simulation._state.blocks.items()):
+        when = simulation._placed.times(operation)
+        found.append((block.workers, block.transfers, block.sources, block.nbytes, *when))
+    return found
+
+
 def run_proposals(name: str, workers: int, links: str, count: int, seed: int = 0) -> None:
     """Propose at random; compare all times with those of a new simulation; accept or refuse."""
     on = LINKS[links](workers)
     state = Assignment(GRAPHS[name](), workers, seed)
     found = state.simulation(on)
-    before = timeline(found)
+    before = times(found)
     for _ in range(count):
         change = state.change()
         proposed = state.take(change)
         nanoseconds = found.propose(change[0], change[1], stops=change[2])
-        expected = timeline(proposed.simulation(on))
-        assert timeline(found) == expected
-        assert nanoseconds == expected[0]
+        again = proposed.simulation(on)
+        expected = times(again)
+        assert times(found) == expected
+        assert nanoseconds == again.nanoseconds
         if state.draw.random() < 0.5:
             found.accept()
             state, before = proposed, expected
         else:
             found.refuse()
-            assert timeline(found) == before
+            assert times(found) == before
     check_moments(*found.jobs)
 
 
@@ -134,8 +154,22 @@ def test_changes_give_what_a_new_simulation_gives(name: str, workers: int, links
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "workers", "links"), CASES)
-def test_many_changes_give_what_a_new_simulation_gives(name: str, workers: int, links: str) -> None:
+def test_many_changes_give_what_a_new_simulation_gives(
+    name: str, workers: int, links: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New simulations share a cache, which the changed one does not use: otherwise it would take an hour."""
+    caches: list[BlockCache] = []
+
+    def cache(graph: Any, *others: Any) -> BlockCache:
+        if len(caches) < 2:
+            caches.append(BlockCache(graph, *others))
+        return caches[-1]
+
+    graph = GRAPHS[name]()
+    monkeypatch.setitem(GRAPHS, name, lambda: graph)
+    monkeypatch.setattr("tofu.simulator.simulation.BlockCache", cache)
     run_proposals(name, workers, links, 625, seed=1)
+    assert len(caches) == 2
 
 
 def test_a_change_that_changes_nothing_takes_as_long() -> None:
