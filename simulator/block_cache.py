@@ -12,10 +12,10 @@ from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
 from ..programs.parts import Holding, Task
-from .blocks import Block, Holdings, Touched, build, touched
+from .blocks import Holdings, OperationBlock, Touched, build, touched
 from .compiled import numbers
+from .message_times import MessageTimes
 from .part_sets import PartSet, Pieces, pieces
-from .pricing import Prices
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
 from .times import TaskTimes
 
@@ -33,7 +33,7 @@ class BlockCache:
         self._graph = graph
         self._workers = workers
         self._times = times
-        self.prices = Prices(machine, workers)
+        self.messages = MessageTimes(machine, workers)
         self.roots = _roots(graph)
         """The tensor whose storage each tensor has."""
         self.tensors: list[tuple[int, ...]] = []
@@ -47,7 +47,7 @@ class BlockCache:
             self._likes.append(known.setdefault(like, like))
             self._touched.append(how)
             self.tensors.append(tensors)
-        self._kind_of = _first_alike(self.prices.ways.kinds)
+        self._kind_of = _first_alike(self.messages.ways.kinds)
         self._pieces: dict[tuple[object, ...], Pieces] = {}
         self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
         self._cuts: dict[tuple[object, ...], CutOperation] = {}
@@ -55,7 +55,7 @@ class BlockCache:
         self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
         self._given: dict[tuple[object, ...], PartSet] = {}
         self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
-        self._blocks: dict[tuple[object, ...], Block] = {}
+        self._blocks: dict[tuple[object, ...], OperationBlock] = {}
         self._size = 0
 
     def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
@@ -81,15 +81,16 @@ class BlockCache:
 
     def _nanoseconds(self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]) -> list[int]:
         """Return the times of tasks, which are equal on devices of one kind."""
-        alike = tuple([self._kind_of[worker] for worker in workers])
-        found = self._spent.get((boxes, alike))
+        same_kind = tuple([self._kind_of[worker] for worker in workers])
+        found = self._spent.get((boxes, same_kind))
         if found is None:
-            taken = np.asarray(self._times(operation, np.array(alike, np.int64), boxes.boxes), np.int64)
-            if taken.shape != (len(alike),) or (taken < 0).any():
+            taken = np.asarray(self._times(operation, np.array(same_kind, np.int64), boxes.boxes), np.int64)
+            if taken.shape != (len(same_kind),) or (taken < 0).any():
                 raise PlanError(
-                    f"the times of its {len(alike)} tasks are {taken.tolist()}; give one for each, 0 or more"
+                    f"the times of its {len(same_kind)} tasks are {taken.tolist()}; give one for each, 0 or "
+                    f"more"
                 )
-            found = self._spent[boxes, alike] = taken.tolist()
+            found = self._spent[boxes, same_kind] = taken.tolist()
         return found
 
     def given(self, tensor: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
@@ -98,10 +99,10 @@ class BlockCache:
         return self._joined(home, None if stop is None else self._held(tensor, stop))
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
-        """Return the holdings of an output that is held where it is made."""
+        """Return the holdings of an output that is held by the workers that make it."""
         return self._joined(distinct(tasks.made[output], self._piece_set, self._part_set), None)
 
-    def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> Block:
+    def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
         """Return the block of an operation; `held` are the holdings of the tensors that it touches.
 
         Raises PlanError if no one holds what a task needs.
@@ -112,7 +113,7 @@ class BlockCache:
             if self._size > LIMIT:
                 self._forget()
             try:
-                found = build(self._touched[operation.index], tasks, held, self.prices)
+                found = build(self._touched[operation.index], tasks, held, self.messages)
             except PlanError as error:
                 raise PlanError(f"operation {operation.name!r}: {error}") from error
             self._blocks[key] = found
@@ -125,7 +126,7 @@ class BlockCache:
             self._blocks,
         ):  # fmt: skip
             cache.clear()
-        self.prices.forget()
+        self.messages.forget()
         self._size = 0
 
     def _held(self, tensor: int, holdings: Sequence[Holding]) -> PartSet:

@@ -20,8 +20,8 @@ from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..programs.program import Lane
 from .compiled import Numbers, numbers, plain
+from .message_times import MessageTimes
 from .part_sets import PartSet, Readings
-from .pricing import Prices
 from .task_sets import TaskSet
 
 Use = tuple[int, int]
@@ -86,7 +86,7 @@ def touched(graph: Graph, operation: Operation, roots: Sequence[int]) -> tuple[T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class OperationBlock:
     """The instructions of one operation."""
 
     words: Numbers
@@ -172,23 +172,23 @@ class Holdings:
     """Where partial results are reduced on their way home, if they are."""
 
 
-def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], prices: Prices) -> Block:
+def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: MessageTimes) -> OperationBlock:
     """Return the block of an operation; `held` are the holdings of the tensors that it touches.
 
     Raises PlanError if no one holds what a task needs.
     """
-    return _Builder(of, tasks, held, prices).block()
+    return _Builder(of, tasks, held, messages).block()
 
 
 class _Builder:
-    def __init__(self, of: Touched, tasks: TaskSet, held: Sequence[Holdings], prices: Prices) -> None:
+    def __init__(self, of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: MessageTimes) -> None:
         self._of = of
         self._tasks = tasks
         self._held = held
-        self._prices = prices
+        self._messages = messages
         self._found: list[_Instruction] = []
 
-    def block(self) -> Block:
+    def block(self) -> OperationBlock:
         computed = self._compute(self._fetch())
         tick = max((each.tick for each in computed), default=0) + 1
         for output in range(len(self._tasks.made)):
@@ -207,7 +207,9 @@ class _Builder:
                     f"{needed.pieces.terms}; give each task the number of the term that it reads, or "
                     f"hold the tensor reduced"
                 )
-            inputs.append((place, slot, needed, home, self._prices.fetched(needed, home, of.itemsizes[slot])))
+            inputs.append(
+                (place, slot, needed, home, self._messages.fetched(needed, home, of.itemsizes[slot]))
+            )
         made: dict[tuple[object, ...], _Instruction] = {}
         found = []
         for task, worker in enumerate(tasks.workers):
@@ -245,8 +247,8 @@ class _Builder:
             tick,
             worker,
             True,
-            self._prices.starts[worker],
-            self._prices.touching(worker, passed * size),
+            self._messages.starts[worker],
+            self._messages.touching(worker, passed * size),
             times[begin:end],
             ways[begin:end],
             readings.sources[begin:end],
@@ -266,7 +268,7 @@ class _Builder:
         for (transfers, uses), worker, time in zip(inputs, tasks.workers, tasks.nanoseconds, strict=True):
             tick = ticks[worker] = ticks.get(worker, 0) + 1
             reads = list(dict.fromkeys(use for _, use in uses))
-            way = self._prices.computing[worker]
+            way = self._messages.computing[worker]
             found.append(
                 _Instruction(tick, worker, False, 0, 0, (time,), (way,), (), (), transfers, reads, [])
             )
@@ -293,7 +295,7 @@ class _Builder:
     ) -> bool:
         """Tell whether a task must not overwrite a holding, because it or another one of its worker reads it.
 
-        The task itself may read it at the places at which each element is read only where it is written.
+        The task itself may read it at the places at which each element is read only when it is written.
         """
         shared = self._of.same_storage[output]
         if not shared:
@@ -336,7 +338,7 @@ class _Builder:
         """
         of = target if slot is None else slot
         assert of is not None
-        readings, times, ways = self._prices.collected(made, wanted, self._of.itemsizes[of])
+        readings, times, ways = self._messages.collected(made, wanted, self._of.itemsizes[of])
         done = set(written.values())
         found = []
         for number, worker in enumerate(wanted.workers):
@@ -355,7 +357,7 @@ class _Builder:
             found.append(each)
         return found
 
-    def _flattened(self) -> Block:
+    def _flattened(self) -> OperationBlock:
         """Return all instructions in the order of the clock, in integers."""
         found = sorted(self._found, key=lambda each: (each.tick, each.worker))
         for number, each in enumerate(found):
@@ -379,7 +381,7 @@ class _Builder:
         self._put_lanes(words, found)
         writers = self._put_uses(words, found)
         words.listed[COUNT], words.listed[LEGS] = len(found), len(owners)
-        return Block(
+        return OperationBlock(
             numbers(words.listed),
             len(found),
             [each.worker for each in found],

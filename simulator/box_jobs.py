@@ -15,7 +15,7 @@ from .blocks import (
     NEED_FIRSTS,
     READ_FIRSTS,
     WRITE_FIRSTS,
-    Block,
+    OperationBlock,
 )
 from .compiled import plain
 from .jobs import Edges, Jobs, Moments
@@ -26,7 +26,7 @@ Times = tuple[list[int], list[int], list[int]]
 
 
 def box_jobs(
-    blocks: Sequence[tuple[Block, Sequence[int]]], times: Sequence[Times], ways: Ways
+    blocks: Sequence[tuple[OperationBlock, Sequence[int]]], times: Sequence[Times], ways: Ways
 ) -> tuple[Jobs, Moments]:
     """Return the jobs of all blocks in the order of the clock, and when each runs.
 
@@ -54,7 +54,7 @@ class _Collected:
         self._read: dict[tuple[int, int], set[int]] = {}
         """The last jobs of the instructions that have read each holding since."""
 
-    def add(self, block: Block, storage: Sequence[int], times: Times) -> None:
+    def add(self, block: OperationBlock, storage: Sequence[int], times: Times) -> None:
         """Add the jobs of a block."""
         words = plain(block.words)
         ready, end, leg_start = times

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..programs.program import Lane
-from .blocks import Block
+from .blocks import OperationBlock
 from .compiled import filled, longer, numbers, plain, zeros
 from .events import Clock, Lanes, Net, Placed, chain, first_change, follow, keep
 from .ways import Ways
@@ -44,7 +44,7 @@ def _rounded(length: int) -> int:
 class _Site:
     """Where a block is."""
 
-    block: Block
+    block: OperationBlock
     """The block."""
 
     at: int
@@ -87,7 +87,7 @@ class PlacedBlocks:
         self._replaced: dict[int, _Site] = {}
         """Where the blocks are that the proposal replaces."""
 
-    def begin(self, blocks: Mapping[int, Block]) -> int:
+    def begin(self, blocks: Mapping[int, OperationBlock]) -> int:
         """Place the blocks of all operations and return the time of the whole."""
         self._place(blocks)
         self._chain(blocks)
@@ -96,7 +96,7 @@ class PlacedBlocks:
         self._clock, self._proposed = self._proposed, self._clock
         return whole
 
-    def propose(self, blocks: Mapping[int, Block], overwriting: Sequence[int]) -> int:
+    def propose(self, blocks: Mapping[int, OperationBlock], overwriting: Sequence[int]) -> int:
         """Replace the blocks of some operations and return the time of the whole.
 
         `overwriting` are the tensors that overwrite what those operations read.
@@ -152,7 +152,7 @@ class PlacedBlocks:
         whole = follow(self._net, self._placed, self._proposed, self._lanes, self._known, self._missing, free)
         return int(whole)
 
-    def _place(self, blocks: Mapping[int, Block]) -> None:
+    def _place(self, blocks: Mapping[int, OperationBlock]) -> None:
         """Write blocks to free places."""
         sites = {
             operation: _Site(

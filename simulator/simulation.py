@@ -1,7 +1,7 @@
 """The time line of tasks and holdings, found again after each change of a few of them.
 
     tasks       of each operation: who computes which box
-    holdings    of each tensor: who holds which region; where it is made, if nothing else is said
+    holdings    of each tensor: who holds which region; if nothing else is said, the workers that make it
 
 The jobs are those of the program that `lower` makes of the same tasks and holdings, without making it. A
 change replaces the blocks (`blocks`) of the operations that it concerns: those whose tasks change, and those
@@ -23,7 +23,7 @@ from ..programs.parts import Holding, Task
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives
 from .block_cache import BlockCache
-from .blocks import Block, Holdings
+from .blocks import Holdings, OperationBlock
 from .box_jobs import box_jobs
 from .jobs import Jobs, Moments
 from .net import net
@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What is simulated, or the part of it that a change replaces."""
+    """The tasks and holdings that are simulated, or the part of them that a change replaces."""
 
     tasks: dict[int, TaskSet]
     """The tasks of operations."""
@@ -47,7 +47,7 @@ class _State:
     held: dict[int, Holdings]
     """The holdings of tensors that have storage of their own."""
 
-    blocks: dict[int, Block]
+    blocks: dict[int, OperationBlock]
     """The blocks of operations."""
 
 
@@ -68,9 +68,9 @@ class Simulation:
     ) -> None:
         """Simulate one iteration.
 
-        `tasks` has those of every operation. A tensor without `holdings` is held where it is made, or where
-        the tensor is that it overwrites; a tensor that nothing makes needs some. `stops` are where partial
-        results are reduced on their way to their holdings. `order` are the operations in the order in which
+        `tasks` has those of every operation. A tensor without `holdings` is held by the workers that make it,
+        or is where the tensor is that it overwrites; a tensor that nothing makes needs some. `stops` are
+        where partial results are reduced on their way to their holdings. `order` are the operations in the order in which
         they run, if it is not the graph's. `times` gives the times of tasks, which are estimated otherwise;
         equal operators take equal times.
 
@@ -91,10 +91,10 @@ class Simulation:
             for number in range(len(graph.operations)):
                 for root in set(self._roots_of(number)):
                     self._users[root].append(number)
-            self._placed = PlacedBlocks(self._net, workers, self._cache.prices.ways)
+            self._placed = PlacedBlocks(self._net, workers, self._cache.messages.ways)
             self._state = _State({}, {}, {}, {})
             self._earlier: tuple[_State, int] | None = None
-            """What the open proposal replaced, and the time before it."""
+            """The part of the state that the open proposal replaced, and the time before it."""
             self._check_complete(tasks, holdings)
             first = self._change(tasks, holdings, stops or {})
             self._replace(first)
@@ -155,7 +155,7 @@ class Simulation:
         return box_jobs(
             [(self._state.blocks[number], self._roots_of(number)) for number in order],
             [self._placed.times(number) for number in order],
-            self._cache.prices.ways,
+            self._cache.messages.ways,
         )
 
     def _close(self) -> tuple[_State, int]:

@@ -37,7 +37,7 @@ class CutOperation:
     """The regions that the boxes make of each output."""
 
     in_place: frozenset[int]
-    """The places of tensors of which each element is read only where it is written."""
+    """The places of tensors of which each element is read only when it is written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,16 +51,16 @@ class TaskSet:
     """The time of each task."""
 
     needed: tuple[PartSet, ...]
-    """What the tasks read of each tensor that is read."""
+    """The parts that the tasks read of each tensor that is read."""
 
     made: tuple[PartSet, ...]
-    """What the tasks make of each output."""
+    """The parts that the tasks make of each output."""
 
     siblings: list[list[int]]
     """For each task, the numbers of the other tasks of its worker."""
 
     in_place: frozenset[int]
-    """The places of tensors of which each element is read only where it is written."""
+    """The places of tensors of which each element is read only when it is written."""
 
 
 def cut(operation: Operation, tasks: Sequence[Task], make: MakePieces) -> CutOperation:

@@ -9,11 +9,11 @@ from .part_sets import PartSet, Readings, collected, fetched
 from .times import NANOSECONDS
 from .ways import Ways
 
-Priced = tuple[Readings, list[int], list[int]]
+Timed = tuple[Readings, list[int], list[int]]
 """How parts are read, and the time and the way of every message."""
 
 
-class Prices:
+class MessageTimes:
     """Movements with their times on a machine."""
 
     def __init__(self, machine: Machine, workers: int) -> None:
@@ -25,28 +25,28 @@ class Prices:
         self.starts = [round(kind.start_seconds * NANOSECONDS) for kind in kinds]
         """The time to start a kernel on each worker."""
         self._per_byte = [NANOSECONDS / kind.bytes_per_second for kind in kinds]
-        self._fetched: dict[tuple[PartSet, PartSet, int], Priced] = {}
-        self._collected: dict[tuple[PartSet, PartSet, int], Priced] = {}
+        self._fetched: dict[tuple[PartSet, PartSet, int], Timed] = {}
+        self._collected: dict[tuple[PartSet, PartSet, int], Timed] = {}
 
     def touching(self, worker: int, nbytes: int) -> int:
         """Return the time that a worker's own memory needs to read or write bytes."""
         return round(nbytes * self._per_byte[worker])
 
-    def fetched(self, needed: PartSet, held: PartSet, itemsize: int) -> Priced:
+    def fetched(self, needed: PartSet, held: PartSet, itemsize: int) -> Timed:
         """Return how the parts that tasks need are read. Raises PlanError if no one holds some of it."""
         key = needed, held, itemsize
         found = self._fetched.get(key)
         if found is None:
-            found = self._fetched[key] = self._priced(fetched(needed, held, self._workers), needed, itemsize)
+            found = self._fetched[key] = self._timed(fetched(needed, held, self._workers), needed, itemsize)
         return found
 
-    def collected(self, made: PartSet, wanted: PartSet, itemsize: int) -> Priced:
+    def collected(self, made: PartSet, wanted: PartSet, itemsize: int) -> Timed:
         """Return how wanted parts are read from those that are made. Raises PlanError as `fetched`."""
         key = made, wanted, itemsize
         found = self._collected.get(key)
         if found is None:
             read = collected(made, wanted, self._workers)
-            found = self._collected[key] = self._priced(read, wanted, itemsize)
+            found = self._collected[key] = self._timed(read, wanted, itemsize)
         return found
 
     def forget(self) -> None:
@@ -54,7 +54,7 @@ class Prices:
         self._fetched.clear()
         self._collected.clear()
 
-    def _priced(self, readings: Readings, readers: PartSet, itemsize: int) -> Priced:
+    def _timed(self, readings: Readings, readers: PartSet, itemsize: int) -> Timed:
         counts = np.diff(readings.firsts)
         workers = np.repeat(np.array(readers.workers, np.int64), counts).tolist()
         ways = [
