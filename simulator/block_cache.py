@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,8 +23,13 @@ from .times import TaskTimes
 LIMIT = 1 << 24
 """The integers in blocks and parts that are kept; beyond it all are forgotten, and made again if needed."""
 
-Like = tuple[object, ...]
-"""An operator with element types and the way in which it touches tensors."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Like:
+    """Operations with the same operator and element types that touch tensors in the same way."""
+
+    touched: Touched
+    """The way in which they touch tensors."""
 
 
 class BlockCache:
@@ -38,15 +44,10 @@ class BlockCache:
         """The tensor whose storage each tensor has."""
         self.tensors: list[tuple[int, ...]] = []
         """The tensors that each operation touches: those that it reads, each once, and those it makes."""
-        self._touched: list[Touched] = []
-        self._likes: list[Like] = []
-        known: dict[Like, Like] = {}
-        for operation in graph.operations:
-            how, tensors = touched(graph, operation, self.roots)
-            like = operation.bound, how, *[graph.tensors[tensor].dtype for tensor in tensors]
-            self._likes.append(known.setdefault(like, like))
-            self._touched.append(how)
-            self.tensors.append(tensors)
+        self.storage: list[tuple[int, ...]] = []
+        """The tensors whose storage those have."""
+        self._likes: list[_Like] = []
+        self._find_likes()
         self._kind_of = _first_alike(self.messages.ways.kinds)
         self._pieces: dict[tuple[object, ...], Pieces] = {}
         self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
@@ -57,6 +58,23 @@ class BlockCache:
         self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
         self._blocks: dict[tuple[object, ...], OperationBlock] = {}
         self._size = 0
+
+    def _find_likes(self) -> None:
+        """Find the operations that are like each other, and the tensors that they touch."""
+        known: dict[tuple[object, ...], _Like] = {}
+        tensors, roots = self._graph.tensors, self.roots
+        for operation in self._graph.operations:
+            read = [operation.inputs[place] for place, _ in operation.bound.read_places]
+            touches = (*dict.fromkeys(read), *operation.outputs)
+            storage = tuple([roots[tensor] for tensor in touches])
+            types = [tensors[tensor].dtype for tensor in touches]
+            key = id(operation.bound), *map(read.index, read), *map(storage.index, storage), *types
+            like = known.get(key)
+            if like is None:
+                like = known[key] = _Like(touched(self._graph, operation, touches, storage))
+            self._likes.append(like)
+            self.tensors.append(touches)
+            self.storage.append(storage)
 
     def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
         """Return tasks. Raises PlanError unless they tile the operation's iteration space."""
@@ -73,7 +91,7 @@ class BlockCache:
         return found
 
     def _cut(self, operation: Operation, tasks: Sequence[Task]) -> CutOperation:
-        key = id(self._likes[operation.index]), *[(task.box, task.term, task.read) for task in tasks]
+        key = self._likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
         found = self._cuts.get(key)
         if found is None:
             found = self._cuts[key] = cut(operation, tasks, self._piece_set)
@@ -107,13 +125,14 @@ class BlockCache:
 
         Raises PlanError if no one holds what a task needs.
         """
-        key = id(self._likes[operation.index]), tasks, *held
+        like = self._likes[operation.index]
+        key = like, tasks, *held
         found = self._blocks.get(key)
         if found is None:
             if self._size > LIMIT:
                 self._forget()
             try:
-                found = build(self._touched[operation.index], tasks, held, self.messages)
+                found = build(like.touched, tasks, held, self.messages)
             except PlanError as error:
                 raise PlanError(f"operation {operation.name!r}: {error}") from error
             self._blocks[key] = found

@@ -65,24 +65,21 @@ class Touched:
     """The bytes of an element of each tensor."""
 
 
-def touched(graph: Graph, operation: Operation, roots: Sequence[int]) -> tuple[Touched, tuple[int, ...]]:
-    """Return how an operation touches tensors, and their numbers in the graph.
+def touched(graph: Graph, operation: Operation, tensors: Sequence[int], storage: Sequence[int]) -> Touched:
+    """Return how an operation touches `tensors`: those that it reads, each once, and those that it makes.
 
-    `roots` is the tensor whose storage each tensor has.
+    `storage` is the tensor whose storage each of them has.
     """
-    places = [place for place, _ in operation.bound.read_places]
-    inputs = list(dict.fromkeys(operation.inputs[place] for place in places))
-    tensors = (*inputs, *operation.outputs)
-    found = Touched(
-        len(inputs),
-        tuple((place, inputs.index(operation.inputs[place])) for place in places),
+    inputs = len(tensors) - len(operation.outputs)
+    return Touched(
+        inputs,
+        tuple((place, tensors.index(operation.inputs[place])) for place, _ in operation.bound.read_places),
         tuple(
-            frozenset(slot for slot, tensor in enumerate(inputs) if roots[tensor] == roots[output])
-            for output in operation.outputs
+            frozenset(slot for slot in range(inputs) if storage[slot] == storage[output])
+            for output in range(inputs, len(tensors))
         ),
         tuple(graph.tensors[tensor].itemsize for tensor in tensors),
     )
-    return found, tensors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

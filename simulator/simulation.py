@@ -70,9 +70,9 @@ class Simulation:
 
         `tasks` has those of every operation. A tensor without `holdings` is held by the workers that make it,
         or is where the tensor is that it overwrites; a tensor that nothing makes needs some. `stops` are
-        where partial results are reduced on their way to their holdings. `order` are the operations in the order in which
-        they run, if it is not the graph's. `times` gives the times of tasks, which are estimated otherwise;
-        equal operators take equal times.
+        where partial results are reduced on their way to their holdings. `order` are the operations in
+        the order in which they run, if it is not the graph's. `times` gives the times of tasks, which are
+        estimated otherwise; equal operators take equal times.
 
         Raises PlanError for tasks or holdings that do not fit, and MachineError as `tofu.simulate`.
         """
@@ -89,7 +89,7 @@ class Simulation:
             self._users: list[list[int]] = [[] for _ in graph.tensors]
             """The operations that touch each tensor, or another one with its storage."""
             for number in range(len(graph.operations)):
-                for root in set(self._roots_of(number)):
+                for root in set(self._cache.storage[number]):
                     self._users[root].append(number)
             self._placed = PlacedBlocks(self._net, workers, self._cache.messages.ways)
             self._state = _State({}, {}, {}, {})
@@ -153,7 +153,7 @@ class Simulation:
         """
         order = [int(number) for number in self._net.order]
         return box_jobs(
-            [(self._state.blocks[number], self._roots_of(number)) for number in order],
+            [(self._state.blocks[number], self._cache.storage[number]) for number in order],
             [self._placed.times(number) for number in order],
             self._cache.messages.ways,
         )
@@ -189,7 +189,9 @@ class Simulation:
                 concerned.update(self._users[tensor])
         blocks = {}
         for number in sorted(concerned):
-            parts_of = [held[root] if root in held else state.held[root] for root in self._roots_of(number)]
+            parts_of = [
+                held[root] if root in held else state.held[root] for root in self._cache.storage[number]
+            ]
             blocks[number] = self._cache.block(
                 operations[number], done[number] if number in done else state.tasks[number], parts_of
             )
@@ -228,10 +230,6 @@ class Simulation:
         state.held.update(change.held)
         state.blocks.update(change.blocks)
         return earlier
-
-    def _roots_of(self, operation: int) -> list[int]:
-        """Return the tensors whose storage the tensors have that an operation touches."""
-        return [self._cache.roots[tensor] for tensor in self._cache.tensors[operation]]
 
     def _check_complete(self, tasks: Mapping[str, object], holdings: Mapping[str, object]) -> None:
         """Raise PlanError if an operation has no tasks, or a tensor that nothing makes no holdings."""
