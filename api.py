@@ -14,6 +14,7 @@ from .errors import PlanError
 from .machines.machine import Machine
 from .machines.machine_file import load_machine
 from .partitioner import (
+    Fitting,
     Method,
     Needs,
     Plan,
@@ -25,7 +26,7 @@ from .partitioner import (
 )
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
-from .partitioner.methods.within_memory import parse_limit
+from .partitioner.methods.within_memory import Limit, parse_limit
 from .partitioner.problem.constraints import Constraint
 from .partitioner.solvers.anytime import Report
 from .programs.memory import plan_memory
@@ -67,8 +68,10 @@ def partition(
     as the path of a file.
     `machine` is a preset's name, a file or a Machine. If it says how fast its devices are, the plan's
     `step_seconds` is the simulated time of one iteration, see `tofu.simulate`.
-    `objective` is `bytes` or `time`: the time that the traffic takes over the links of `machine`. For `time`,
-    the workers are split by the levels of the machine.
+    `objective` is `bytes`, or a time on `machine`. `time` is what the traffic takes over its links.
+    `step-time` adds latency and computations; of the plan that is found and the one for `bytes`, the plan
+    whose simulated iteration is shorter is returned. For both, the workers are split by the levels of the
+    machine.
     `report` is called with the cost and the proven bound, in bytes or in picoseconds, whenever `exact`
     improves one of them.
 
@@ -94,7 +97,7 @@ def partition(
     limit = parse_limit(memory, "memory", found)
     if found is not None:
         found.check_workers(workers)
-    searched = found if objective == "time" else None
+    searched = None if objective == "bytes" else found
     settings = SearchSettings(
         method,
         constraints,
@@ -106,13 +109,35 @@ def partition(
         feed=feed,
         report=report,
     )
-    plan = find_plan_within(graph, workers, settings, limit, needs_of(graph)).plan
+    plan = search_within(graph, workers, settings, limit).plan
     refused = None if limit == "unlimited" or limit is None else refusal(graph, plan, limit)
     if refused is not None:
         raise PlanError(refused)
     if found is None or not found.kinds:
         return plan
     return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
+
+
+def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: Limit) -> Fitting:
+    """Find a plan within a limit, see `find_plan_within`.
+
+    For the objective `step-time`, one more plan moves few bytes. Both are simulated, and the faster one that
+    fits is returned.
+    """
+    needs = needs_of(graph)
+    found = find_plan_within(graph, workers, settings, limit, needs)
+    if settings.objective != "step-time":
+        return found
+    assert settings.machine is not None
+    machine = load_machine(settings.machine) if isinstance(settings.machine, str) else settings.machine
+    of_bytes = replace(settings, objective="bytes", machine=None)
+    both = (found, find_plan_within(graph, workers, of_bytes, limit, needs))
+
+    def rank(each: Fitting) -> tuple[bool, float]:
+        fits = not isinstance(limit, int) or each.peak_bytes <= limit
+        return not fits, simulate(lower(graph, each.plan), machine).seconds
+
+    return min(both, key=rank)
 
 
 def needs_of(graph: Graph) -> Needs:

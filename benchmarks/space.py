@@ -90,10 +90,12 @@ MODELS: dict[str, Callable[[], Graph]] = {
 }
 
 
-def measured(graph: Graph, method: str, replicate: bool, keep: bool) -> dict[str, Any]:
+def measured(
+    graph: Graph, method: str, replicate: bool, keep: bool, feed: str = "anywhere"
+) -> dict[str, Any]:
     """Return the figures of one search."""
     start = time.process_time()
-    plan = partition(graph, WORKERS, method, replicate=replicate, keep=keep, feed="anywhere")
+    plan = partition(graph, WORKERS, method, replicate=replicate, keep=keep, feed=feed)
     seconds = time.process_time() - start
     return {
         "cost_bytes": plan.cost_bytes,

@@ -58,7 +58,7 @@ def watched(request: Request, graph: Graph, method: str) -> Fitting:
     from ..reports.search import BoundsLine, format_picoseconds
     from ..reports.units import format_bytes
 
-    show = format_picoseconds if request.settings.objective == "time" else format_bytes
+    show = format_bytes if request.settings.objective == "bytes" else format_picoseconds
     with BoundsLine(show=show, what=f"searching by {method}") as bounds:
         return request.partition(graph, method, bounds)
 

@@ -76,10 +76,10 @@ if TYPE_CHECKING:
 @machine_option("Report traffic over the links of this machine")
 @click.option(
     "--objective",
-    type=click.Choice(["bytes", "time"]),
+    type=click.Choice(["bytes", "time", "step-time"]),
     default="bytes",
     show_default=True,
-    help="What to minimise; time is that of the traffic over the machine's links.",
+    help="What to minimise; time is that of the traffic over the machine's links, step-time an iteration's.",
 )
 @click.option("--no-replicate", is_flag=True, help="Split every tensor that can be split, as the paper does.")
 @click.option(
@@ -229,6 +229,7 @@ def _write_page(
     path: Path, graph: Graph, found: Plan, facts: dict[str, Any], memory: MemoryPlan, request: Request
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
+    from ..partitioner import lower
     from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
@@ -237,7 +238,8 @@ def _write_page(
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
-    page = page_data(graph, found, facts, memory, Comparison(entries, left_out))
+    timeline = request.timeline(lower(graph, found))
+    page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
     write_whole(path, render(page).encode())
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..partitioner.methods.within_memory import Limit
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
+    from ..simulator.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,14 @@ class Request:
         from ..partitioner.problem.constraints import parse_forbid, parse_pin
 
         found = None if machine is None else load_machine(machine)
-        if found is None and objective == "time":
-            raise click.UsageError("--objective time needs --machine, whose links carry the traffic")
+        if found is None and objective != "bytes":
+            raise click.UsageError(f"--objective {objective} needs --machine, whose links carry the traffic")
         if found is not None:
             found.check_workers(workers)
         settings = SearchSettings(
             constraints=(*map(parse_pin, pins), *map(parse_forbid, forbidden)),
             layouts=None if layouts is None else read_layouts(layouts, workers),
-            machine=found if objective == "time" else None,
+            machine=None if objective == "bytes" else found,
             objective=objective,
             replicate=replicate,
             keep=keep,
@@ -92,11 +93,10 @@ class Request:
 
         If no plan fits the memory, the one that needs the least is returned.
         """
-        from ..api import needs_of
-        from ..partitioner import find_plan_within
+        from ..api import search_within
 
         settings = replace(self.settings, method=method, report=report)
-        return find_plan_within(graph, self.workers, settings, self.limit, needs_of(graph))
+        return search_within(graph, self.workers, settings, self.limit)
 
     def front(self, graph: Graph, method: str) -> tuple[Fitting, ...]:
         """Return plans from the least memory up to the best plan, see `memory_front`."""
@@ -114,13 +114,13 @@ class Request:
         if refused is not None:
             raise PlanError(refused)
 
-    def step_seconds(self, programs: PartitionedGraph) -> float | None:
+    def timeline(self, programs: PartitionedGraph) -> Timeline | None:
         """Simulate one iteration; None without a machine that says how fast its devices are."""
         from ..simulator import simulate
 
         if self.machine is None or not self.machine.kinds:
             return None
-        return simulate(programs, self.machine).seconds
+        return simulate(programs, self.machine)
 
     def facts(self, programs: PartitionedGraph, memory: MemoryPlan, found: Fitting) -> dict[str, Any]:
         """Return what there is to say of a plan beyond its bytes, as `--json` prints it."""
@@ -149,7 +149,8 @@ class Request:
                 )
             ]
             facts["transfer_seconds"] = crossing.transfer_seconds
-        facts["step_seconds"] = self.step_seconds(programs)
+        timeline = self.timeline(programs)
+        facts["step_seconds"] = None if timeline is None else timeline.seconds
         if isinstance(self.limit, int):
             facts["device_memory_bytes"] = self.limit
             facts["fits"] = found.peak_bytes <= self.limit

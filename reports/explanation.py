@@ -93,7 +93,11 @@ def _moved(explanation: Explanation) -> Table:
 
 def _alternatives(explanation: Explanation) -> Table:
     neighbours = "tensors" if explanation.what == "operator" else "operators"
-    heads = ("split", "plan, all else held", f"plan, its {neighbours} choosing again")
+    heads = (
+        "copied as" if explanation.fed else "split",
+        "plan, all else held",
+        f"plan, its {neighbours} choosing again",
+    )
     rows = table(*heads, title="Alternatives")
     shown = list(explanation.alternatives[:SHOWN])
     chosen = explanation.chosen

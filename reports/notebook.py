@@ -1,4 +1,4 @@
-"""Plans, operators, strategies and memory plans as a notebook shows them."""
+"""Plans, operators, strategies, memory plans and time lines as a notebook shows them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.step_split import Layout
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
+from ..simulator.timeline import Timeline
 from .copies import HEADS, copy_cells
 from .drawing.curve import memory_drawing
+from .drawing.lanes import lanes_drawing
 from .drawing.layout import layout_drawing
 from .drawing.operator import operator_drawing
 from .drawing.svg import inline
@@ -44,6 +46,8 @@ def html(value: object) -> str:
             return inline(operator_drawing(value.bound.description.name, [value], WORKERS))
         case MemoryPlan():
             return _memory(value)
+        case Timeline():
+            return _timeline(value)
         case _:
             raise TypeError(f"a {type(value).__name__} has no page")
 
@@ -118,6 +122,23 @@ def _memory(memory: MemoryPlan) -> str:
             _table(("worker", "peak", "live at once"), peaks),
             f"<p>{title}</p>{inline(memory_drawing(memory.live_bytes[fullest], title=title))}",
             _table((f"largest at the peak of worker {fullest}", "as", "bytes"), largest),
+        )
+    )
+
+
+def _timeline(timeline: Timeline) -> str:
+    shares = [
+        [str(worker), *(f"{part / (timeline.seconds or 1):.1%}" for part in parts)]
+        for worker, parts in enumerate(
+            (each.computing_seconds, each.moving_seconds, each.waiting_seconds) for each in timeline.shares
+        )
+    ]
+    lanes = lanes_drawing(timeline)
+    where = f"{lanes.title} on {timeline.machine.name}; times of computations are {timeline.times}"
+    return "".join(
+        (
+            f"<p>{escape(where)}</p>{inline(lanes)}",
+            _table(("worker", "computing", "moving", "waiting"), shares),
         )
     )
 

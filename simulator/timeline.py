@@ -12,6 +12,7 @@ from pathlib import Path
 from ..machines.machine import Machine
 from ..programs.program import Lane, PartitionedGraph
 from ..support.atomic_files import write_whole
+from ..support.notebook_display import NotebookDisplay
 from .deciding_path import deciding_path
 from .jobs import Jobs, Moments, run
 from .lane_span import LaneSpan
@@ -49,7 +50,7 @@ class OperationTimes:
 
 
 @dataclass(frozen=True, repr=False)
-class Timeline:
+class Timeline(NotebookDisplay):
     """One iteration of a program on a machine, in whole nanoseconds."""
 
     partitioned: PartitionedGraph

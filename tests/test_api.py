@@ -5,6 +5,7 @@ import pytest
 
 import tofu
 from tofu.dataflow.training import training_graph
+from tofu.machines.machine import uniform
 from tofu.programs.memory import plan_memory
 
 
@@ -80,12 +81,32 @@ def test_a_context_is_a_list_of_devices(context):
     [
         ({"constraints": "pin fc1_weight=1"}, r"write \['pin fc1_weight=1'\]"),
         ({"objective": "time"}, "the objective 'time' needs a machine"),
+        ({"objective": "step-time"}, "the objective 'step-time' needs a machine"),
     ],
 )
 def test_mistakes_in_the_search_are_named(arguments, message):
     graph = training_graph(_net(), _batches().shapes, "sgd")
     with pytest.raises(tofu.PlanError, match=message):
         tofu.partition(graph, 8, **arguments)
+
+
+@pytest.mark.parametrize("method", ["recursive", "refine", "exact"])
+def test_the_faster_of_two_plans_is_found(method):
+    graph = tofu.models.get("lenet").training_graph()
+    few, fast = (
+        tofu.partition(graph, 4, method, machine="dgx-1-v100", objective=objective)
+        for objective in ("bytes", "step-time")
+    )
+    fast.verify(graph)
+    assert fast.step_seconds <= few.step_seconds
+    assert fast.step_seconds == tofu.simulate(tofu.lower(graph, fast), "dgx-1-v100").seconds
+    assert fast.transfer_time is None
+
+
+def test_a_machine_without_rates_has_no_step_time():
+    graph = training_graph(_net(), _batches().shapes, "sgd")
+    with pytest.raises(tofu.MachineError, match="does not say how fast its devices are"):
+        tofu.partition(graph, 4, machine=uniform("box", [("gpu", 4, 1e9)]), objective="step-time")
 
 
 def test_a_symbol_is_no_graph():

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import to_region
 from ..layouts.choices import operator_choices, tensor_choices
-from ..layouts.forms import Parts
 from ..layouts.step_split import Dimensions, Layout, Strategies
+from ..layouts.two_hops import in_two_hops
 from ..layouts.uses import Use
 from .box_counts import communication
 
@@ -23,5 +22,4 @@ def on_the_way(bound: Bound, strategies: Strategies, use: Use, layout: Layout) -
     direct = replace(tensor, stops=None)
     if communication(operator, tensor, use).item() == communication(operator, direct, use).item():
         return layout
-    assert tensor.stops is not None
-    return replace(layout, via=Parts(tuple(enumerate(map(to_region, tensor.stops[0])))))
+    return in_two_hops(layout)

@@ -24,7 +24,7 @@ from ..plans.plan import Plan
 from ..problem.classes import build_problem
 from ..problem.constraints import What
 from .copies import KeptCopy, kept_copies
-from .prices import Alternative, Prices, why_unpriced
+from .prices import Alternative, Prices, read_as, why_unpriced
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,12 @@ class Explanation:
     plan_bytes: int
     """The cost of the whole plan."""
 
+    fed: bool
+    """Whether a loader decides where the tensor is, so that its alternatives are copies for its readers."""
+
+    read_as: Form
+    """The choice that has alternatives: the copy for the readers of what is fed, if there is one."""
+
     alternatives: tuple[Alternative, ...]
     """The choices that were priced, the plan's own among them, by `following_bytes` from the cheapest on."""
 
@@ -82,7 +88,7 @@ class Explanation:
     @property
     def chosen(self) -> Alternative | None:
         """Return the alternative that the plan chose; None if alternatives are not priced."""
-        return next((entry for entry in self.alternatives if entry.choice == self.choice), None)
+        return next((entry for entry in self.alternatives if entry.choice == self.read_as), None)
 
 
 def explain(graph: Graph, plan: Plan, name: str, what: What | None = None) -> Explanation:
@@ -189,6 +195,8 @@ class Explainer:
             moved=moved,
             bytes=sum(entry.bytes for entry in moved),
             plan_bytes=self._plan.cost_bytes,
+            fed=what == "tensor" and self._prices is not None and self._prices.fed(index),
+            read_as=choice[0] if what == "operator" or self._prices is None else read_as(self._plan, name),
             alternatives=priced,
             complete=complete,
             unpriced=self.unpriced,

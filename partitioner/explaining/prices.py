@@ -5,8 +5,10 @@ every neighbour (the tensors of an operation, the operations of a tensor) choose
 of those stay unchanged. Tied operations, and tensors that share storage, are one decision and change
 together.
 
+The choice of a tensor that is fed by batch is the copy that its readers have, if they read it elsewhere.
+
 Pairs of choices that cannot be, as an operation that would read terms of a tensor that is reduced, are left
-out. Assumes: the plan is in steps, without copies, and each class of the problem has one choice
+out. Assumes: the plan is in steps, without further copies, and each class of the problem has one choice
 (`why_unpriced`).
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +37,7 @@ from ..layouts.forms import At, Form, Steps
 from ..layouts.step_split import Dimensions, Layout, Strategies
 from ..plans.plan import Plan
 from ..problem.constraints import What
+from ..problem.factor_graph import copied_bytes
 from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Link, Problem
 from ..problem.sequences import candidates
@@ -62,12 +65,31 @@ class Alternative:
 
 def why_unpriced(plan: Plan, problem: Problem) -> str:
     """Say why the tables of the search do not price this plan, or return an empty text."""
-    for name in plan.copies:
-        return _unpriced(f"this one keeps copies of {name!r}")
+    readers = _readers(problem.graph)
+    for tensor in problem.graph.tensors:
+        copies = plan.copies.get(tensor.name, ())
+        fed = problem.tensor_class[tensor.index] in problem.fed
+        if copies and not (fed and len(copies) == 1 and {*copies[0].readers} == readers[tensor.index]):
+            return _unpriced(f"this one keeps copies of {tensor.name!r}")
     operations = [operation.name for operation in problem.graph.operations]
     tensors = [tensor.name for tensor in problem.graph.tensors]
     found = _not_in_steps("operation", operations, plan.strategies, problem.operation_class)
-    return found or _not_in_steps("tensor", tensors, plan.layouts, problem.tensor_class, plan.space.keep)
+    read = {name: replace(plan.layouts[name], form=read_as(plan, name)) for name in tensors}
+    return found or _not_in_steps("tensor", tensors, read, problem.tensor_class, plan.space.keep)
+
+
+def read_as(plan: Plan, tensor: str) -> Form:
+    """Return the form of a tensor as its readers have it, in a plan that the tables price."""
+    return plan.copies[tensor][0].form if tensor in plan.copies else plan.layouts[tensor].form
+
+
+def _readers(graph: Graph) -> dict[int, set[str]]:
+    """Return the names of the operations that read each tensor."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for operation in graph.operations:
+        for tensor in operation.inputs:
+            found[tensor].add(operation.name)
+    return found
 
 
 def _not_in_steps(
@@ -131,6 +153,10 @@ class Prices:
         order = sorted(range(len(priced)), key=lambda i: (priced[i].following_bytes, priced[i].held_bytes, i))
         return tuple(priced[i] for i in order), complete
 
+    def fed(self, tensor: int) -> bool:
+        """Tell whether a loader decides who holds a tensor; its alternatives are copies for its readers."""
+        return self._problem.tensor_class[tensor] in self._problem.fed
+
     def _priced(self, what: What, number: int, choices: int) -> tuple[Counts, Counts]:
         """Price each choice of a class: with all else held, and with the neighbours choosing again."""
         other: What = "tensor" if what == "operator" else "operator"
@@ -140,16 +166,25 @@ class Prices:
             elsewhere = self._total(other, neighbour) - mine[0]
             held += mine[:, 0]
             following += (mine + elsewhere).min(axis=1) - elsewhere[0]
-        return held, following
+        copied = self._copied(number) if what == "tensor" else 0
+        return held + copied, following + copied
 
     def _total(self, what: What, number: int) -> Counts:
         """Count the bytes that move for each choice of a class, with all neighbours held."""
         key = (what, number)
         if key not in self._totals:
-            self._totals[key] = np.sum(
-                [self._table(link, what)[:, 0] for link in self._links[what][number]], axis=0
-            )
+            tables = [self._table(link, what)[:, 0] for link in self._links[what][number]]
+            self._totals[key] = np.sum(tables, axis=0)
+            if what == "tensor":
+                self._totals[key] = self._totals[key] + self._copied(number)
         return self._totals[key]
+
+    def _copied(self, number: int) -> Counts | int:
+        """Count the bytes that move to copy a tensor for its readers, for each choice; 0 if it is not fed."""
+        problem = self._problem
+        if number not in problem.fed - problem.unmoved:
+            return 0
+        return copied_bytes(problem, number, self._tensor(number)[0])
 
     def _table(self, link: Link, what: What) -> Counts:
         """Tabulate bytes by the choices of one side of a link, then the other, the plan's choices first."""
@@ -174,8 +209,8 @@ class Prices:
     def _tensor(self, number: int) -> tuple[TensorChoices, bool]:
         """Return choices of a tensor, the chosen one first, and whether they are all that exist."""
         shape, factors = self._problem.shapes[number], self._plan.factors
-        layout = self._plan.layouts[self._graph.tensors[self._first["tensor"][number]].name]
-        chosen: Dimensions = layout.form  # type: ignore[assignment]
+        name = self._graph.tensors[self._first["tensor"][number]].name
+        chosen: Dimensions = read_as(self._plan, name)  # type: ignore[assignment]
         stops = number in self._problem.stops
         key = shape, chosen, stops
         if key not in self._tensor_choices:

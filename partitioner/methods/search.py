@@ -27,6 +27,7 @@ from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Chosen, Problem
 from ..problem.sequences import by_batch
 from ..problem.solution import Solution
+from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from ..solvers.errors import SolverError
 from .baselines import all_row, equal_chop, icml18, spartan
@@ -138,8 +139,8 @@ def _require_free(settings: SearchSettings, why: str) -> None:
     """Raise PlanError if settings ask for a search, but there is none."""
     if settings.constraints or settings.objective != "bytes":
         raise PlanError(
-            f"{why}, so nothing is searched; leave out constraints and the objective 'time', or choose "
-            "another method, such as 'refine'"
+            f"{why}, so nothing is searched; leave out constraints and the objective, or choose another "
+            "method, such as 'refine'"
         )
 
 
@@ -149,7 +150,7 @@ def prepared(graph: Graph, workers: int, settings: SearchSettings) -> tuple[Prob
     require_workers(workers)
     method = settings.chosen_method()
     validate(graph)
-    problem = build_problem(graph, settings.made_objective(workers), settings.space())
+    problem = build_problem(graph, settings.made_objective(graph, workers), settings.space())
     constraints = [parse_constraint(c) if isinstance(c, str) else c for c in settings.constraints]
     if settings.layouts is not None:
         constraints += layout_pins(graph, read_layouts(settings.layouts, workers).tensors)
@@ -212,7 +213,7 @@ def _plan(problem: Problem, solution: Solution, workers: int, method: str) -> Pl
         unproven=solution.unproven if in_bytes else unbounded(solution.unproven),
         transfer_time=(
             None
-            if cost.seconds is None
+            if cost.seconds is None or not isinstance(problem.objective, TransferTime)
             else TransferSeconds(cost.seconds, bound.seconds if bound.value else None)
         ),
     )

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...machines.machine_file import load_machine
+from ...simulator.times import estimates
 from ..plans.space import Space, parse_feed
 from ..problem.constraints import Constraint
 from ..problem.moved_bytes import MovedBytes
 from ..problem.problem import Objective
+from ..problem.step_time import StepTime
 from ..problem.transfer_time import TransferTime
 from ..solvers.anytime import Report
 from .manual import Layouts
 from .method import Method, Search, find_method
 
-OBJECTIVES = ("bytes", "time")
+OBJECTIVES = ("bytes", "time", "step-time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,12 @@ class SearchSettings:
     """Layouts to score, or a plan written in full, see `manual`."""
 
     machine: Machine | str | None = None
-    """For the objective `time`: a machine, a preset's name or a file."""
+    """For the objectives `time` and `step-time`: a machine, a preset's name or a file."""
 
     objective: str = "bytes"
-    """The quantity to minimise: `bytes`, or the `time` that the traffic takes over the machine's links."""
+    """The quantity to minimise: `bytes`, the `time` that the traffic takes over the machine's links, or
+    `step-time`, which adds that of computations.
+    """
 
     replicate: bool = True
     """Whether steps may replicate tensors that they could split."""
@@ -56,9 +61,10 @@ class SearchSettings:
         method = find_method(self.method)
         if self.objective not in OBJECTIVES:
             raise PlanError(f"there is no objective {self.objective!r}; there are: {', '.join(OBJECTIVES)}")
-        if self.machine is not None and self.objective != "time":
+        if self.machine is not None and self.objective == "bytes":
             raise PlanError(
-                "a machine needs the objective 'time'; add objective='time', or leave out the machine"
+                "a machine needs the objective 'time' or 'step-time'; add objective='time', or leave out the "
+                "machine"
             )
         if isinstance(self.constraints, str):
             raise PlanError(f"constraints are a list of pins and prohibitions; write [{self.constraints!r}]")
@@ -76,11 +82,16 @@ class SearchSettings:
         keeps = self.keep and self.objective == "bytes" and find_method(self.method).keeps
         return Space(self.replicate, parse_feed(self.feed), keeps)
 
-    def made_objective(self, workers: int) -> Objective:
-        """Return the objective. Raises PlanError if `time` has no machine, MachineError for a bad one."""
+    def made_objective(self, graph: Graph, workers: int) -> Objective:
+        """Return the objective. Raises PlanError if a time has no machine, MachineError for a bad one."""
         if self.objective == "bytes":
             return MovedBytes()
         if self.machine is None:
-            raise PlanError("the objective 'time' needs a machine; give a preset's name, a file or a Machine")
+            raise PlanError(
+                f"the objective {self.objective!r} needs a machine; give a preset's name, a file or a Machine"
+            )
         found = load_machine(self.machine) if isinstance(self.machine, str) else self.machine
-        return TransferTime(found, workers)
+        found.check_workers(workers)
+        if self.objective == "time":
+            return TransferTime(found, workers)
+        return StepTime(found, workers, estimates(graph, found, workers))

@@ -16,8 +16,8 @@ from ...support.gc_pause import gc_paused
 from ...support.wording import alternatives
 from ..layouts.copies import Copy
 from ..layouts.forms import Follow, Form, Parts, check_form
-from ..layouts.shared_out import shared_out
 from ..layouts.step_split import Layout, prime_factors, split_operation
+from ..layouts.two_hops import in_two_hops
 from .plan import Plan, require_graph, require_workers
 
 METHOD = "written"
@@ -200,14 +200,3 @@ def _followed(
     parts = zip(tasks.workers.tolist(), map(to_region, made), term, strict=True)
     known[key] = Parts(tuple(dict.fromkeys((worker, region, *number) for worker, region, number in parts)))
     return known[key]
-
-
-def in_two_hops(layout: Layout) -> Layout:
-    """Let partial results of a layout with replicas be reduced once, spread over the holders."""
-    found = layout.expanded
-    if found.terms > 1 or not layout.shape:
-        return layout
-    parts = shared_out(found.boxes)
-    if (parts == found.boxes).all():
-        return layout
-    return replace(layout, via=Parts(tuple(zip(found.workers.tolist(), map(to_region, parts), strict=True))))

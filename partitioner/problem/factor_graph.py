@@ -23,7 +23,6 @@ import numpy as np
 
 from ...analyzer.indices.region import split, volume, whole
 from ..costs.box_counts import impossible, overlap
-from ..costs.repeated import repeated_bytes
 from ..layouts.choices import (
     Counts,
     OperatorChoices,
@@ -128,7 +127,7 @@ def factor_graph(
         CostTable((operator, count + tensor), cost(operators[operator], tensors[tensor], use, weight))
         for operator, tensor, use, weight in problem.links
     ]
-    unary = _prices(problem, tensors) + _copies_of_fed(problem, tensors) + _repeated(problem, operators)
+    unary = _prices(problem, tensors) + _copies_of_fed(problem, tensors) + _alone(problem, operators)
     if unary:
         cost_tables = _with_unary(problem, cost_tables, unary)
     if problem.reads_terms:
@@ -172,16 +171,14 @@ def _copies_of_fed(problem: Problem, tensors: Sequence[TensorChoices]) -> list[U
     ]
 
 
-def _repeated(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary]:
-    """Return the price of what each choice of an operation computes more than once."""
-    if not problem.priced:
-        return []
-    known = {id(choices): repeated_bytes(choices) for choices in operators}
-    return [
-        (number, known[id(choices)] * members, ("repeated", members))
-        for number, (choices, members) in enumerate(zip(operators, problem.members, strict=True))
-        if known[id(choices)].any()
-    ]
+def _alone(problem: Problem, operators: Sequence[OperatorChoices]) -> list[Unary]:
+    """Return what each choice of an operation costs apart from its tensors."""
+    found: list[Unary] = []
+    for number, (choices, members) in enumerate(zip(operators, problem.members, strict=True)):
+        costs = problem.objective.alone(problem, number, choices)
+        if costs is not None and costs.any():
+            found.append((number, costs * members, ("alone", costs.tobytes(), members)))
+    return found
 
 
 def copied_bytes(problem: Problem, number: int, choices: TensorChoices) -> Counts:

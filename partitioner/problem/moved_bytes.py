@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ..costs.box_counts import communication
 from ..costs.least_counts import least_communication
+from ..costs.repeated import repeated_bytes
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices
 from ..layouts.step_split import prime_factors
 from ..layouts.uses import Use
@@ -32,6 +33,7 @@ class MovedBytes:
 
     def __init__(self) -> None:
         self._tables: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}
+        self._repeated: dict[OperatorChoices, Counts] = {}
 
     def factors(self, workers: int) -> tuple[int, ...]:
         """Split over the prime factors of the worker count, largest first."""
@@ -56,6 +58,14 @@ class MovedBytes:
         return first_step_bound(
             problem, first.operators, first.tensors, first.tables, first.least(), first.arithmetic
         )
+
+    def alone(self, problem: Problem, number: int, choices: OperatorChoices) -> Counts | None:
+        """Return the price of what operations repeat, if they may."""
+        if not problem.priced:
+            return None
+        if choices not in self._repeated:
+            self._repeated[choices] = repeated_bytes(choices)
+        return self._repeated[choices]
 
     def in_any_order(self, groups: int) -> LeastBytes:
         """Return the bytes that move at least if the order of later steps is open."""

@@ -7,7 +7,8 @@
 
 A class is a set of operations or tensors that must agree. A tensor that overwrites another one takes over its
 layout. Tied operations (one cell's copies at different time steps, Tofu section 5.1) share one strategy, and
-the tensors that they produce share one layout. Every other operation or tensor is a class alone.
+the tensors that they produce share one layout; in a space that keeps what is made, only those that the same
+operations read in the same way do. Every other operation or tensor is a class alone.
 
 Implemented in: `classes.build_problem` (classes), `Problem.links`, `factor_graph.next_choices` and
 `joint_choices` (the choices that a class has), `Objective.table` (`moved_bytes`, `transfer_time`),
@@ -26,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 from ...analyzer.bind.bound import Bound
 from ...analyzer.indices.region import Shape
-from ...dataflow.graph import Graph
+from ...dataflow.graph import Graph, Operation
 from ..costs.plan_bytes import count_bytes
 from ..costs.reduced_on_the_way import on_the_way
 from ..costs.repeated import repeated_bytes
@@ -107,6 +108,9 @@ class Objective(Protocol):
 
     def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
         """Return the cost of every pair of choices; `weight` is the bytes of one element."""
+
+    def alone(self, problem: Problem, number: int, choices: OperatorChoices) -> Counts | None:
+        """Return what each choice of one operation of a class costs by itself; None if that is nothing."""
 
     def total(self, chosen: Chosen) -> int:
         """Score a whole plan: the sum of the tables at its choices, counted independently."""
@@ -228,6 +232,14 @@ class Problem:
         return [counted[number] for number in range(len(self.operators))]
 
     @cached_property
+    def leaders(self) -> list[Operation]:
+        """Return, for each class of operations, its first member."""
+        found: dict[int, Operation] = {}
+        for operation, number in zip(self.graph.operations, self.operation_class, strict=True):
+            found.setdefault(number, operation)
+        return [found[number] for number in range(len(self.operators))]
+
+    @cached_property
     def itemsizes(self) -> list[int]:
         """Return, for each class of tensors, the bytes of one element of all of its members."""
         found = [0] * len(self.shapes)
@@ -281,10 +293,14 @@ class Chosen:
             Layout(shape, by_batch(shape, self.factors) if number in problem.fed else chosen, self.factors)
             for number, (shape, chosen) in enumerate(zip(problem.shapes, self.dimensions, strict=True))
         ]
+        known: dict[tuple[Bound, Strategies, Use, Layout], Layout] = {}
         for link in problem.links:
             if link.tensor in problem.stops:
                 operator = problem.operators[link.operator], self.strategies[link.operator]
-                found[link.tensor] = on_the_way(*operator, link.use, found[link.tensor])
+                key = *operator, link.use, found[link.tensor]
+                if key not in known:
+                    known[key] = on_the_way(*key)
+                found[link.tensor] = known[key]
         return {
             tensor.name: found[number]
             for tensor, number in zip(problem.graph.tensors, problem.tensor_class, strict=True)

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...analyzer.bind.bound import Bound
+from ...analyzer.bind.elements_touched import ITEM_BYTES
 from ...analyzer.indices.region import Boxes, Shape, volume
 from ...machines.machine import Machine
 from ..costs.box_counts import communication, fetched_elements, overlap
@@ -35,19 +36,26 @@ from .problem import Chosen, FirstStep, Problem
 class TransferTime:
     """Tables in picoseconds for the first `workers` devices of a machine. Deterministic.
 
+    With `latency`, each transfer that crosses a level takes its latency as well; a link whose weight stands
+    for several tensors counts as often as it has tensors of 32-bit elements.
+
     Raises MachineError if the machine has too few devices or divides them unevenly.
     """
 
     unit = CostUnit.PICOSECONDS
 
-    def __init__(self, machine: Machine, workers: int) -> None:
+    def __init__(self, machine: Machine, workers: int, latency: bool = False) -> None:
         fan_out = machine.fan_out(workers)
         steps = [prime_factors(parts) for parts in fan_out]
         self._factors = tuple(factor for of_level in steps for factor in of_level)
         ends = accumulate(map(len, steps))
         groups = accumulate(fan_out, lambda a, b: a * b)
         self._levels = [
-            (end, PICOSECONDS_PER_SECOND / (count * level.bytes_per_second))
+            (
+                end,
+                PICOSECONDS_PER_SECOND / (count * level.bytes_per_second),
+                PICOSECONDS_PER_SECOND * level.latency_seconds if latency else 0.0,
+            )
             for end, count, level, of_level in zip(ends, groups, machine.levels, steps, strict=True)
             if of_level
         ]
@@ -69,10 +77,13 @@ class TransferTime:
             steps = len(operator.sequences[0])
             worst = np.zeros((len(operator.sequences), len(tensor.sequences)))
             begin = 0
-            for end, picoseconds_per_byte in self._levels:
+            for end, picoseconds_per_byte, delay in self._levels:
                 if begin < steps:
                     crossing = self.crossing(operator, tensor, use, min(end, steps))
-                    np.maximum(worst, crossing * (weight * picoseconds_per_byte), out=worst)
+                    taken = crossing * (weight * picoseconds_per_byte)
+                    if delay:
+                        taken += (crossing > 0) * (delay * weight / ITEM_BYTES)
+                    np.maximum(worst, taken, out=worst)
                 begin = end
             self._tables[key] = np.rint(worst).astype(np.int64)
         return self._tables[key]
@@ -95,6 +106,9 @@ class TransferTime:
     def bound(self, problem: Problem, first: FirstStep) -> int:
         """Return 0: later steps decide how the groups of the first step share links, so nothing is proven."""
         return 0
+
+    def alone(self, problem: Problem, number: int, choices: OperatorChoices) -> None:
+        """Return None: computations are not counted."""
 
     def in_any_order(self, groups: int) -> None:
         """Return None: the order of the steps decides which levels transfers cross."""

@@ -20,8 +20,11 @@ from ...partitioner.layouts.step_split import Layout
 from ...partitioner.plans.form_document import encode_form
 from ...partitioner.plans.plan import Plan
 from ...programs.memory import MemoryPlan
+from ...simulator.timeline import Timeline
 from ..drawing.curve import memory_drawing
+from ..drawing.lanes import lanes_drawing
 from ..drawing.layout import DRAWN_WORKERS, drawn_holdings, drawn_steps
+from ..drawing.marks import Drawing
 from ..drawing.palette import ink, palette
 from ..drawing.svg import contents
 from .operators import Kinds
@@ -46,15 +49,23 @@ class PageData:
 
 
 def page_data(
-    graph: Graph, plan: Plan, facts: Mapping[str, Any], memory: MemoryPlan, comparison: Comparison
+    graph: Graph,
+    plan: Plan,
+    facts: Mapping[str, Any],
+    memory: MemoryPlan,
+    comparison: Comparison,
+    timeline: Timeline | None = None,
 ) -> PageData:
     """Gather a page. `facts` are the figures that `tofu plan --json` prints.
 
-    Raises PlanError for a plan of another graph.
+    Without a time line, the page has no section about time. Raises PlanError for a plan of another graph.
     """
     gathered = _Page(graph, plan)
     operators, tensors = gathered.operators(), gathered.tensors()
-    curve = _curve(graph, memory)
+    symbols = {"memory-curve": _curve(graph, memory)}
+    if timeline is not None:
+        lanes = lanes_drawing(timeline)
+        symbols["lanes"] = _symbol(lanes)
     fullest = memory.fullest
     colours = palette(gathered.workers)
     data = {
@@ -89,10 +100,11 @@ def page_data(
             "largest": [[t.name, t.kind, t.nbytes] for t in memory.largest[fullest]],
             "kinds": dict(memory.peak_kinds[fullest]),
         },
+        "time": None if timeline is None else _time(timeline, lanes),
         "methods": list(comparison.entries),
         "left_out": dict(comparison.left_out),
     }
-    return PageData(data, {**gathered.pictures.symbols, "memory-curve": curve})
+    return PageData(data, {**gathered.pictures.symbols, **symbols})
 
 
 class _Page:
@@ -190,7 +202,7 @@ class _Page:
         return self.alternatives.number(
             (
                 choices,
-                form_text(explanation.choice),
+                form_text(explanation.read_as),
                 tuple(entry.held_bytes - explanation.plan_bytes for entry in ordered),
                 tuple(entry.following_bytes - explanation.plan_bytes for entry in ordered),
                 len(explanation.decided_together),
@@ -201,7 +213,26 @@ class _Page:
 
 def _curve(graph: Graph, memory: MemoryPlan) -> str:
     """Return the live bytes of the fullest worker."""
-    drawing = memory_drawing(memory.live_bytes[memory.fullest], tuple(_phases(graph, memory)))
+    return _symbol(memory_drawing(memory.live_bytes[memory.fullest], tuple(_phases(graph, memory))))
+
+
+def _time(timeline: Timeline, lanes: Drawing) -> dict[str, Any]:
+    """Return how the workers spend an iteration, and the size of the drawing of its lanes."""
+    whole = timeline.seconds or 1
+    return {
+        "title": lanes.title,
+        "width": lanes.width,
+        "height": lanes.height,
+        "machine": timeline.machine.name,
+        "source": timeline.times,
+        "shares": [
+            [each.computing_seconds / whole, each.moving_seconds / whole, each.waiting_seconds / whole]
+            for each in timeline.shares
+        ],
+    }
+
+
+def _symbol(drawing: Drawing) -> str:
     return f'viewBox="0 0 {drawing.width:.0f} {drawing.height:.0f}">{contents(drawing)}'
 
 

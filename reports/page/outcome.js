@@ -1,4 +1,4 @@
-// What workers hold over an iteration, and what other methods would have found.
+// What workers hold and do over an iteration, and what other methods would have found.
 
 function drawMemory() {
   const {arena_bytes: arenas, live_bytes: live, fullest, largest} = DATA.memory;
@@ -19,6 +19,18 @@ function drawMemory() {
         table(["worker", "arena", ["bytes", "number"], ["of one device", "number"]], byWorker)),
       el("div", {}, el("h3", {}, `Largest at the peak of worker ${fullest}`),
         table(["tensor", "as", ["bytes", "number"]], atPeak))));
+}
+
+function drawTime() {
+  if (DATA.time === null) return leaveOut("time");
+  const {title, width, height, shares, machine, source} = DATA.time;
+  const byWorker = shares.map((parts, worker) =>
+    row([`${worker}`, ...parts.map(part => ({number: formatShare(part, 1)}))]));
+  byId("time").append(
+    el("p", {}, `${title} on ${machine}; times of computations are ${source}`),
+    svg("svg", {class: "curve", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title},
+      svg("use", {href: "#lanes", width, height})),
+    table(["worker", ["computing", "number"], ["moving", "number"], ["waiting", "number"]], byWorker));
 }
 
 function drawMethods() {

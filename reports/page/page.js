@@ -13,6 +13,7 @@ drawTensors();
 drawCopies();
 drawOrder();
 drawMemory();
+drawTime();
 drawMethods();
 openFromAddress();
 window.addEventListener("hashchange", openFromAddress);

@@ -218,6 +218,12 @@ def test_traffic_and_memory_are_reported(tofu: Tofu) -> None:
         assert part in output
 
 
+def test_the_front_of_several_plans_is_refused(tofu: Tofu) -> None:
+    result = tofu("plan", "mlp", "--compare", "--front")
+    assert result.exit_code == 2
+    assert "--front is about one plan" in result.stderr
+
+
 def test_a_users_layouts_are_compared_with_every_method(tofu: Tofu, tmp_path: Path) -> None:
     path = tmp_path / "layouts.yaml"
     path.write_text("'*_weight': null\ndata: 0\n", encoding="utf-8")

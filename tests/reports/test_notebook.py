@@ -42,6 +42,15 @@ def test_a_plan(plan: tofu.Plan) -> None:
         assert "more tensors in layouts" in text
 
 
+def test_a_time_line(plan: tofu.Plan) -> None:
+    graph = tofu.models.get("lenet").training_graph()
+    timeline = tofu.simulate(lower(graph, plan), "dgx-1-v100")
+    page = elements(timeline)
+    assert len(page.findall(".//svg")) == 1
+    assert len(page.findall(".//tbody/tr")) == 8
+    assert "dgx-1-v100; times of computations are estimated" in "".join(page.itertext())
+
+
 def test_an_operator_and_its_strategies() -> None:
     bound = tofu.parse(CONV1D).bind({"data": (4, 3, 12), "filters": (3, 6, 3)})
     page = elements(bound)

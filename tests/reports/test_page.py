@@ -75,6 +75,19 @@ def test_every_operator_and_tensor_has_its_own_choice(page: tuple[dict, dict, Pl
         assert len(regions) == plan.workers
 
 
+def test_the_time_of_an_iteration_needs_a_machine(page: tuple[dict, dict, Plan], tmp_path: Path) -> None:
+    data, _, _ = page
+    assert data["time"] is None
+    path = tmp_path / "plan.html"
+    arguments = ["plan", "mlp", "--workers", "2", "--machine", "dgx-1-v100", "--report", str(path), "--json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    time = read(path)["time"]
+    assert [sum(parts) for parts in time["shares"]] == pytest.approx([1, 1])
+    assert (time["machine"], time["source"]) == ("dgx-1-v100", "estimated")
+    assert '<symbol id="lanes"' in path.read_text(encoding="utf-8")
+
+
 def test_alternatives_are_those_of_explain(page: tuple[dict, dict, Plan]) -> None:
     data, _, plan = page
     graph = package.models.get("lenet").training_graph()

@@ -75,6 +75,7 @@ def test_numbers_are_those_of_the_plan(
     _, facts, plan = planned
     page = opened()
     assert page.title() == f"{MODEL} over 8 workers"
+    assert page.locator("#time").count() == 0
     assert numbers(page, "#cost") == [plan.cost_bytes]
     assert numbers(page, "#bound") == [plan.lower_bound_bytes]
     assert numbers(page, "#peak") == [facts["peak_bytes_per_worker"]]
@@ -253,9 +254,10 @@ def test_a_plan_in_other_forms(chromium: Any, tmp_path: Path) -> None:
     """Copies, the order and the parts of each worker are there; a plan in steps has no such sections."""
     graph = training_graph()
     plan = mixed(graph)
-    memory = plan_memory(tofu.lower(graph, plan))
+    programs = tofu.lower(graph, plan)
+    memory, timeline = plan_memory(programs), tofu.simulate(programs, "dgx-1-v100")
     page = tmp_path / "plan.html"
-    page.write_text(render(page_data(graph, plan, facts(graph, plan), memory, Comparison([], {}))))
+    page.write_text(render(page_data(graph, plan, facts(graph, plan), memory, Comparison([], {}), timeline)))
     context = chromium.new_context(offline=True)
     opened = context.new_page()
     complaints: list[str] = []
@@ -273,6 +275,8 @@ def test_a_plan_in_other_forms(chromium: Any, tmp_path: Path) -> None:
     opened.locator("dialog button.close").click()
     assert numbers(opened, "#cost") == [plan.cost_bytes]
     assert sum(numbers(opened, "#by-kind")) == plan.cost_bytes
+    assert opened.locator("#time svg").get_attribute("aria-label").startswith("Lanes of workers and links")
+    assert opened.locator("#time tbody tr").count() == plan.workers
     (copy,) = opened.locator("#copies tbody tr").all_inner_texts()
     assert copy.split() == ["fc2_weight", "1", "home", "whole", "on", "worker", "2", *READERS, "2"]
     order = [text.split()[1] for text in opened.locator("#order tbody tr").all_inner_texts()]

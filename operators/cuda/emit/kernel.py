@@ -94,7 +94,6 @@ def behind_prelude(
 @cache
 def _generate(
     description: ast.Description,
-    _numbers: tuple[type, ...],
     inputs: tuple[tuple[str, str], ...],
     outputs: tuple[str, ...],
     finite: bool,

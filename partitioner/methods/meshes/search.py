@@ -27,8 +27,8 @@ from ...costs.plan_bytes import PartCounts
 from ...layouts.copies import Copy
 from ...layouts.forms import Partial, Steps
 from ...layouts.step_split import Layout
+from ...layouts.two_hops import in_two_hops
 from ...layouts.uses import Use, touched
-from ...plans.compose import in_two_hops
 from ...solvers.elimination import CostTable
 from ...solvers.solve import least_cost
 from .forms import Allowed

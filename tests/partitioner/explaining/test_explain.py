@@ -7,10 +7,13 @@ import itertools
 
 import pytest
 
+import tofu
+from tofu.dataflow.graph import Role
 from tofu.errors import PlanError
 from tofu.partitioner import METHODS, partition
 from tofu.partitioner.costs.plan_bytes import count_bytes
 from tofu.partitioner.explaining.explain import Explainer, explain
+from tofu.partitioner.layouts.copies import Copy, versions_read
 from tofu.partitioner.layouts.step_split import Layout
 from tofu.partitioner.problem.classes import build_problem
 
@@ -50,6 +53,31 @@ def test_every_alternative_costs_what_a_recount_says(graph, method):
             layouts, strategies = with_choice(graph, plan, explanation, entry.choice)
             assert entry.held_bytes == count_bytes(graph, layouts, strategies, plan.factors)[-1]
             assert entry.following_bytes <= entry.held_bytes
+
+
+def test_alternatives_to_where_data_is_fed_are_copies_of_it():
+    graph = tofu.models.get("lstm", batch=8).training_graph()
+    copied = 0
+    for workers in (1, 2, 4):
+        plan = partition(graph, workers)
+        assert bool(plan.copies) == (workers > 1)
+        explainer = Explainer(graph, plan)
+        for tensor in graph.tensors:
+            if tensor.role not in (Role.DATA, Role.PARAMETER):
+                continue
+            explanation = explainer.tensor(tensor.index)
+            assert explanation.fed == (tensor.role is Role.DATA)
+            if not explanation.fed:
+                continue
+            assert explanation.chosen.held_bytes == plan.cost_bytes
+            readers = tuple(o.name for o in graph.operations if tensor.index in o.inputs)
+            for entry in explanation.alternatives:
+                copies = {**plan.copies, tensor.name: (Copy(entry.choice, readers),)}
+                versions = versions_read(graph, graph.operations, plan.layouts, copies)
+                total = count_bytes(graph, plan.layouts, plan.strategies, plan.factors, versions)[-1]
+                assert entry.held_bytes == total
+                copied += 1
+    assert copied
 
 
 def test_neighbours_that_choose_again_are_brute_forced(graph):

@@ -70,11 +70,15 @@ def operator_sequences(bound, factors):
 def repeated(bound, strategies, factors):
     """The price of what workers compute more than once, in bytes."""
     axes = [bound.variables.index(v) if v in bound.variables else None for v in strategies]
-    boxes = split([(0, extent) for extent in bound.extents.values()], axes, factors)
+    whole = [(0, extent) for extent in bound.extents.values()]
+    boxes = split(whole, axes, factors)
     computed = sum(prod(upper - lower for lower, upper in box) for box in boxes)
     reads = prod(f for entry, f in zip(strategies, factors, strict=True) if entry == TERMS)
     points = prod(bound.extents.values())
-    touched = sum(prod(bound.shapes[n]) for n in bound.reads) + sum(map(prod, bound.output_shapes))
+    read = bound.input_regions(np.array([whole], np.int64).reshape(1, -1, 2))
+    touched = sum(len(element_set(read[n][0].tolist())) for n in bound.reads) + sum(
+        map(prod, bound.output_shapes)
+    )
     return int((computed // reads - points) * (1 / 512 + 4 * touched / points / 64))
 
 

@@ -20,11 +20,23 @@ from tofu.partitioner.methods.recursive import recursion_bound, recursive
 from tofu.partitioner.problem.classes import build_problem
 from tofu.partitioner.problem.moved_bytes import MovedBytes
 from tofu.partitioner.problem.problem import Chosen
+from tofu.partitioner.problem.step_time import StepTime
 from tofu.partitioner.problem.transfer_time import TransferTime
 
 WORKERS = 4
 BOX = uniform("box", [("socket", 2, 19.2e9), ("gpu", 2, 15.75e9)])
-OBJECTIVES = {"bytes": MovedBytes, "time": lambda: TransferTime(BOX, WORKERS)}
+
+
+def odd_times(operation, workers, boxes):
+    """Nanoseconds that rise with the points and differ between workers."""
+    return 10 + (workers + 1) * np.prod(boxes[..., 1] - boxes[..., 0], axis=-1, dtype=np.int64)
+
+
+OBJECTIVES = {
+    "bytes": MovedBytes,
+    "time": lambda: TransferTime(BOX, WORKERS),
+    "step-time": lambda: StepTime(BOX, WORKERS, odd_times),
+}
 
 objectives = pytest.mark.parametrize("objective", OBJECTIVES)
 
@@ -40,6 +52,10 @@ def summed(problem, solution):
             problem.shapes[link.tensor], [solution.dimensions[link.tensor]], solution.factors
         )
         total += int(problem.objective.table(operator, tensor, link.use, link.weight).item())
+    for number, bound in enumerate(problem.operators):
+        operator = operator_choices(bound, [solution.strategies[number]], solution.factors)
+        alone = problem.objective.alone(problem, number, operator)
+        total += 0 if alone is None else int(alone.item()) * problem.members[number]
     return total
 
 
