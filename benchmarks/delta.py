@@ -52,6 +52,7 @@ FLEXFLOW = {
 
 DEVICES = (4, 8, 16, 32, 64)
 PROPOSALS = 60
+GROWING = ("rebuild_seconds", "simulate_seconds", "change_seconds", "block_bytes")
 
 
 def tasks(operation: Any, devices: int, draw: random.Random) -> list[Task]:
@@ -99,6 +100,11 @@ def again(simulation: Simulation) -> None:
     PlacedBlocks(net, simulation._workers, cache.messages.ways).begin(state.blocks)
 
 
+def block_bytes(simulation: Simulation) -> int:
+    """Return the size of the arrays that loops read."""
+    return sum(block.words.nbytes for block in simulation._state.blocks.values())
+
+
 def row(model: str, devices: int) -> dict[str, Any]:
     name, options = MODELS[model]
     graph = tofu.models.get(name, **options).training_graph()
@@ -107,7 +113,7 @@ def row(model: str, devices: int) -> dict[str, Any]:
     simulation = begin()
     rebuild = spent(begin)
     full = min(spent(lambda: again(simulation)) for _ in range(3))
-    jobs = len(simulation.jobs[0].nanoseconds)
+    jobs, size = len(simulation.jobs[0].nanoseconds), block_bytes(simulation)
     times = [propose(simulation, graph, devices, draw) for _ in range(PROPOSALS)]
     change = float(np.mean(times))
     return {
@@ -116,6 +122,7 @@ def row(model: str, devices: int) -> dict[str, Any]:
         "devices": devices,
         "operations": len(graph.operations),
         "jobs": jobs,
+        "block_bytes": size,
         "rebuild_seconds": round(rebuild, 3),
         "simulate_seconds": round(full, 4),
         "change_seconds": round(change, 5),
@@ -126,7 +133,7 @@ def row(model: str, devices: int) -> dict[str, Any]:
 
 
 def exponent(rows: list[dict[str, Any]], what: str) -> float:
-    """Return the power of the number of jobs as which a time grows, by least squares over all rows."""
+    """Return the power of the number of jobs as which a time or a size grows, by least squares."""
     logs = [np.log([row[key] for row in rows]) for key in ("jobs", what)]
     return round(float(np.polyfit(*logs, 1)[0]), 2)
 
@@ -143,7 +150,7 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="write the results to this file")
     arguments = parser.parse_args()
     rows = printed(measured())
-    exponents = {what: exponent(rows, what) for what in ("rebuild_seconds", "change_seconds")}
+    exponents = {what: exponent(rows, what) for what in GROWING}
     keep({**described(), "exponents": exponents, "results": rows}, arguments.save)
 
 
