@@ -24,6 +24,7 @@ from .partitioner import (
     lower,
     peak_bytes,
 )
+from .partitioner.methods.frontier import Frontier, Measures, find_frontier
 from .partitioner.methods.manual import Layouts
 from .partitioner.methods.method import Search
 from .partitioner.methods.within_memory import Limit, parse_limit
@@ -39,8 +40,9 @@ from .runtime.kernel_scratch import KernelScratch
 from .runtime.memory_limit import shortfall
 from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
+from .simulator.times import task_times
 
-__all__ = ["Context", "Module", "cpu", "gpu", "partition"]
+__all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
 
 
 def partition(
@@ -138,6 +140,33 @@ def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: L
         return not fits, simulate(lower(graph, each.plan), machine).seconds
 
     return min(both, key=rank)
+
+
+def frontier(
+    graph: Graph,
+    workers: int,
+    machine: Machine | str,
+    memory: int | str | None = None,
+    method: str = "recursive",
+) -> Frontier:
+    """Find plans of which none beats another one in both step time and memory, for `workers` workers.
+
+    `machine` is a preset's name, a file or a Machine that says how fast its devices are. Times are simulated,
+    and memory is the largest arena of a worker. Plans that take more than `memory` (bytes, or text such as
+    `12GB`) are left out; without it that is the memory of the machine's devices.
+
+    Raises PlanError if no plan is found that fits, and MachineError for a bad machine.
+    """
+    found = load_machine(machine) if isinstance(machine, str) else machine
+    found.check_workers(workers)
+    limit = parse_limit(memory, "memory", found)
+
+    measures = Measures(
+        lambda plan: simulate(lower(graph, plan), found).seconds,
+        partial(peak_bytes, graph),
+        task_times(graph, found, workers),
+    )
+    return find_frontier(graph, workers, found, method, measures, limit if isinstance(limit, int) else None)
 
 
 def needs_of(graph: Graph) -> Needs:

@@ -275,21 +275,26 @@ class Dependences:
 
 def slept(program: PartitionedGraph, seconds: float, steps: int) -> Iterator[float]:
     """Run programs whose kernels only sleep, a thread for each lane; yield the time of every step."""
-
-    def prepare(call: KernelCall) -> Callable[[], None]:
-        return partial(time.sleep, seconds)
-
-    sleeping = {
-        bound: BoundOperator(bound.analysis, bound.shapes, prepare, bound.opaques)
-        for bound in {operation.bound for operation in program.graph.operations}
-    }
-    operations = [replace(each, bound=sleeping[each.bound]) for each in program.graph.operations]
-    graph = replace(program.graph, operations=tuple(operations))
-    with Executor(replace(program, graph=graph), threads=len(Lane) * program.workers) as executor:
+    asleep = sleeping(program, seconds)
+    with Executor(asleep, threads=len(Lane) * program.workers) as executor:
         for _ in range(steps):
             start = time.perf_counter()
             executor.run()
             yield time.perf_counter() - start
+
+
+def sleeping(program: PartitionedGraph, seconds: float) -> PartitionedGraph:
+    """Return the programs with kernels that only sleep."""
+
+    def prepare(call: KernelCall) -> Callable[[], None]:
+        return partial(time.sleep, seconds)
+
+    asleep = {
+        bound: BoundOperator(bound.analysis, bound.shapes, prepare, bound.opaques)
+        for bound in {operation.bound for operation in program.graph.operations}
+    }
+    operations = [replace(each, bound=asleep[each.bound]) for each in program.graph.operations]
+    return replace(program, graph=replace(program.graph, operations=tuple(operations)))
 
 
 PARTS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {

@@ -11,26 +11,7 @@ from ..operators.library import registry
 from . import candidates
 from .describe import given_or_example, named_operator
 from .ending import REFUTED
-from .options import Shape, attribute_option, examples, json_option, shape_option
-
-
-class _Counts(click.ParamType[tuple[int, ...]]):
-    """`2,3`."""
-
-    name = "COUNTS"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            counts = tuple(int(part) for part in str(value).split(","))
-        except ValueError:
-            counts = ()
-        if not counts or min(counts) < 2:
-            self.fail(f"expected worker counts of 2 or more, such as 2,3, found {value!r}", param, ctx)
-        return counts
+from .options import Shape, WorkerCounts, attribute_option, examples, json_option, shape_option
 
 
 @click.command(
@@ -51,7 +32,9 @@ class _Counts(click.ParamType[tuple[int, ...]]):
 @click.option("--all", "everything", is_flag=True, help="Audit every operator of the library.")
 @shape_option("A tensor's shape; repeat for each.")
 @attribute_option
-@click.option("--workers", "-w", type=_Counts(), default=(2, 3), help="Worker counts to try, 2,3 by default.")
+@click.option(
+    "--workers", "-w", type=WorkerCounts(2), default=(2, 3), help="Worker counts to try, 2,3 by default."
+)
 @json_option
 def command(
     operators: tuple[str, ...],

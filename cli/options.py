@@ -14,8 +14,16 @@ Shape = tuple[int, ...]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+MOST_WORKERS = 4096
+"""The largest number of workers of a plan."""
+
 workers_option = click.option(
-    "--workers", "-w", type=click.IntRange(1, 4096), default=8, show_default=True, help="Number of workers."
+    "--workers",
+    "-w",
+    type=click.IntRange(1, MOST_WORKERS),
+    default=8,
+    show_default=True,
+    help="Number of workers.",
 )
 
 model_candidates = candidates.of(candidates.models, files=True)
@@ -87,6 +95,28 @@ def _or_as_planned(default: object) -> str:
 def examples(*lines: str) -> str:
     """Return the end of a command's help: examples, one per line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class WorkerCounts(click.ParamType[tuple[int, ...]]):
+    """Numbers of workers, such as `2,3`."""
+
+    name = "COUNTS"
+
+    def __init__(self, least: int) -> None:
+        """Take numbers of at least `least`."""
+        self._least = least
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return each number once."""
+        if isinstance(value, tuple):
+            return value
+        texts = str(value).split(",")
+        if not all(text.isdecimal() and self._least <= int(text) <= MOST_WORKERS for text in texts):
+            expected = f"expected worker counts from {self._least} to {MOST_WORKERS}, such as 2,3"
+            self.fail(f"{expected}, found {value!r}", param, ctx)
+        return tuple(dict.fromkeys(map(int, texts)))
 
 
 class ShapeOption(click.ParamType[tuple[str, Shape]]):

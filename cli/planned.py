@@ -79,13 +79,17 @@ class Planned:
         name, source = model_name(plan, model), plan.source
         return self.graph_of(name, source if source is not None and source.model == name else None)
 
-    def graph_of(self, model: str, recorded: PlanOrigin | None = None) -> Graph:
-        """Return the training graph of MODEL; what is left out is as recorded, or as `tofu plan` has it."""
+    def source(self, model: str, recorded: PlanOrigin | None = None) -> PlanOrigin:
+        """Return what a plan file records of the graph; what is left out is as for `graph_of`."""
         from ..partitioner.plans.origin import PlanOrigin
 
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen = {key: value for key, value in given.items() if value is not None}
-        source = replace(recorded or PlanOrigin(model), **chosen)
+        return replace(recorded or PlanOrigin(model), **chosen)
+
+    def graph_of(self, model: str, recorded: PlanOrigin | None = None) -> Graph:
+        """Return the training graph of MODEL; what is left out is as recorded, or as `tofu plan` has it."""
+        source = self.source(model, recorded)
         found = load_model(model, source.batch, dict(source.shapes))
         return found.training_graph(source.optimizer, dtype=source.dtype, accumulate=source.accumulate)
 

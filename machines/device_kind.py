@@ -26,6 +26,14 @@ class DeviceKind:
     start_seconds: float
     """The time to start a kernel."""
 
+    in_turn: bool = False
+    """Whether one thread serves all computations and transfers of the device's workers, in the order of the
+    clock. Otherwise transfers run next to computations.
+    """
+
+    wake_seconds: float = 0.0
+    """The time from the end of an instruction to the start of one elsewhere that waits for it."""
+
     def rate(self, dtype: str) -> float:
         """Return the floating-point operations in a second. Raises MachineError if they are not stated."""
         rates = dict(self.flops_per_second)

@@ -15,6 +15,7 @@ from functools import cached_property
 from ..errors import MachineError
 from .device_kind import DeviceKind
 from .links import DeviceLink, MessagePath, Routes
+from .profile import Profile
 
 WORKER_LIMIT = 4096
 """The largest number of workers of a plan, and of devices of a machine."""
@@ -73,19 +74,31 @@ class Machine:
     network: Level | None = None
     """How several such machines are joined; None if the machine's file does not state it."""
 
+    profile: Profile | None = None
+    """Measured times of instructions; None if there are none."""
+
+    def devices_of(self, workers: int) -> tuple[int, ...]:
+        """Return the device of each worker.
+
+        If all devices serve in turn and there are more workers, neighbours share a device, evenly.
+        """
+        count = len(self.devices)
+        if self._shares_evenly and workers > count:
+            return tuple(worker * count // workers for worker in range(workers))
+        return (self.worker_devices or tuple(range(count)))[:workers]
+
     @property
-    def placement(self) -> tuple[int, ...]:
-        """The device of each worker that the machine has room for."""
-        return self.worker_devices or tuple(range(len(self.devices)))
+    def _shares_evenly(self) -> bool:
+        return not self.worker_devices and bool(self.kinds) and all(kind.in_turn for kind in self.kinds)
 
     def check_workers(self, workers: int) -> None:
         """Raise MachineError if there are more workers than the machine places on its devices."""
-        if workers <= len(self.placement):
+        if len(self.devices_of(workers)) == workers:
             return
         if self.worker_devices:
             raise MachineError(
-                f"machine {self.name!r} places {len(self.placement)} workers on devices, not {workers}; list "
-                f"the device of each in `workers`"
+                f"machine {self.name!r} places {len(self.worker_devices)} workers on devices, not {workers}; "
+                f"list the device of each in `workers`"
             )
         raise MachineError(
             f"{workers} workers need {workers} devices, but machine {self.name!r} has {len(self.devices)}"
@@ -175,7 +188,7 @@ class Machine:
                 f"machine {self.name!r} lists links instead of levels, so nothing can be counted by level; "
                 f"`tofu simulate` takes it, or describe it by levels"
             )
-        return tuple(tuple(of[device] for device in self.placement[:workers]) for of in self.groups)
+        return tuple(tuple(of[device] for device in self.devices_of(workers)) for of in self.groups)
 
     @cached_property
     def level_names(self) -> tuple[str, ...]:

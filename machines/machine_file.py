@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -26,6 +27,8 @@ from ..support.wording import alternatives
 from .device_kind import DeviceKind
 from .links import DeviceLink
 from .machine import WORKER_LIMIT, Level, Machine, several
+from .profile import Profile
+from .profile_file import load_profile, profile_path
 from .quantities import quantity, rate, seconds
 
 PRESETS = (
@@ -46,8 +49,9 @@ _SEVERAL = re.compile(r"([0-9]{1,4})x-(.+)")
 def load_machine(name: str) -> Machine:
     """Load a preset by its name, or else a machine file by its path.
 
-    `2x-dgx-h100` is two of the preset `dgx-h100`, joined by its network. Raises MachineError if the file does
-    not exist or is malformed; the message names the place in it.
+    `2x-dgx-h100` is two of the preset `dgx-h100`, joined by its network. Measured times are read from the
+    profile next to the file, if there is one. Raises MachineError if a file does not exist, is malformed, or
+    has times of another machine; the message names the place in it.
     """
     if name in PRESETS:
         return decode_machine(_preset(name))
@@ -61,9 +65,22 @@ def load_machine(name: str) -> Machine:
         )
     value = read_document(path, "machine file", MachineError)
     try:
-        return decode_machine(value)
+        machine = decode_machine(value)
     except MachineError as error:
         raise MachineError(f"the machine file {name!r} cannot be used: {error}") from error
+    times = profile_path(path)
+    return with_profile(machine, load_profile(times, machine.name)) if times.exists() else machine
+
+
+def with_profile(machine: Machine, profile: Profile) -> Machine:
+    """Return a machine with measured times. Raises MachineError unless its devices are of one kind."""
+    if len(set(machine.kinds)) != 1:
+        listed = ", ".join(sorted({kind.name for kind in machine.kinds})) or "none"
+        raise MachineError(
+            f"the profile {profile.path!r} has times of one kind of device, but machine {machine.name!r} has "
+            f"{listed}; give all devices one `kind`"
+        )
+    return replace(machine, profile=profile)
 
 
 def decode_machine(value: object) -> Machine:
@@ -125,7 +142,9 @@ def _kinds(value: object, place: str) -> dict[str, DeviceKind]:
 
 
 def _kind(name: str, value: object, place: str) -> DeviceKind:
-    entry = _mapping(value, place, ("rates", "memory_bandwidth", "kernel_start"), ("memory",))
+    entry = _mapping(
+        value, place, ("rates", "memory_bandwidth", "kernel_start"), ("memory", "in_turn", "wake")
+    )
     rates = entry["rates"]
     if not isinstance(rates, dict) or not rates:
         raise MachineError(
@@ -145,6 +164,8 @@ def _kind(name: str, value: object, place: str) -> DeviceKind:
         quantity(entry["memory_bandwidth"], f"{place}.memory_bandwidth", per_second=True),
         tuple((dtype, rate(each, f"{place}.rates.{dtype}")) for dtype, each in rates.items()),
         seconds(entry["kernel_start"], f"{place}.kernel_start"),
+        _flag(entry.get("in_turn", False), f"{place}.in_turn"),
+        seconds(entry.get("wake", 0), f"{place}.wake"),
     )
 
 

@@ -13,6 +13,7 @@ from ..analyzer.strategies.strategy import Strategy
 from ..partitioner.explaining.copies import kept_copies
 from ..partitioner.layouts.form_text import form_text
 from ..partitioner.layouts.step_split import Layout
+from ..partitioner.methods.frontier import Frontier
 from ..partitioner.plans.plan import Plan
 from ..programs.memory import MemoryPlan
 from ..simulator.timeline import Timeline
@@ -21,6 +22,7 @@ from .drawing.curve import memory_drawing
 from .drawing.lanes import lanes_drawing
 from .drawing.layout import layout_drawing
 from .drawing.operator import operator_drawing
+from .drawing.staircase import frontier_drawing
 from .drawing.svg import inline
 from .layers import cut_shape
 from .units import format_bytes
@@ -48,6 +50,8 @@ def html(value: object) -> str:
             return _memory(value)
         case Timeline():
             return _timeline(value)
+        case Frontier():
+            return inline(frontier_drawing([value]))
         case _:
             raise TypeError(f"a {type(value).__name__} has no page")
 

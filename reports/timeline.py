@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from ..simulator.timeline import OperationTimes, Timeline
+from ..support.wording import counted
 from .console import wide_console
 from .tables import table
 from .units import format_bytes, format_seconds
@@ -28,6 +29,7 @@ def facts(timeline: Timeline) -> dict[str, Any]:
         "busiest_lane_seconds": timeline.busiest_lane_seconds,
         "free_transfer_seconds": timeline.free_transfer_seconds,
         "times": timeline.times,
+        "time_shares": timeline.time_shares,
         "moved_bytes": timeline.partitioned.planned_bytes,
         "shares": timeline.shares,
         "critical_path": timeline.critical_path,
@@ -42,7 +44,7 @@ def show(timeline: Timeline) -> None:
     console.print(
         f"[bold]{timeline.partitioned.graph.name}[/] on {timeline.partitioned.workers} workers of "
         f"{timeline.machine.name}: {format_seconds(timeline.seconds)} for an iteration, which moves {moved}; "
-        f"computing times are {timeline.times}",
+        f"times are {_sources(timeline)}",
         soft_wrap=True,
     )
     figures = table("figure", "time", "of the iteration")
@@ -78,6 +80,17 @@ def _path(title: str, path: Sequence[OperationTimes], timeline: Timeline) -> Tab
         rest = sum(each.computing_seconds + each.moving_seconds for each in path[SHOWN:])
         rows.add_row(f"{len(path) - SHOWN} more", "", "", _share(rest, timeline))
     return rows
+
+
+def _sources(timeline: Timeline) -> str:
+    """Say where times come from, of how many instructions, and their part of the time."""
+    whole = sum(each.seconds for each in timeline.time_shares.values())
+    if len(timeline.time_shares) < 2 or not whole:
+        return timeline.times
+    return ", ".join(
+        f"{source} for {counted(each.instructions, 'instruction')} ({each.seconds / whole:.1%} of the time)"
+        for source, each in timeline.time_shares.items()
+    )
 
 
 def _share(seconds: float, timeline: Timeline) -> str:

@@ -46,7 +46,7 @@ def _on_processor(threads: int | None) -> MakeEngine:
         from ..programs.schedule import schedule
         from .numpy_engine import NumpyEngine
 
-        _require_wide(partitioned)
+        require_wide(partitioned)
         return NumpyEngine(
             partitioned,
             memory,
@@ -58,7 +58,7 @@ def _on_processor(threads: int | None) -> MakeEngine:
     return make
 
 
-def _require_wide(partitioned: PartitionedGraph) -> None:
+def require_wide(partitioned: PartitionedGraph) -> None:
     """Raise ExecutionError for a graph with 16-bit tensors, for which NumPy would also compute in 16 bits."""
     graph = partitioned.graph
     narrow = next((tensor for tensor in graph.tensors if tensor.dtype in MIXED), None)

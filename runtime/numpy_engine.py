@@ -37,6 +37,9 @@ class NumpyEngine:
 
     `buffers[worker][buffer]` are views of the arenas, in the form of each buffer's region. They start as
     zeros. `threads` is at most the number of lanes; by default at most that of workers and of processors.
+    Products inside a kernel use up to `kernel_threads` threads. `places[thread]` lists the (worker, index) of
+    the instructions that a thread runs, in order.
+
     Measuring instructions costs two calls of the clock for each. Watching for NaN reads all results again.
     """
 
@@ -49,10 +52,9 @@ class NumpyEngine:
         watch: Watch,
         threads: int | None,
     ) -> None:
-        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._partitioned = partitioned
         self._watchdog_seconds = watch.watchdog_seconds
-        default = min(partitioned.workers, processors)
+        default = default_threads(partitioned.workers)
         self.threads = min(len(Lane) * partitioned.workers, default if threads is None else threads)
         self.iterations = 0
         self.buffers = allocate(partitioned, memory)
@@ -62,9 +64,9 @@ class NumpyEngine:
         self._traffic = [prepared.traffic for prepared in self._prepared]
         self._failure: str | None = None
         self._blas = ThreadpoolController().select(user_api="blas")
-        allowed = min([processors, *(library["num_threads"] for library in self._blas.info())])
-        self._blas_threads = max(1, allowed // self.threads)
-        self._places = _assign(partitioned.workers, self.threads, schedule)
+        allowed = min([processors(), *(library["num_threads"] for library in self._blas.info())])
+        self.kernel_threads = max(1, allowed // self.threads)
+        self.places = _assign(partitioned.workers, self.threads, schedule)
         self._team = Team(self._tasks(schedule), watch.watchdog_seconds)
         self._finalizer = weakref.finalize(self, self._team.close)
 
@@ -97,15 +99,15 @@ class NumpyEngine:
         for traffic in self._traffic:
             traffic.nbytes = 0
         try:
-            with self._blas.limit(limits=self._blas_threads):
+            with self._blas.limit(limits=self.kernel_threads):
                 self._team.run()
         except StepFailed as failure:
-            worker, index = self._places[failure.thread][failure.step]
+            worker, index = self.places[failure.thread][failure.step]
             error = failure.__cause__
             self._failure = f"{self._describe(worker, index)}: {type(error).__name__}: {error}"
             raise ExecutionError(self._failure) from error
         except StepsHang as hang:
-            stuck = "; ".join(self._describe(*self._places[thread][step]) for thread, step in hang.current)
+            stuck = "; ".join(self._describe(*self.places[thread][step]) for thread, step in hang.current)
             self._failure = f"no progress for {self._watchdog_seconds:g} s: {stuck}"
             raise ExecutionError(self._failure) from None
         except BaseException:
@@ -140,11 +142,11 @@ class NumpyEngine:
         """Return every thread's steps; the waits of workers become waits between threads."""
         position = {
             place: (thread, number)
-            for thread, places in enumerate(self._places)
+            for thread, places in enumerate(self.places)
             for number, place in enumerate(places)
         }
         tasks: list[list[ThreadStep]] = []
-        for thread, places in enumerate(self._places):
+        for thread, places in enumerate(self.places):
             known = [0] * self.threads
             own: list[ThreadStep] = []
             for worker, index in places:
@@ -158,6 +160,16 @@ class NumpyEngine:
                 own.append(ThreadStep(self._steps[worker][index], tuple(needed.items())))
             tasks.append(own)
         return tasks
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_threads(workers: int) -> int:
+    """Return the number of threads that run workers if nobody chooses it."""
+    return min(workers, processors())
 
 
 def _assign(workers: int, threads: int, schedule: Schedule) -> list[list[tuple[int, int]]]:

@@ -7,8 +7,9 @@ found. The rules of `jobs` have one solution, so a time line that passes is that
 * every job is ready exactly when the last job that it comes after has ended;
 * every lane serves its jobs in the order in which they become ready, then by number, one at a time, and every
   job starts exactly when it is ready and its lanes are free;
-* in the programs, every instruction begins after all earlier ones of its lane have ended, after those that
-  wrote what it reads, and after those that read or wrote what it overwrites.
+* in the programs, every instruction begins after all earlier ones of its lane, or of the device that serves
+  its workers in turn, have ended, after those that wrote what it reads, and after those that read or wrote
+  what it overwrites.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 
 from ..errors import ProgramError
 from ..programs.clock import reads, writes
-from ..programs.program import Held, Lane, PartitionedGraph, lane_of
+from ..programs.program import Held, Lane, lane_of
 from .jobs import Jobs, Moments
 from .program_jobs import JobKind
 from .timeline import Timeline
@@ -28,7 +29,7 @@ def check_timeline(timeline: Timeline) -> None:
     check_moments(timeline.work.jobs, timeline.moments)
     begins, ends = _instruction_times(timeline)
     _check_bytes(timeline)
-    _check_programs(timeline.partitioned, begins, ends)
+    _check_programs(timeline, begins, ends)
 
 
 def check_moments(jobs: Jobs, moments: Moments) -> None:
@@ -59,6 +60,8 @@ def _instruction_times(timeline: Timeline) -> tuple[dict[Held, int], dict[Held, 
     begins: dict[Held, int] = {}
     ends: dict[Held, int] = {}
     for job, number in enumerate(timeline.work.instructions):
+        if timeline.work.kinds[job] == JobKind.WAKE:
+            continue
         place = timeline.work.order[number]
         start = timeline.moments.start[job]
         begins[place] = min(begins.get(place, start), start)
@@ -78,9 +81,11 @@ def _check_bytes(timeline: Timeline) -> None:
         raise ProgramError(f"{counted} messages carry {carried} bytes, but the plan moves {planned}")
 
 
-def _check_programs(partitioned: PartitionedGraph, begins: dict[Held, int], ends: dict[Held, int]) -> None:
+def _check_programs(timeline: Timeline, begins: dict[Held, int], ends: dict[Held, int]) -> None:
     """Visit instructions in the order of the clock, and remember when each buffer was written and read."""
-    free: dict[tuple[int, Lane], int] = {}
+    partitioned, machine = timeline.partitioned, timeline.machine
+    devices = machine.devices_of(partitioned.workers)
+    free: dict[tuple[int, Lane | None], int] = {}
     written: dict[Held, int] = {}
     used: dict[Held, int] = {}
     places = sorted(
@@ -89,7 +94,11 @@ def _check_programs(partitioned: PartitionedGraph, begins: dict[Held, int], ends
     for worker, index in places:
         instruction = partitioned.programs[worker].instructions[index]
         begin, end = begins[worker, index], ends[worker, index]
-        lane = (worker, lane_of(instruction))
+        lane = (
+            (devices[worker], None)
+            if machine.kind(devices[worker]).in_turn
+            else (worker, lane_of(instruction))
+        )
         taken = reads(worker, instruction)
         made = [(worker, buffer) for buffer in writes(instruction)]
         earliest = _latest(

@@ -11,15 +11,21 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-try:
-    from numba import njit
-except ImportError:
-    njit = None
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
-COMPILED: bool = njit is not None
+
+def _compiler() -> Any:
+    """Return numba's compiler; None if numba is not installed."""
+    try:
+        from numba import njit
+    except ImportError:
+        return None
+    return njit
+
+
+COMPILER = _compiler()
+COMPILED: bool = COMPILER is not None
 """Whether loops are compiled."""
 
 Numbers = Any
@@ -28,12 +34,13 @@ Numbers = Any
 
 def compiled(loop: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop when it is first called, and keep the result for later processes."""
-    if njit is None:
+    if COMPILER is None:
         return loop
     try:
-        return njit(cache=True)(loop)  # type: ignore[no-any-return]
+        found: Callable[P, R] = COMPILER(cache=True)(loop)
     except RuntimeError:  # no folder to keep it in
-        return njit(loop)  # type: ignore[no-any-return]
+        found = COMPILER(loop)
+    return found
 
 
 def numbers(values: Iterable[int]) -> Numbers:

@@ -7,8 +7,12 @@ directions of the links on their path. Messages between workers of one device oc
 to read and to write the bytes there. Workers of one device compute on one lane, which belongs to the device.
 
 Jobs are numbered in the order of the clock: by tick, then worker, then place in the worker's list. A worker's
-two lanes keep the order of the list, as engines do. An instruction needs those that wrote what it reads, and
-those that read or wrote what it overwrites. With a schedule it also waits for those that used its memory.
+two lanes keep the order of the list, as engines do. If a device serves its workers in turn, all their
+instructions keep the order of the clock, and the reader itself copies what messages carry, in turn as well.
+
+An instruction needs those that wrote what it reads, and those that read or wrote what it overwrites. With a
+schedule it also waits for those that used its memory. If any of them run elsewhere, and the device takes time
+to wake, the instruction begins with a job that waits for those and takes that time.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machines.machine import Machine
-from ..programs.program import Compute, Lane, MultiFetch, PartitionedGraph, Reduce
+from ..programs.program import Compute, MultiFetch, PartitionedGraph, Reduce
 from ..programs.schedule import Schedule
 from .jobs import Edges, Jobs
 from .times import NANOSECONDS, ComputeTimes
@@ -40,6 +44,8 @@ class JobKind(IntEnum):
     """bytes on their way from another worker"""
     FINISH = 3
     """pieces copied, or terms combined, after the messages"""
+    WAKE = 4
+    """a thread learns that what it waits for elsewhere has ended"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,87 +190,150 @@ class _Builder:
         """Return all jobs. `order` are the instructions that were added."""
         sent = np.array(self._sent, np.int64)
         transfers = sent != _NONE
-        ends = np.cumsum(np.where(transfers, sent + 2, 1))
-        places = _Places(ends - np.where(transfers, sent + 2, 1), ends - 1)
-        count = int(ends[-1]) if order else 0
+        workers = np.array([worker for worker, _ in order], np.int64)
+        runners = self._ways.runners(workers, transfers)
+        wakes = self._ways.wakes[workers]
+        if times.wake_nanoseconds is not None:
+            wakes[:] = times.wake_nanoseconds
+        needs = _Waits.of(self._needed_pairs(), runners, wakes)
+        waits = _Waits.of(_awaited_pairs(order, schedule), runners, wakes)
+        woken = needs.woken(len(order)) | waits.woken(len(order))
+        places = _Places.of(np.where(transfers, sent + 2, 1) + woken, woken)
+        count = int(places.lasts[-1]) + 1 if order else 0
         kinds = np.full(count, JobKind.MESSAGE)
+        kinds[places.starts[woken]] = JobKind.WAKE
         kinds[places.firsts] = np.where(transfers, JobKind.BEGIN, JobKind.COMPUTE)
         kinds[places.lasts[transfers]] = JobKind.FINISH
         messages = np.flatnonzero(kinds == JobKind.MESSAGE)
         ways = np.array(self._message_ways, np.int64)
         nanoseconds = np.zeros(count, np.int64)
         nanoseconds[messages] = self._ways.nanoseconds(ways, np.array(self._nbytes, np.int64))
-        nanoseconds[places.firsts], nanoseconds[places.lasts] = self._own_times(order, times, transfers)
+        given = np.array([times.nanoseconds[worker][index] for worker, index in order], np.int64)
+        self._own_times(nanoseconds, places, workers, given, transfers)
+        nanoseconds[places.starts[woken]] = wakes[woken]
         way_of_job = np.full(count, _NONE)
         way_of_job[messages] = ways
-        workers = np.array([worker for worker, _ in order], np.int64)
         way_of_job[places.firsts[~transfers]] = self._ways.computing[workers[~transfers]]
         lanes = [*self._ways.lanes, ()]  # the last is that of _NONE
-        owners = np.repeat(np.arange(len(order)), places.lasts - places.firsts + 1)
-        jobs = Jobs(
-            nanoseconds.tolist(),
-            [lanes[way] for way in way_of_job.tolist()],
-            self._ways.lane_names,
-            self._needs(places, messages, owners, sent == 0),
-            _lane_order(order, places, transfers, schedule),
-        )
-        return ProgramJobs(jobs, kinds.tolist(), owners.tolist(), self._sources, self._nbytes, order)
-
-    def _own_times(
-        self, order: Sequence[tuple[int, int]], times: ComputeTimes, transfers: npt.NDArray[np.bool_]
-    ) -> tuple[Integers, Integers]:
-        """Return the time of each instruction's first job and that of its last, which may be the same job."""
-        workers = np.array([worker for worker, _ in order], np.int64)
-        computing = np.array([times.nanoseconds[worker][index] for worker, index in order], np.int64)
-        kinds = self._ways.kinds
-        starts = np.rint([kind.start_seconds * NANOSECONDS for kind in kinds]).astype(np.int64)
-        per_byte = np.array([NANOSECONDS / kind.bytes_per_second for kind in kinds])
-        touching = np.rint(self._touched * per_byte[workers]).astype(np.int64)
-        return np.where(transfers, starts[workers], computing), np.where(transfers, touching, computing)
-
-    def _needs(
-        self, places: _Places, messages: Integers, owners: Integers, silent: npt.NDArray[np.bool_]
-    ) -> Edges:
-        """Return what jobs need: other instructions before the first, and messages between first and last.
-
-        `silent` are the transfers without messages.
-        """
-        before = np.array(self._needed, np.int64)
-        pairs = [
-            (places.lasts[before], np.repeat(places.firsts, self._needed_counts)),
+        owners = np.repeat(np.arange(len(order)), places.lasts - places.starts + 1)
+        silent = sent == 0
+        inside = [
             (places.firsts[owners[messages]], messages),
             (messages, places.lasts[owners[messages]]),
             (places.firsts[silent], places.lasts[silent]),
         ]
-        return np.concatenate([np.stack(pair, axis=1) for pair in pairs])
+        jobs = Jobs(
+            nanoseconds.tolist(),
+            [lanes[way] for way in way_of_job.tolist()],
+            self._ways.lane_names,
+            _edges(needs.pairs(places), *inside),
+            _edges(waits.pairs(places), _lane_order(runners, places)),
+        )
+        return ProgramJobs(jobs, kinds.tolist(), owners.tolist(), self._sources, self._nbytes, order)
+
+    def _needed_pairs(self) -> tuple[Integers, Integers]:
+        """Return the instructions that others need, and those others."""
+        after = np.repeat(np.arange(len(self._sent)), np.array(self._needed_counts, np.int64))
+        return np.array(self._needed, np.int64), after
+
+    def _own_times(
+        self,
+        nanoseconds: Integers,
+        places: _Places,
+        workers: Integers,
+        given: Integers,
+        transfers: npt.NDArray[np.bool_],
+    ) -> None:
+        """Fill in the times of computations, and of the first and last jobs of transfers.
+
+        If the time of a whole transfer is given, its jobs share it in proportion to their estimated times.
+        """
+        kinds = self._ways.kinds
+        starts = np.rint([kind.start_seconds * NANOSECONDS for kind in kinds]).astype(np.int64)
+        per_byte = np.array([NANOSECONDS / kind.bytes_per_second for kind in kinds])
+        touching = np.rint(self._touched * per_byte[workers]).astype(np.int64)
+        nanoseconds[places.firsts] = np.where(transfers, starts[workers], given)
+        nanoseconds[places.lasts] = np.where(transfers, touching, given)
+        for number in np.flatnonzero(transfers & (given > 0)).tolist():
+            own = slice(places.firsts[number], places.lasts[number] + 1)
+            reached = np.cumsum(nanoseconds[own])
+            if reached[-1]:
+                reached = reached * int(given[number]) // int(reached[-1])
+            reached[-1] = given[number]
+            nanoseconds[own] = np.diff(reached, prepend=0)
+
+
+def _awaited_pairs(order: Sequence[tuple[int, int]], schedule: Schedule | None) -> tuple[Integers, Integers]:
+    """Return the instructions that others wait for by the schedule, and those others."""
+    if schedule is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    numbers = {place: number for number, place in enumerate(order)}
+    found = [
+        (numbers[awaited], number)
+        for (worker, index), number in numbers.items()
+        for awaited in schedule.waits[worker][index]
+    ]
+    before, after = np.array(found, np.int64).reshape(-1, 2).T
+    return before, after
+
+
+def _edges(*pairs: tuple[Integers, Integers]) -> Edges:
+    return np.concatenate([np.stack(pair, axis=1) for pair in pairs])
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
     """The first and the last job of each instruction."""
 
+    starts: Integers
+    """The job that wakes it, or else its first."""
+
     firsts: Integers
+    """Its computation, or the begin of its transfer."""
+
     lasts: Integers
+    """The job after which it has ended."""
+
+    @classmethod
+    def of(cls, counts: Integers, woken: npt.NDArray[np.bool_]) -> _Places:
+        """Number the jobs of instructions with these counts, the first of which may wake."""
+        ends = np.cumsum(counts)
+        return cls(ends - counts, ends - counts + woken, ends - 1)
 
 
-def _lane_order(
-    order: Sequence[tuple[int, int]],
-    places: _Places,
-    transfers: npt.NDArray[np.bool_],
-    schedule: Schedule | None,
-) -> Edges:
-    """Return the order that every worker's lanes keep, and the waits of the schedule."""
-    lanes = np.array([worker for worker, _ in order], np.int64) * len(Lane) + transfers
-    by_lane = np.argsort(lanes, kind="stable")
-    earlier, later = by_lane[:-1], by_lane[1:]
-    same = lanes[earlier] == lanes[later]
-    pairs = [np.stack([places.lasts[earlier[same]], places.firsts[later[same]]], axis=1)]
-    if schedule is not None:
-        numbers = {place: number for number, place in enumerate(order)}
-        waits = [
-            (places.lasts[numbers[awaited]], places.firsts[number])
-            for (worker, index), number in numbers.items()
-            for awaited in schedule.waits[worker][index]
-        ]
-        pairs.append(np.array(waits, np.int64).reshape(-1, 2))
-    return np.concatenate(pairs)
+@dataclass(frozen=True, slots=True)
+class _Waits:
+    """Pairs of instructions of which the second comes after the first."""
+
+    before: Integers
+    after: Integers
+    wake: npt.NDArray[np.bool_]
+    """Whether the second has to be woken, because the first runs elsewhere."""
+
+    @classmethod
+    def of(cls, pairs: tuple[Integers, Integers], runners: Integers, wakes: Integers) -> _Waits:
+        before, after = pairs
+        return cls(before, after, (runners[before] != runners[after]) & (wakes[after] > 0))
+
+    def woken(self, count: int) -> npt.NDArray[np.bool_]:
+        """Return which of `count` instructions have to be woken."""
+        found = np.zeros(count, bool)
+        found[self.after[self.wake]] = True
+        return found
+
+    def pairs(self, places: _Places) -> tuple[Integers, Integers]:
+        """Return the pairs of jobs: of instructions, and of jobs that wake and the first after them."""
+        target = np.where(self.wake, places.starts[self.after], places.firsts[self.after])
+        woken = np.unique(self.after[self.wake])
+        return (
+            np.concatenate([places.lasts[self.before], places.starts[woken]]),
+            np.concatenate([target, places.firsts[woken]]),
+        )
+
+
+def _lane_order(runners: Integers, places: _Places) -> tuple[Integers, Integers]:
+    """Return the order that every worker's lanes keep, or devices that serve workers in turn."""
+    by_runner = np.argsort(runners, kind="stable")
+    earlier, later = by_runner[:-1], by_runner[1:]
+    same = runners[earlier] == runners[later]
+    return places.lasts[earlier[same]], places.firsts[later[same]]

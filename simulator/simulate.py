@@ -10,7 +10,7 @@ from ..support.gc_pause import gc_paused
 from .jobs import run
 from .program_jobs import program_jobs
 from .timeline import Timeline
-from .times import ComputeTimes, estimated
+from .times import ComputeTimes, times_on
 
 
 def simulate(program: PartitionedGraph, machine: Machine | str, schedule: Schedule | None = None) -> Timeline:
@@ -20,12 +20,15 @@ def simulate(program: PartitionedGraph, machine: Machine | str, schedule: Schedu
     to the nanosecond. `schedule` adds its waits: instructions then wait for memory that is used again.
     Without it memory is not used again, and transfers may run further ahead of computations.
 
-    Raises MachineError for a bad machine, or if it has too few devices or does not say how fast they are.
+    If the machine has a profile, times are measured or fitted to measured ones; `Timeline.times` says which.
+
+    Raises MachineError for a bad machine or profile, or if the machine has too few devices or does not say
+    how fast they are.
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     found.check_workers(program.workers)
     with gc_paused():
-        return simulate_times(program, found, estimated(program, found), schedule)
+        return simulate_times(program, found, times_on(program, found), schedule)
 
 
 def simulate_times(
@@ -33,4 +36,4 @@ def simulate_times(
 ) -> Timeline:
     """Simulate one iteration whose computations take the given times. Raises MachineError as `simulate`."""
     work = program_jobs(program, machine, times, schedule)
-    return Timeline(program, machine, times.source, work, run(work.jobs))
+    return Timeline(program, machine, times.source, times.shares, work, run(work.jobs))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ..dataflow.graph import Graph
-from ..errors import PlanError
+from ..errors import MachineError, PlanError
 from ..machines.machine import Machine
 from ..machines.machine_file import load_machine
 from ..programs.parts import Holding, Task
@@ -74,10 +74,12 @@ class Simulation:
         the order in which they run, if it is not the graph's. `times` gives the times of tasks, which are
         estimated otherwise; equal operators take equal times.
 
-        Raises PlanError for tasks or holdings that do not fit, and MachineError as `tofu.simulate`.
+        Raises PlanError for tasks or holdings that do not fit, and MachineError as `tofu.simulate`, for a
+        machine with a profile, and for devices that run computations and transfers in turn.
         """
         found = load_machine(machine) if isinstance(machine, str) else machine
         found.check_workers(workers)
+        _check_lanes(found, workers)
         self._graph = graph
         self._machine = found
         self._workers = workers
@@ -243,6 +245,22 @@ class Simulation:
         for what, names, lacks in (("operation", idle, "tasks"), ("tensor", homeless, "holdings")):
             if names:
                 raise PlanError(f"{what} {names[0]!r} has no {lacks} ({len(names)} in all); give it some")
+
+
+def _check_lanes(machine: Machine, workers: int) -> None:
+    """Raise MachineError unless every device has one lane for computations and one for transfers."""
+    if machine.profile is not None:
+        raise MachineError(
+            f"machine {machine.name!r} has a profile, whose times of transfers only whole programs have; use "
+            f"`tofu.simulate`, or a machine file without a profile"
+        )
+    for device in machine.devices_of(workers):
+        kind = machine.kind(device)
+        if kind.in_turn or kind.wake_seconds:
+            raise MachineError(
+                f"device {machine.devices[device]!r} of machine {machine.name!r} runs one thing at a time; "
+                f"use `tofu.simulate`, which knows that"
+            )
 
 
 def _numbered(

@@ -17,7 +17,7 @@ from .deciding_path import deciding_path
 from .jobs import Jobs, Moments, run
 from .lane_span import LaneSpan
 from .program_jobs import JobKind, ProgramJobs
-from .times import NANOSECONDS, Source
+from .times import NANOSECONDS, Source, SourceShare
 from .trace import trace_of
 
 
@@ -60,7 +60,10 @@ class Timeline(NotebookDisplay):
     """The machine."""
 
     times: Source
-    """Where the times of computations come from."""
+    """Where the times of instructions come from: the weakest of the sources."""
+
+    time_shares: Mapping[Source, SourceShare]
+    """The instructions of each source, and their time; empty if the machine has no profile."""
 
     work: ProgramJobs
     """The jobs of the iteration."""
@@ -220,6 +223,8 @@ class Timeline(NotebookDisplay):
                     yield job, LaneSpan("message", name, worker, start, start + time, source, nbytes), lanes
                 case JobKind.FINISH:
                     yield job, LaneSpan("transfer", name, worker, begun, start + time, worker, moved), lanes
+                case JobKind.WAKE:
+                    pass
 
     def _worker(self, job: int) -> int:
         return self.work.order[self.work.instructions[job]][0]

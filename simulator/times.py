@@ -1,23 +1,39 @@
-"""How long computations take: estimated from what the analysis derives and what a machine can do.
+"""How long instructions take: as measured, fitted to what was measured, or estimated.
 
-A kernel takes the time to start it and, of two times, the longer one: its floating-point operations at the
-device's rate, or the bytes of what it reads and makes at the bandwidth of the device's memory. The rate is
-that of the widest type among the tensors that it reads. Operations inside opaque functions do not count.
+A machine's profile has measured times of instructions. Equal work takes the same time: instructions of the
+same kind and sizes (`programs.instruction_work`). Work of other sizes takes a *fitted* time, if work of its
+kind was measured: amounts of it, times the seconds of each unit, which are fitted to the measured times.
+
+All other computations take an *estimated* time: the time to start a kernel and, of two times, the longer one.
+These are its floating-point operations at the device's rate, and the bytes of what it reads and makes at the
+bandwidth of the device's memory. The rate is that of the widest type among the tensors that it reads.
+Operations inside opaque functions do not count. Estimated times of transfers follow from the links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from ..analyzer.indices.evaluate import Integers
-from ..analyzer.indices.region import Boxes, Region, volume
+from ..analyzer.indices.region import Boxes
 from ..dataflow.graph import Graph, Operation
 from ..machines.machine import Machine
-from ..programs.program import Compute, PartitionedGraph
+from ..machines.profile import EngineTimes, Sizes
+from ..programs.instruction_work import (
+    BoxWork,
+    computations,
+    count_work,
+    kind_of,
+    transfers,
+    widest_type,
+)
+from ..programs.program import PartitionedGraph
+from .fitted import UnitTimes, fit
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second."""
@@ -25,40 +41,79 @@ NANOSECONDS = 1_000_000_000
 Source = Literal["measured", "fitted", "estimated"]
 """Where times come from."""
 
-
-Computed = tuple[int, int, Region]
-"""A worker, the number of one of its instructions, and the box that it computes."""
-
+SOURCES: tuple[Source, ...] = ("measured", "fitted", "estimated")
+"""All sources, the best one first."""
 
 TaskTimes = Callable[[Operation, Integers, Boxes], Integers]
 """Return the nanoseconds of tasks of an operation: workers `[n]` and boxes `[n, variable, 2]` to `[n]`."""
 
 
 @dataclass(frozen=True, slots=True)
+class SourceShare:
+    """The part of a program's instructions whose times have the same source."""
+
+    instructions: int
+    """The number of instructions."""
+
+    seconds: float
+    """The sum of their times; those of transfers that follow from the links do not count."""
+
+
+@dataclass(frozen=True, slots=True)
 class ComputeTimes:
-    """How long each computation takes."""
+    """How long computations take, and transfers whose times do not follow from the links."""
 
     nanoseconds: Sequence[Sequence[int]]
-    """`nanoseconds[worker][index]`: the time of an instruction; 0 if it is a transfer."""
+    """`nanoseconds[worker][index]`: the time of an instruction; 0 for a transfer over the links."""
 
     source: Source
-    """Where the times come from."""
+    """The weakest of the sources."""
+
+    shares: Mapping[Source, SourceShare] = field(default_factory=dict)
+    """The instructions of each source, and their time, if that is known."""
+
+    wake_nanoseconds: int | None = None
+    """The measured time that threads take to wake; None for that of the devices."""
+
+
+def times_on(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
+    """Return the best times that the machine has for a program.
+
+    Raises MachineError if the machine does not say how fast its devices are in a type that they compute in,
+    or if its profile is for another number of threads.
+    """
+    if machine.profile is None:
+        return estimated(partitioned, machine)
+    found = _Found(partitioned)
+    profiled = _Profiled(partitioned.graph, machine, partitioned.workers)
+    for group in computations(partitioned):
+        workers = np.array([worker for worker, _ in group.places])
+        nanoseconds, sources = profiled.tasks(group.operation, workers, group.boxes)
+        for place, time, source in zip(group.places, nanoseconds.tolist(), sources, strict=True):
+            found.add(place, time, source)
+    for each in transfers(partitioned):
+        found.add(each.place, *profiled.transfer(each.kind, each.sizes, each.amounts))
+    return found.result(profiled.measured)
 
 
 def estimated(partitioned: PartitionedGraph, machine: Machine) -> ComputeTimes:
-    """Return the times of all computations on the workers' devices.
-
-    Raises MachineError if the machine does not say how fast its devices are in a type that they compute in.
-    """
+    """Return the times of all computations as the devices' rates allow. Raises MachineError as `times_on`."""
     found = [[0] * len(program.instructions) for program in partitioned.programs]
     times = estimates(partitioned.graph, machine, partitioned.workers)
-    for operation, places in _alike(partitioned):
-        workers = np.array([worker for worker, _, _ in places])
-        boxes = np.array([box for _, _, box in places], np.int64).reshape(len(places), -1, 2)
-        nanoseconds = times(operation, workers, boxes)
-        for (worker, index, _), time in zip(places, nanoseconds.tolist(), strict=True):
+    for group in computations(partitioned):
+        workers = np.array([worker for worker, _ in group.places])
+        nanoseconds = times(group.operation, workers, group.boxes)
+        for (worker, index), time in zip(group.places, nanoseconds.tolist(), strict=True):
             found[worker][index] = time
     return ComputeTimes(found, "estimated")
+
+
+def task_times(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
+    """Return the function that gives the best times of tasks on workers' devices. Raises as `times_on`."""
+    if machine.profile is None:
+        return estimates(graph, machine, workers)
+    profiled = _Profiled(graph, machine, workers)
+    return lambda operation, of, boxes: profiled.tasks(operation, of, boxes)[0]
 
 
 def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
@@ -67,56 +122,101 @@ def estimates(graph: Graph, machine: Machine, workers: int) -> TaskTimes:
     Raises MachineError if the machine does not say how fast its devices are. The function does so if a device
     has no rate for a type.
     """
-    kinds = [machine.kind(device) for device in machine.placement[:workers]]
+    kinds = [machine.kind(device) for device in machine.devices_of(workers)]
     starts = np.array([kind.start_seconds for kind in kinds])
     bandwidths = np.array([kind.bytes_per_second for kind in kinds])
 
     def times(operation: Operation, workers: Integers, boxes: Boxes) -> Integers:
-        flops, nbytes = _counted(graph, operation, boxes)
-        busy = nbytes / bandwidths[workers]
-        if flops is not None and flops.any():
-            dtype = _dtype(graph, operation)
+        work = count_work(graph, operation, boxes)
+        busy = work.nbytes / bandwidths[workers]
+        if work.flops is not None and work.flops.any():
+            dtype = widest_type(graph, operation)
             rates = {worker: kinds[worker].rate(dtype) for worker in set(workers.tolist())}
-            busy = np.maximum(busy, flops / np.array([rates[worker] for worker in workers.tolist()]))
+            busy = np.maximum(busy, work.flops / np.array([rates[worker] for worker in workers.tolist()]))
         found: Integers = np.rint((starts[workers] + busy) * NANOSECONDS).astype(np.int64)
         return found
 
     return times
 
 
-def _alike(partitioned: PartitionedGraph) -> Iterator[tuple[Operation, list[Computed]]]:
-    """Yield all computations, those of equal bound operators and element types together."""
-    graph = partitioned.graph
-    alike: dict[tuple[object, ...], tuple[Operation, list[Computed]]] = {}
-    members = []
-    for operation in graph.operations:
-        types = (graph.tensors[tensor].dtype for tensor in (*operation.inputs, *operation.outputs))
-        members.append(alike.setdefault((id(operation.bound), *types), (operation, []))[1])
-    for worker, program in enumerate(partitioned.programs):
-        for index, instruction in enumerate(program.instructions):
-            if isinstance(instruction, Compute):
-                members[instruction.operation].append((worker, index, instruction.box))
-    yield from (group for group in alike.values() if group[1])
+class _Profiled:
+    """Times by the profile of a machine."""
+
+    def __init__(self, graph: Graph, machine: Machine, workers: int) -> None:
+        assert machine.profile is not None
+        devices = machine.devices_of(workers)
+        self.measured = machine.profile.times(len(set(devices)))
+        self._graph = graph
+        self._kind = machine.kind(0)
+        self._estimates = estimates(graph, machine, workers)
+        self._fits: dict[str, UnitTimes] = {}
+        others = [device for device in devices if device != devices[0]]
+        width = machine.path(devices[0], others[0]).bytes_per_second if others else 1.0
+        per_byte = 1 / self._kind.bytes_per_second
+        self._transfer_units = (self._kind.start_seconds, per_byte, 1 / width)
+        """The estimated seconds of a piece, of a byte that is touched, and of a byte from elsewhere."""
+
+    def tasks(self, operation: Operation, workers: Integers, boxes: Boxes) -> tuple[Integers, list[Source]]:
+        """Return the nanoseconds of tasks, as `TaskTimes`, and where each comes from."""
+        kind = kind_of(self._graph, operation)
+        if kind not in self.measured.kinds:
+            return self._estimates(operation, workers, boxes), ["estimated"] * len(boxes)
+        work = count_work(self._graph, operation, boxes)
+        units = self._units_of(operation, work)
+        sizes, amounts = work.sizes.tolist(), work.amounts.tolist()
+        found = [self._look_up(kind, tuple(s), a, units) for s, a in zip(sizes, amounts, strict=True)]
+        return np.array([time for time, _ in found], np.int64), [source for _, source in found]
+
+    def transfer(self, kind: str, sizes: Sizes, amounts: Sizes) -> tuple[int, Source]:
+        """Return the nanoseconds of a transfer and their source; 0 if they follow from the links."""
+        if kind not in self.measured.kinds:
+            return 0, "estimated"
+        return self._look_up(kind, sizes, amounts, self._transfer_units)
+
+    def _units_of(self, operation: Operation, work: BoxWork) -> tuple[float, float, float]:
+        """Return the estimated seconds of a start, an operation and a byte."""
+        per_byte = 1 / self._kind.bytes_per_second
+        counted = work.flops is not None and work.flops.any()
+        per_flop = 1 / self._kind.rate(widest_type(self._graph, operation)) if counted else per_byte
+        return self._kind.start_seconds, per_flop, per_byte
+
+    def _look_up(
+        self, kind: str, sizes: Sizes, amounts: Sequence[int], units: Sequence[float]
+    ) -> tuple[int, Source]:
+        known = self.measured.kinds[kind]
+        if sizes in known:
+            return _nanoseconds(known[sizes].seconds), "measured"
+        if kind not in self._fits:
+            rows = [each.amounts for each in known.values()]
+            self._fits[kind] = fit(rows, [each.seconds for each in known.values()], units)
+        return _nanoseconds(self._fits[kind].seconds(amounts)), "fitted"
 
 
-def _counted(graph: Graph, operation: Operation, boxes: Boxes) -> tuple[Integers | None, Integers]:
-    """Return the floating-point operations of boxes `[n, variable, 2]`, and the bytes they read and make.
-
-    The operations are None if an opaque function hides them.
-    """
-    bound = operation.bound
-    regions = bound.input_regions(boxes)
-    sizes = [graph.tensors[tensor].itemsize for tensor in operation.inputs]
-    touched = np.zeros(len(boxes), np.int64)
-    for place, name in bound.read_places:
-        touched += volume(regions[name]) * sizes[place]
-    for tensor, region in zip(operation.outputs, bound.output_regions(boxes), strict=True):
-        touched += volume(region) * graph.tensors[tensor].itemsize
-    return bound.flops_of(boxes), touched
+def _nanoseconds(seconds: float) -> int:
+    return max(1, round(seconds * NANOSECONDS))
 
 
-def _dtype(graph: Graph, operation: Operation) -> str:
-    """Return the widest type that an operation reads, or makes if it reads nothing."""
-    read = [graph.tensors[operation.inputs[place]] for place, _ in operation.bound.read_places]
-    made = [graph.tensors[tensor] for tensor in operation.outputs]
-    return max(read or made, key=lambda tensor: tensor.itemsize).dtype
+class _Found:
+    """Collects the times of a program and their sources."""
+
+    def __init__(self, partitioned: PartitionedGraph) -> None:
+        self._nanoseconds = [[0] * len(program.instructions) for program in partitioned.programs]
+        self._counts: Counter[Source] = Counter()
+        self._spent: Counter[Source] = Counter()
+
+    def add(self, place: tuple[int, int], nanoseconds: int, source: Source) -> None:
+        """Add the time of an instruction."""
+        worker, index = place
+        self._nanoseconds[worker][index] = nanoseconds
+        self._counts[source] += 1
+        self._spent[source] += nanoseconds
+
+    def result(self, measured: EngineTimes) -> ComputeTimes:
+        """Return all times."""
+        shares = {
+            source: SourceShare(self._counts[source], self._spent[source] / NANOSECONDS)
+            for source in SOURCES
+            if self._counts[source]
+        }
+        wake = round(measured.wakes.seconds * NANOSECONDS) if measured.wakes.count else None
+        return ComputeTimes(self._nanoseconds, [*shares][-1] if shares else "measured", shares, wake)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machines.machine import Machine
+from ..programs.program import Lane
 from .times import NANOSECONDS
 
 Integers = npt.NDArray[np.int64]
@@ -22,7 +23,7 @@ class Ways:
 
     def __init__(self, machine: Machine, workers: int) -> None:
         self._machine = machine
-        self._devices = machine.placement[:workers]
+        self._devices = machine.devices_of(workers)
         self.kinds = [machine.kind(device) for device in self._devices]
         """The kind of each worker's device."""
         self.lanes: list[tuple[int, ...]] = []
@@ -31,6 +32,8 @@ class Ways:
         """The nanoseconds of a message without bytes."""
         self._per_byte: list[float] = []
         """The nanoseconds of each byte of a message."""
+        self.wakes = np.rint([kind.wake_seconds * NANOSECONDS for kind in self.kinds]).astype(np.int64)
+        """The nanoseconds that each worker's device takes to wake."""
         self._numbers: dict[tuple[int, int], int] = {}
         self._lane_numbers: dict[str, int] = {}
         counts = Counter(self._devices)
@@ -46,6 +49,11 @@ class Ways:
     def lane_names(self) -> list[str]:
         return list(self._lane_numbers)
 
+    def runners(self, workers: Integers, transfers: npt.NDArray[np.bool_]) -> Integers:
+        """Number what runs each instruction: a lane of its worker, or the device that serves all in turn."""
+        in_turn = np.array([kind.in_turn for kind in self.kinds])[workers]
+        return np.where(in_turn, -1 - np.array(self._devices)[workers], workers * len(Lane) + transfers)
+
     def number(self, source: int, reader: int) -> int:
         """Return the number of a way."""
         found = self._numbers.get((source, reader))
@@ -60,10 +68,14 @@ class Ways:
     def _add(self, source: int, reader: int) -> int:
         here, there = self._devices[source], self._devices[reader]
         if here == there:
-            number = self._way((), 0.0, 2 / self.kinds[reader].bytes_per_second)
+            lanes: tuple[str, ...] = ()
+            latency, per_byte = 0.0, 2 / self.kinds[reader].bytes_per_second
         else:
             path = self._machine.path(here, there)
-            number = self._way(path.lanes, path.latency_seconds, 1 / path.bytes_per_second)
+            lanes, latency, per_byte = path.lanes, path.latency_seconds, 1 / path.bytes_per_second
+        if self.kinds[reader].in_turn:
+            lanes = (f"{self._machine.devices[there]} copies",)
+        number = self._way(lanes, latency, per_byte)
         self._numbers[source, reader] = number
         return number
 

@@ -9,7 +9,7 @@ from ...dataflow.graph import Graph
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...machines.machine_file import load_machine
-from ...simulator.times import estimates
+from ...simulator.times import task_times
 from ..plans.space import Space, parse_feed
 from ..problem.constraints import Constraint
 from ..problem.moved_bytes import MovedBytes
@@ -94,4 +94,4 @@ class SearchSettings:
         found.check_workers(workers)
         if self.objective == "time":
             return TransferTime(found, workers)
-        return StepTime(found, workers, estimates(graph, found, workers))
+        return StepTime(found, workers, task_times(graph, found, workers))

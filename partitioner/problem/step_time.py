@@ -62,9 +62,11 @@ class StepTime:
         return self._alone[key]
 
     def total(self, chosen: Chosen) -> int:
-        """Score a whole plan: the tables of its choices alone, added up."""
+        """Score a whole plan: the tables of its choices alone, added up; 0 for one worker."""
         problem, total = chosen.problem, self._transfers.total(chosen)
         factors = self._transfers.factors(self._workers)
+        if not factors:
+            return 0
         for number, bound in enumerate(problem.operators):
             choices = operator_choices(bound, [chosen.strategies[number]], factors)
             total += int(self.alone(problem, number, choices).item()) * problem.members[number]

@@ -69,7 +69,7 @@ def test_refuted_claims_end_in_status_1(tofu: Tofu, monkeypatch: pytest.MonkeyPa
         ((), "name the operators to audit, or give --all"),
         (("dot", "--all"), "name the operators to audit, or give --all"),
         (("Convolutoin",), "did you mean 'Convolution'?"),
-        (("dot", "--workers", "1"), "of 2 or more"),
+        (("dot", "--workers", "1"), "from 2 to 4096"),
         (("dot", "--workers", "2,x"), "such as 2,3, found '2,x'"),
         (("dot", "tanh", "--shape", "lhs=2,2"), "need exactly one operator"),
         (("missing.tdl",), "cannot be read"),

@@ -228,7 +228,7 @@ def test_a_link_for_each_pair_has_no_latency():
 
 def test_workers_may_share_devices():
     machine = decode_machine({**GOOD, "workers": ["c", "c", "a"]})
-    assert machine.placement == (2, 2, 0)
+    assert machine.devices_of(3) == (2, 2, 0)
     assert machine.worker_groups(3) == ((1, 1, 0), (2, 2, 0))
     with pytest.raises(MachineError, match="places 3 workers on devices, not 4"):
         machine.check_workers(4)

@@ -63,17 +63,23 @@ def shared(workers: int) -> Machine:
     return machine(count, workers=[f"gpu{worker // 2}" for worker in range(workers)])
 
 
+def in_turn(workers: int) -> Machine:
+    """One device for two workers, which serves them in turn and takes 3 us to wake."""
+    return machine((workers + 1) // 2, kinds={"slow": {**SLOW, "in_turn": True, "wake": "3 us"}})
+
+
 MACHINES: dict[str, Callable[[int], Machine]] = {
     "levels": machine,
     "ring": ring,
     "pairs": lambda workers: machine(workers, link_per_pair=True),
     "shared": shared,
+    "in turn": in_turn,
     "k80": lambda workers: tofu.machines.load("2x-k80-node"),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(len(MACHINES)))
 def test_random_plans_on_random_machines(name: str, seed: int) -> None:
     workers = 2 + seed % 4
     graph = network(name)
@@ -154,6 +160,33 @@ def test_a_time_line_by_hand(toys: Any) -> None:
     (message, _) = found.lanes["gpu0 out"]
     assert (message.source, message.worker, message.nbytes) == (0, 1, 8000)
     assert found.lanes["gpu1 in"] == found.lanes["gpu0 out"]
+
+
+def test_devices_that_serve_in_turn_by_hand(toys: Any) -> None:
+    """Worker 1 wakes 5 us after y is made, and copies it twice before it computes: nothing overlaps."""
+    kind = {**SLOW, "in_turn": True, "wake": "5 us"}
+    found = simulate_times(two_workers(toys), machine(2, kinds={"slow": kind}), TAKEN)
+    check_timeline(found)
+    fetch = 1_000 + 2_000 + 16_000
+    assert found.nanoseconds == 30_000 + 5_000 + 2 * fetch + 40_000
+    assert "gpu0 out" not in found.lanes
+    assert len(found.lanes["gpu1 copies"]) == 2
+    measured = replace(TAKEN, nanoseconds=[[30_000], [7_001, 7_001, 40_000]])
+    found = simulate_times(two_workers(toys), machine(2, kinds={"slow": kind}), measured)
+    check_timeline(found)
+    assert found.nanoseconds == 30_000 + 5_000 + 2 * 7_001 + 40_000
+    alone = machine(1, kinds={"slow": kind})
+    assert alone.devices_of(2) == (0, 0)
+    found = simulate_times(two_workers(toys), alone, TAKEN)
+    assert found.nanoseconds == 30_000 + 2 * (1_000 + 2 * 8_000) + 40_000
+
+
+def test_the_checker_knows_devices_that_serve_in_turn(toys: Any) -> None:
+    """A time line in which transfers run next to computations is refused."""
+    program = tofu.lower(network("mlp"), random_plan(network("mlp"), 2, 1))
+    overlapped = simulate(program, shared(2))
+    with pytest.raises(ProgramError, match="begins at"):
+        check_timeline(replace(overlapped, machine=in_turn(2)))
 
 
 def test_a_reduction_by_hand(toys: Any) -> None:

@@ -1,0 +1,156 @@
+"""The work of instructions, on which their time depends: a kind, sizes, and amounts that time grows with.
+
+Instructions of the same kind and sizes are *equal work*: they take the same time on the same machine. A kind
+of computations is the text of a description, the kernel that is attached to it, and element types. Their
+sizes are those of the box and of the regions that it reads. A kind of transfers is a fetch or a reducer, and
+an element type. Their sizes are those of the pieces, own and from other workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..analyzer.indices.evaluate import Integers
+from ..analyzer.indices.region import Boxes, Region, volume
+from ..dataflow.graph import Graph, Operation
+from ..tdl.printer import format as text_of
+from .program import Compute, MultiFetch, PartitionedGraph, Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class BoxWork:
+    """The work of several boxes of an operation."""
+
+    sizes: Integers
+    """`[box, size]`: the sizes of the box and of the regions that it reads."""
+
+    flops: Integers | None
+    """The floating-point operations of each; None if an opaque function hides them."""
+
+    nbytes: Integers
+    """The bytes that each reads and makes."""
+
+    @property
+    def amounts(self) -> Integers:
+        """`[box, amount]`: 1 for its start, operations that are not hidden, and bytes."""
+        flops = np.zeros_like(self.nbytes) if self.flops is None else self.flops
+        return np.stack([np.ones_like(flops), flops, self.nbytes], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Computations:
+    """All computations of a program with equal bound operators and element types."""
+
+    operation: Operation
+    """One of the operations."""
+
+    places: list[tuple[int, int]]
+    """The worker and the index of each computation."""
+
+    boxes: Boxes
+    """The box of each, `[computation, variable, 2]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransferWork:
+    """A transfer of a program."""
+
+    place: tuple[int, int]
+    """Its worker and index."""
+
+    kind: str
+    """Whether it fetches or how it reduces, and the element type."""
+
+    sizes: tuple[int, ...]
+    """For each piece, 1 if another worker holds it, else 0, and the lengths of its region."""
+
+    amounts: tuple[int, int, int]
+    """Pieces, bytes that are touched besides messages, and bytes from other workers."""
+
+
+def computations(partitioned: PartitionedGraph) -> Iterator[Computations]:
+    """Yield all computations, those of equal bound operators and element types together."""
+    graph = partitioned.graph
+    alike: dict[tuple[Any, ...], tuple[Operation, list[tuple[int, int]], list[Region]]] = {}
+    members = []
+    for operation in graph.operations:
+        types = _types(graph, operation)
+        members.append(alike.setdefault((id(operation.bound), *types), (operation, [], [])))
+    for worker, program in enumerate(partitioned.programs):
+        for index, instruction in enumerate(program.instructions):
+            if isinstance(instruction, Compute):
+                _, places, regions = members[instruction.operation]
+                places.append((worker, index))
+                regions.append(instruction.box)
+    for operation, places, regions in alike.values():
+        if places:
+            boxes = np.array(regions, np.int64).reshape(len(places), -1, 2)
+            yield Computations(operation, places, boxes)
+
+
+def count_work(graph: Graph, operation: Operation, boxes: Boxes) -> BoxWork:
+    """Return the work of boxes `[n, variable, 2]` of an operation."""
+    bound = operation.bound
+    read = bound.input_regions(boxes)
+    nbytes = np.zeros(len(boxes), np.int64)
+    sizes = [boxes[..., 1] - boxes[..., 0]]
+    for place, name in bound.read_places:
+        nbytes += volume(read[name]) * graph.tensors[operation.inputs[place]].itemsize
+        sizes.append(read[name][..., 1] - read[name][..., 0])
+    for tensor, region in zip(operation.outputs, bound.output_regions(boxes), strict=True):
+        nbytes += volume(region) * graph.tensors[tensor].itemsize
+    return BoxWork(np.concatenate(sizes, axis=1), bound.flops_of(boxes), nbytes)
+
+
+def transfers(partitioned: PartitionedGraph) -> Iterator[TransferWork]:
+    """Yield all transfers. The terms of a reduction are read and its sum is written, once for each term."""
+    tensors = partitioned.graph.tensors
+    for worker, program in enumerate(partitioned.programs):
+        for index, instruction in enumerate(program.instructions):
+            match instruction:
+                case MultiFetch(pieces=pieces):
+                    parts, verb = (pieces,), "fetch"
+                case Reduce(parts=parts, reducer=reducer):
+                    verb = f"reduce by {reducer}"
+                case Compute():
+                    continue
+            target = program.buffers[instruction.target]
+            tensor = tensors[target.tensor]
+            sizes: list[int] = []
+            own = remote = 0
+            for piece in (piece for part in parts for piece in part):
+                lengths = [upper - lower for lower, upper in piece.region]
+                sizes += (int(piece.worker != worker), *lengths)
+                if piece.worker == worker:
+                    own += tensor.itemsize * prod(lengths)
+                else:
+                    remote += tensor.itemsize * prod(lengths)
+            touched = (len(parts) + 1) * target.nbytes if isinstance(instruction, Reduce) else 2 * own
+            amounts = (sum(map(len, parts)), touched, remote)
+            yield TransferWork((worker, index), f"{verb} {tensor.dtype}", tuple(sizes), amounts)
+
+
+def _types(graph: Graph, operation: Operation) -> tuple[str, ...]:
+    return tuple(graph.tensors[tensor].dtype for tensor in (*operation.inputs, *operation.outputs))
+
+
+def widest_type(graph: Graph, operation: Operation) -> str:
+    """Return the widest type that an operation reads, or makes if it reads nothing."""
+    read = [graph.tensors[operation.inputs[place]] for place, _ in operation.bound.read_places]
+    made = [graph.tensors[tensor] for tensor in operation.outputs]
+    return max(read or made, key=lambda tensor: tensor.itemsize).dtype
+
+
+def kind_of(graph: Graph, operation: Operation) -> str:
+    """Return the text of the description, with attributes put in, the kernel, and the element types."""
+    bound = operation.bound
+    kernel = getattr(bound, "kernel", None)
+    lines = [text_of(bound.description), ", ".join(_types(graph, operation))]
+    if kernel is not None:
+        lines.append(f"by {kernel.__module__}.{getattr(kernel, '__qualname__', type(kernel).__qualname__)}")
+    return "\n".join(lines)

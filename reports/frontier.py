@@ -1,0 +1,63 @@
+"""Frontiers of step time and memory in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..partitioner.methods.frontier import Frontier
+from ..support.wording import counted
+from .console import wide_console
+from .tables import table
+from .units import format_bytes, format_seconds
+
+
+def facts(model: str, frontiers: Sequence[Frontier]) -> dict[str, Any]:
+    """Return what `tofu frontier --json` prints."""
+    return {
+        "model": model,
+        "machine": frontiers[0].machine.name,
+        "points": [
+            {
+                "workers": each.workers,
+                "seconds": point.seconds,
+                "peak_bytes": point.peak_bytes,
+                "cost_bytes": point.plan.cost_bytes,
+                "method": point.plan.method,
+            }
+            for each in frontiers
+            for point in each.points
+        ],
+        "lower": [
+            {"workers": each.workers, "seconds": point.seconds, "peak_bytes": point.peak_bytes}
+            for each in frontiers
+            for point in each.lower
+        ],
+    }
+
+
+def show(model: str, frontiers: Sequence[Frontier]) -> None:
+    """Print the points of every frontier, and what is proven."""
+    console = wide_console()
+    rows = table(
+        "point",
+        "workers",
+        "step time",
+        "memory of a worker",
+        "moved",
+        "method",
+        title=f"{model} on {frontiers[0].machine.name}",
+    )
+    for each in frontiers:
+        for number, point in enumerate(each.points, 1):
+            figures = (format_seconds(point.seconds), format_bytes(point.peak_bytes))
+            moved = format_bytes(point.plan.cost_bytes)
+            rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method)
+    console.print(rows)
+    for each in frontiers:
+        (least,) = each.lower
+        console.print(
+            f"every plan in steps over {counted(each.workers, 'worker')} takes at least "
+            f"{format_seconds(least.seconds)} to compute, and {format_bytes(least.peak_bytes)} (proven)",
+            soft_wrap=True,
+        )

@@ -1,0 +1,48 @@
+"""`tofu frontier`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import Result
+
+Tofu = Callable[..., Result]
+ASKED = ("frontier", "mlp", "--machine", "dgx-1-v100")
+
+
+def test_points_are_printed_drawn_and_saved(tofu: Tofu, tmp_path: Path) -> None:
+    plot, plans = tmp_path / "f.svg", tmp_path / "plans"
+    result = tofu(*ASKED, "-w", "1,2", "--plot", str(plot), "--save", str(plans), "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.output)
+    assert {point["workers"] for point in facts["points"]} == {1, 2}
+    assert [point["workers"] for point in facts["lower"]] == [1, 2]
+    assert len(list(plans.iterdir())) == len(facts["points"])
+    assert "2 workers" in plot.read_text()
+    fastest = [point for point in facts["points"] if point["workers"] == 2][-1]
+    number = sum(point["workers"] == 2 for point in facts["points"])
+    again = tofu("simulate", str(plans / f"2-{number}.json"), "--machine", "dgx-1-v100", "--json")
+    assert json.loads(again.output)["seconds"] == fastest["seconds"]
+
+
+def test_the_table_says_what_is_proven(tofu: Tofu) -> None:
+    text = tofu(*ASKED, "-w", "2").output
+    assert "every plan in steps over 2 workers takes at least" in text
+
+
+def test_mistakes_end_with_status_2(tofu: Tofu, tmp_path: Path) -> None:
+    for wrong, message in (
+        (("-w", "2,x"), "expected worker counts from 1"),
+        (("-w", "0"), "expected worker counts from 1"),
+        (("-w", "9"), "has 8"),
+        (("--plot", str(tmp_path / "f.txt")), ".svg or .png"),
+        (("--plot", str(tmp_path / "no" / "f.svg")), "there is no folder"),
+        (("--memory", "1kB"), "no plan was found that takes at most 1,000 bytes"),
+        (("--memory", "lots"), "memory"),
+    ):
+        result = tofu(*ASKED, *wrong)
+        assert result.exit_code == 2, result.output
+        assert message in result.stderr
+    assert tofu("frontier", "mlp").exit_code == 2

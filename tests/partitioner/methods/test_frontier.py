@@ -1,0 +1,96 @@
+"""Frontiers of step time and memory: no point beats another one, and none is below what is proven."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tofu
+from tofu.errors import PlanError
+from tofu.partitioner import least_peak_bytes, partition, peak_bytes
+from tofu.partitioner.methods.frontier import FrontierPoint, least_seconds, unbeaten
+from tofu.partitioner.problem.classes import build_problem
+from tofu.simulator.times import estimates
+
+MACHINE = "dgx-1-v100"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return tofu.models.get("mlp", batch=32).training_graph()
+
+
+@pytest.fixture(scope="module")
+def found(graph):
+    return tofu.frontier(graph, 4, MACHINE)
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=8))
+def test_what_is_left_is_what_nothing_beats(pairs):
+    points = [FrontierPoint(float(seconds), peak, None) for seconds, peak in pairs]
+    left = {(p.seconds, p.peak_bytes) for p in unbeaten(points)}
+    beaten = {(s, m) for s, m in pairs if any(t <= s and n <= m and (t, n) != (s, m) for t, n in pairs)}
+    assert left == {(s, m) for s, m in pairs} - beaten
+
+
+def test_points_are_what_their_plans_take(graph, found):
+    assert len(found.points) > 1
+    for point in found.points:
+        point.plan.verify(graph)
+        assert point.peak_bytes == peak_bytes(graph, point.plan)
+        assert point.seconds == tofu.simulate(tofu.lower(graph, point.plan), MACHINE).seconds
+        assert point.plan.step_seconds == point.seconds
+    for one, other in pairwise(found.points):
+        assert one.peak_bytes < other.peak_bytes
+        assert one.seconds > other.seconds
+
+
+def test_nothing_is_below_what_is_proven(graph, found):
+    (least,) = found.lower
+    assert least.peak_bytes == least_peak_bytes(graph, 4)
+    for point in found.points:
+        assert point.seconds >= least.seconds > 0
+        assert point.peak_bytes >= least.peak_bytes
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 6])
+def test_no_plan_computes_in_less(graph, workers):
+    """The bound is below the busiest worker of every method's plan; with one worker it is its time."""
+    problem = build_problem(graph)
+    machine = tofu.machines.load("dgx-1-v100")
+    least = least_seconds(problem, workers, estimates(graph, machine, workers))
+    for method in ("recursive", "all-row", "spartan", "equal-chop", "data-parallel"):
+        line = tofu.simulate(tofu.lower(graph, partition(graph, workers, method)), machine)
+        assert least <= line.compute_seconds + 1e-12
+        assert workers > 1 or line.compute_seconds == pytest.approx(least)
+
+
+def test_plans_are_chosen_by_memory_or_by_time(found):
+    first, last = found.points[0], found.points[-1]
+    assert found.plan(memory=last.peak_bytes) is last.plan
+    assert found.plan(memory=last.peak_bytes - 1) is found.points[-2].plan
+    assert found.plan(seconds=first.seconds) is first.plan
+    with pytest.raises(PlanError, match=r"every plan in steps needs at least .* \(proven\)"):
+        found.plan(memory=first.peak_bytes - 1)
+    with pytest.raises(PlanError, match=r"every plan in steps at least .* \(proven\)"):
+        found.plan(seconds=last.seconds / 2)
+    for given_both in ({}, {"memory": 1, "seconds": 1.0}):
+        with pytest.raises(PlanError, match="give one of both"):
+            found.plan(**given_both)
+
+
+def test_more_than_the_memory_is_left_out(graph, found):
+    limit = found.points[-1].peak_bytes - 1
+    narrower = tofu.frontier(graph, 4, MACHINE, memory=limit)
+    assert [p.seconds for p in narrower.points] == [p.seconds for p in found.points[:-1]]
+    with pytest.raises(PlanError, match="no plan was found that takes at most 1,000 bytes; every plan"):
+        tofu.frontier(graph, 4, MACHINE, memory=1000)
+
+
+def test_a_machine_must_say_how_fast_it_is(graph):
+    machine = tofu.machines.machine.uniform("box", [("gpu", 4, 1e9)])
+    with pytest.raises(tofu.MachineError, match="does not say how fast"):
+        tofu.frontier(graph, 4, machine)
