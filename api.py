@@ -20,7 +20,6 @@ from .partitioner import (
     Plan,
     SearchSettings,
     find_plan_within,
-    least_peak_bytes,
     lower,
     peak_bytes,
 )
@@ -111,8 +110,9 @@ def partition(
         feed=feed,
         report=report,
     )
-    plan = search_within(graph, workers, settings, limit).plan
-    refused = None if limit == "unlimited" or limit is None else refusal(graph, plan, limit)
+    fitting = search_within(graph, workers, settings, limit)
+    plan = fitting.plan
+    refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
     if refused is not None:
         raise PlanError(refused)
     if found is None or not found.kinds:
@@ -180,21 +180,21 @@ def needs_of(graph: Graph) -> Needs:
     return Needs(partial(peak_bytes, graph), workspace)
 
 
-def refusal(graph: Graph, plan: Plan, limit_bytes: int) -> str | None:
-    """Return why a plan does not fit, and what is proven of all plans; None if it fits."""
-    programs = lower(graph, plan)
+def refusal(graph: Graph, found: Fitting, limit_bytes: int) -> str | None:
+    """Return why a plan does not fit, and what is proven of the plans of its space; None if it fits."""
+    programs = lower(graph, found.plan)
     memory = plan_memory(programs)
     refused = shortfall(memory, limit_bytes)
     if refused is None:
         refused = shortfall(memory, limit_bytes, footprint(programs).workspace_bytes)
     if refused is None:
         return None
-    least = least_peak_bytes(graph, plan.workers)
+    space, least = replace(found.plan.space, memory_bytes=None), found.least_bytes
     if least > limit_bytes:
-        return f"{refused}; every plan needs at least {least:,} bytes (proven)"
+        return f"{refused}; plans that {space} need at least {least:,} bytes (proven)"
     return (
-        f"{refused}; no plan was found that fits, but it is only proven that every plan needs at least "
-        f"{least:,} bytes, without kernels"
+        f"{refused}; no plan was found that fits, but it is only proven that plans that {space} need at "
+        f"least {least:,} bytes"
     )
 
 

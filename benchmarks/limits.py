@@ -26,6 +26,7 @@ import tofu
 from tofu.api import needs_of
 from tofu.dataflow.graph import Graph
 from tofu.partitioner import (
+    Fitting,
     Needs,
     Plan,
     SearchSettings,
@@ -115,19 +116,29 @@ def _needed(graph: Graph, plan: Plan, kernels: bool) -> int:
     return found.peak_bytes if kernels else max(found.arena_bytes)
 
 
-def within(graph: Graph, limit: int) -> dict[str, Any]:
+def within(graph: Graph, limit: int, replicate: bool = True, keep: bool = True) -> dict[str, Any]:
     """Return the figures of a search within a limit."""
     start = time.process_time()
-    settings = SearchSettings("exact", feed="anywhere")
+    settings = SearchSettings("exact", replicate=replicate, keep=keep, feed="anywhere")
     found = find_plan_within(graph, WORKERS, settings, limit, Needs(partial(peak_bytes, graph)))
-    return {
+    entry = {
+        "space": str(settings.space()),
         "limit_bytes": limit,
         "least_peak_bytes": least_peak_bytes(graph, WORKERS),
         "fits": found.peak_bytes <= limit,
+        **_figures(found),
+        "seconds": round(time.process_time() - start, 1),
+    }
+    if found.without_copies is not None:
+        entry["without_further_copies"] = _figures(found.without_copies)
+    return entry
+
+
+def _figures(found: Fitting) -> dict[str, int]:
+    return {
         "cost_bytes": found.plan.cost_bytes,
         "lower_bound_bytes": found.plan.lower_bound_bytes,
         "peak_bytes": found.peak_bytes,
-        "seconds": round(time.process_time() - start, 1),
     }
 
 

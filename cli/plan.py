@@ -185,7 +185,7 @@ def command(
             _write_page(report, graph, found.plan, facts, arenas, request)
         if not as_json:
             click.echo(f"page written to {report}")
-    request.require_fit(graph, found.plan)
+    request.require_fit(graph, found)
     if save is not None:
         source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
         dataclasses.replace(found.plan, source=source).save(save)

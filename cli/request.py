@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from ..dataflow.graph import Graph
     from ..machines.machine import Machine
-    from ..partitioner import Fitting, Plan, SearchSettings
+    from ..partitioner import Fitting, SearchSettings
     from ..partitioner.methods.within_memory import Limit
     from ..programs.memory import MemoryPlan
     from ..programs.program import PartitionedGraph
@@ -105,12 +105,12 @@ class Request:
         settings = replace(self.settings, method=method)
         return memory_front(graph, self.workers, settings, partial(peak_bytes, graph))
 
-    def require_fit(self, graph: Graph, plan: Plan) -> None:
+    def require_fit(self, graph: Graph, found: Fitting) -> None:
         """Raise PlanError if a plan takes more than each device has."""
         from ..api import refusal
         from ..errors import PlanError
 
-        refused = refusal(graph, plan, self.limit) if isinstance(self.limit, int) else None
+        refused = refusal(graph, found, self.limit) if isinstance(self.limit, int) else None
         if refused is not None:
             raise PlanError(refused)
 

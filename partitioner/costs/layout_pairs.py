@@ -21,7 +21,7 @@ from ...analyzer.indices.region import Shape, volume
 from ..layouts.choices import Counts, OperatorChoices, TensorChoices, operator_choices, tensor_choices
 from ..layouts.step_split import Dimensions, Strategies
 from ..layouts.uses import Use
-from .box_counts import collected_elements, fetched_elements, overlap
+from .box_counts import communication, fetched_elements, overlap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,11 +131,12 @@ class Uses:
             operator, owned = self._operator(bound, form), pairs.layouts.regions
             produced, terms = operator.outputs[output], int(operator.terms[0])
             sizes = volume(produced[0])
-            same = (produced == owned).all(axis=(-1, -2)) & (terms == 1)
+            same = (produced == owned).all(axis=(-1, -2)) & (operator.term == pairs.layouts.term)
+            same = np.where((pairs.layouts.terms == terms)[:, None], same, False)
             found = self._makes[key] = Makes(
                 int(sizes.sum()),
                 terms,
-                collected_elements(produced, owned, terms),
+                communication(operator, pairs.layouts, output)[0],
                 np.where(same, 0, sizes).sum(axis=-1),
             )
         return found

@@ -28,7 +28,7 @@ Axes = tuple[int | None, ...]
 """The dimension that each step splits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class OperatorChoices:
     """Candidate strategies of one bound operator with their regions."""
 

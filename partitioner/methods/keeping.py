@@ -25,8 +25,9 @@ from ...dataflow.graph import Graph, Role
 from ...support.gc_pause import gc_paused
 from ..layouts.choices import Counts
 from ..layouts.copies import Copy
+from ..layouts.forms import At, Partial
 from ..layouts.order import in_order
-from ..layouts.step_split import Layout, is_stepped
+from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 from ..problem.classes import build_problem
 from ..problem.storage_groups import StorageGroup, groups_of
@@ -44,7 +45,7 @@ def lighter(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool 
     is returned as it is. Unless `beyond`, no fewer bytes move than if every operation read a home: such plans
     keep their lower bounds.
     """
-    if not may_keep(plan):
+    if not may_keep(graph, plan):
         return plan
     keeping = Keeping(graph, plan, beyond)
     offers = keeping.offers(least=True)
@@ -54,12 +55,13 @@ def lighter(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool 
     return found
 
 
-def may_keep(plan: Plan) -> bool:
-    """Tell whether a plan is in steps, apart from where partial results are reduced on their way."""
-    layouts = plan.layouts.values()
-    stops = [layout.via for layout in layouts if layout.via is not None]
-    forms = [*plan.strategies.values(), *(layout.form for layout in layouts), *stops]
-    return not plan.copies and is_stepped(forms)
+def may_keep(graph: Graph, plan: Plan) -> bool:
+    """Tell whether a plan is one of a search: in steps, or in terms, with copies of inputs at most."""
+    forms = (*plan.strategies.values(), *(layout.form for layout in plan.layouts.values()))
+    fed = {tensor.name for tensor in graph.tensors if tensor.role is Role.DATA}
+    return fed.issuperset(plan.copies) and all(
+        isinstance(form, tuple) and not any(isinstance(entry, At) for entry in form) for form in forms
+    )
 
 
 def _least_full(offers: Offers) -> Counts:
@@ -185,7 +187,7 @@ class Keeping:
         counted = np.ones(PHASES * len(self.graph.operations), bool)
         for turn, operation in enumerate(in_order(self.graph, plan.written_order)):
             counted[PHASES * turn + COMPUTE] = not operation.bound.in_place
-        strategies = {name: plan.split_along(name) for name in plan.strategies}
+        strategies: Any = plan.strategies
         menus = Menus(self.graph, strategies, plan.factors, plan.space.replicate)
         present = [self._present(group) for group in self.groups]
         floors = [0] * len(present) if self.beyond else self._floors(menus, present)
@@ -199,18 +201,21 @@ class Keeping:
         tensor = self.graph.tensors[group.tensors[0]]
         layout = self.plan.layouts[tensor.name]
         fed = self.plan.space.feed == "batch" and tensor.role is Role.DATA
-        via: Any = layout.via
-        return Present(layout.dimensions, via, not fed)
+        home: Any = layout.form
+        via: Any = layout.via if isinstance(layout.via, tuple) else None
+        return Present(home, via, not fed and Partial() not in home)
 
     def _floors(self, menus: Menus, present: Sequence[Present]) -> list[int]:
         """Return the bytes of each group if all operations read homes, tied groups having the best one."""
-        problem = build_problem(self.graph)
+        problem = build_problem(self.graph, space=self.plan.space)
         classes: dict[int, list[int]] = {}
         for number, group in enumerate(self.groups):
             classes.setdefault(problem.tensor_class[group.tensors[0]], []).append(number)
         floors = [0] * len(present)
         for numbers in classes.values():
-            homes = [menus.homes(self.groups[number], present[number]) for number in numbers]
+            copied = problem.tensor_class[self.groups[numbers[0]].tensors[0]] in problem.fed - problem.unmoved
+            held = menus.read_elsewhere if copied else menus.homes
+            homes = [held(self.groups[number], present[number]) for number in numbers]
             best = int(np.sum(homes, axis=0).argmin())
             for number, moved in zip(numbers, homes, strict=True):
                 floors[number] = int(moved[best])

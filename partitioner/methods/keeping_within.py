@@ -73,7 +73,7 @@ def within(
     returned as it is, with no bound.
     """
     found = KeptWithin(plan, peak(plan), 0)
-    if not may_keep(plan):
+    if not may_keep(graph, plan):
         return found
     keeping = Keeping(graph, plan, beyond)
     offers = keeping.offers(least=False)
@@ -104,7 +104,7 @@ def least_memory(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: 
     The bytes that copies save are spent on memory; see `lighter` for `peak` and `beyond`. A plan to which
     nothing better is found is returned as it is.
     """
-    if not may_keep(plan):
+    if not may_keep(graph, plan):
         return plan
     keeping = Keeping(graph, plan, beyond)
     offers = keeping.offers(least=False)

@@ -94,11 +94,11 @@ def ascend(
     start: tuple[Choices, int],
     target: int,
     search: Callable[[Problem], tuple[Choices, int]],
-) -> LivePrices | None:
+) -> LivePrices:
     """Take steps from the best plan without prices, `start`, until the bound reaches the cost `target`.
 
     `search` finds a plan for prices, and tells its cost without them. Return the prices with the highest
-    bound, as far as `search` knows; None if the plan without prices does not exceed the room.
+    bound, as far as `search` knows; none if the plan without prices does not exceed the room.
     """
     factors = live.problem.objective.factors(workers)
 
@@ -109,10 +109,10 @@ def ascend(
 
     planes = [plane(start)]
     operation = _fullest(planes[0].over)
-    if planes[0].over[operation] <= 0:
-        return None
     prices: dict[int, Fraction] = {}
-    best: tuple[float, LivePrices] | None = None
+    best: tuple[float, LivePrices] = (-math.inf, LivePrices(live, workers, room, prices))
+    if planes[0].over[operation] <= 0:
+        return best[1]
     for _ in range(STEPS):
         others = {o: price for o, price in prices.items() if o != operation}
         price, model, mean = _highest([(each.at(others), each.over) for each in planes], operation, target)
@@ -120,7 +120,7 @@ def ascend(
         asked = LivePrices(live, workers, room, prices)
         planes.append(plane(search(asked.priced())))
         dual = planes[-1].at(prices)
-        if best is None or dual > best[0]:
+        if dual > best[0]:
             best = dual, asked
         if dual < model - TOLERANCE * target:
             continue
@@ -128,7 +128,7 @@ def ascend(
         if dual >= target or following == operation or mean[following] <= 0:
             break
         operation = following
-    return None if best is None else best[1]
+    return best[1]
 
 
 def _highest(

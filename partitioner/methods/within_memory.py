@@ -21,7 +21,7 @@ needs the least memory, and `least_peak_bytes` proves what every plan in steps n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, cast
@@ -38,7 +38,9 @@ from ..problem.classes import build_problem
 from ..problem.live_bytes import LiveBytes
 from ..problem.problem import Chosen, Problem
 from ..problem.solution import Solution
-from .lagrangian import Choices, ascend
+from .by_cost import PlansByCost
+from .keeping_within import within
+from .lagrangian import Choices, LivePrices, ascend
 from .method import Method, find_method
 from .search import find_plan, plan_of, prepared, searched
 from .settings import SearchSettings
@@ -121,6 +123,12 @@ class Fitting:
     larger: Fitting | None = None
     """Of the plans found that cost less, the one that needs the least memory; None if there is none."""
 
+    without_copies: Fitting | None = None
+    """If the plan keeps copies beyond its space, the best plan of the space, whose bound is for the limit."""
+
+    least_bytes: int = 0
+    """If the plan does not fit, a lower bound on the memory that the plans of its space need."""
+
     @property
     def peak_bytes(self) -> int:
         """Return the most that a worker holds, as far as it was counted."""
@@ -137,22 +145,22 @@ def find_plan_within(
     """
     start = time.perf_counter()
     plan = find_plan(graph, workers, settings)
-    free = Fitting(plan, _cost(plan), needs.arena(plan))
     takes_prices = settings.chosen_method().takes_prices
     if limit == "unlimited" or (limit is None and not (plan.space.replicate and takes_prices)):
-        return free
+        return Fitting(plan, _cost(plan), needs.arena(plan))
     if limit is None:
         needs = Needs(needs.arena)
-    ladder = _Ladder.of(graph, workers, settings, needs, free)
+    ladder = _Ladder.of(graph, workers, settings, needs, plan)
     if limit is None:
         ladder.stride = COARSE
     ladder.limit_bytes = ladder.default_limit() if limit is None else limit
-    settled = ladder.settled(free)
+    settled = ladder.settled(ladder.free)
     if settled is not None:
         return settled
-    if not takes_prices or least_peak_bytes(graph, workers) > ladder.limit_bytes:
-        return ladder.measured(free)
-    found = ladder.proven()
+    least = least_peak_bytes(graph, workers)
+    if not takes_prices or least > ladder.limit_bytes:
+        return replace(ladder.measured(ladder.free), least_bytes=least)
+    found = ladder.found(least)
     space = plan.space
     if ladder.fits(found):
         space = replace(space, memory_bytes=ladder.limit_bytes)
@@ -171,10 +179,9 @@ def memory_front(
     Only arenas count.
     """
     plan = find_plan(graph, workers, settings)
-    free = Fitting(plan, _cost(plan), arena(plan))
     if not settings.chosen_method().takes_prices:
-        return (free,)
-    return _Ladder.of(graph, workers, settings, Needs(arena), free).front()
+        return (Fitting(plan, _cost(plan), arena(plan)),)
+    return _Ladder.of(graph, workers, settings, Needs(arena), plan).front()
 
 
 def least_peak_bytes(graph: Graph, workers: int) -> int:
@@ -192,7 +199,7 @@ class _Ladder:
     """A ladder of prices, and the plans at its rungs, each searched once."""
 
     def __init__(
-        self, problem: Problem, workers: int, method: Method, live: LiveBytes, needs: Needs, free: Fitting
+        self, problem: Problem, workers: int, method: Method, live: LiveBytes, needs: Needs, free: Plan
     ) -> None:
         self.live = live
         self.limit_bytes = 0
@@ -202,20 +209,25 @@ class _Ladder:
         self._method = method
         self._quick = find_method("refine") if method.closes_gap else method
         self._needs = needs
-        self._free = free
         self._allowance = 0
-        self._found: dict[object, Fitting] = {"free": free}
+        cost = problem.objective.total(self._chosen(free)) if method.takes_prices else _cost(free)
+        self._found: dict[object, Fitting] = {"free": Fitting(free, cost, needs.arena(free))}
 
     @classmethod
-    def of(cls, graph: Graph, workers: int, settings: SearchSettings, needs: Needs, free: Fitting) -> _Ladder:
+    def of(cls, graph: Graph, workers: int, settings: SearchSettings, needs: Needs, free: Plan) -> _Ladder:
         """Return the ladder of a search, given its plan without prices."""
         problem, method = prepared(graph, workers, settings)
         return cls(problem, workers, method, LiveBytes.of(problem), needs, free)
 
+    @property
+    def free(self) -> Fitting:
+        """Return the plan without prices."""
+        return self._found["free"]
+
     def default_limit(self) -> int:
         """Return the limit of arenas if none is given; any at which the free plan is known to fit will do."""
         at_least = int(self.live.least_bytes(self._workers) * (1 + MORE_BY_DEFAULT))
-        if self._free.arena_bytes <= at_least:
+        if self.free.arena_bytes <= at_least:
             return at_least
         return int(self._split(find_method("refine")).arena_bytes * (1 + MORE_BY_DEFAULT))
 
@@ -241,25 +253,79 @@ class _Ladder:
         self._allowance = max(self._allowance, measured.workspace_bytes or 0)
         return measured if self.fits(measured) else None
 
-    def proven(self) -> Fitting:
-        """Return the cheapest plan found that fits, with a bound; the lightest if none does."""
+    def found(self, least: int) -> Fitting:
+        """Return the cheapest plan found that fits, with further copies if these save bytes.
+
+        If none fits, it is the lightest one. Every plan needs at least `least` bytes.
+        """
+        best = self._proven(least)
+        if not best.plan.space.keep:
+            return best
+        lightest = min(self._found.values(), key=_by_memory)
+        bases = {id(base): base for base in (best, self.free, lightest)}
+        kept = [each for base in bases.values() for each in self._with_copies(base)]
+        found = min((best, *kept), key=lambda each: (not self.fits(each), *_by_cost(each)))
+        return found if found is best else replace(found, without_copies=best)
+
+    def _with_copies(self, base: Fitting) -> Iterator[Fitting]:
+        """Yield the best plan with a plan's strategies that fits with its workspace, if one is found."""
+        for _ in range(REPAIRS):
+            room = self.limit_bytes - self._allowance
+            made = within(self._problem.graph, base.plan, room, self._needs.arena)
+            if made.plan is base.plan or made.peak_bytes > room:
+                return
+            cost = base.cost - base.plan.cost_bytes + made.plan.cost_bytes
+            settled = self.settled(Fitting(made.plan, cost, made.peak_bytes))
+            if settled is not None:
+                yield settled
+                return
+
+    def _proven(self, least: int) -> Fitting:
+        """Return the cheapest plan of the space that was found and fits, with a bound; else the lightest."""
         best = self._cheapest()
         if not (self._method.closes_gap or best is None):
             return best
-        bound = self._bounded(best)
+        prices, bound = self._bounded(best)
         best = self._cheapest()
+        plans = PlansByCost(self.live, self._workers)
         if best is None:
-            return self.measured(min(self._found.values(), key=_by_memory))
-        if self._problem.objective.unit is not CostUnit.BYTES:
+            least = max(least, self._lightest(plans))
+            best = self._best()
+        if self._method.closes_gap and (best is not None or least <= self.limit_bytes):
+            cost = None if best is None else best.cost
+            bound = max(bound, plans.cheapest(prices, self.limit_bytes, cost, self._needed))
+            best = self._best() or best
+        if best is None:
+            lightest = self.measured(min(self._found.values(), key=_by_memory))
+            return replace(lightest, least_bytes=least)
+        if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
             return best
-        bound = min(max(bound - self._repeated(best.plan), best.plan.lower_bound_bytes), best.cost)
+        bound = min(max(bound - self._repeated(best.plan), best.plan.lower_bound_bytes), best.plan.cost_bytes)
         return replace(best, plan=replace(best.plan, lower_bound_bytes=bound))
+
+    def _lightest(self, plans: PlansByCost) -> int:
+        """Look for a plan that fits, the lightest first; return a bound on what all need."""
+        lightest = min(self._found.values(), key=_by_memory)
+        strategies, dimensions = self._choices(lightest.plan)
+        totals = self.live.totals(strategies, dimensions, lightest.plan.factors)
+        least = min(self.measured(found).peak_bytes for found in self._found.values())
+        return plans.lightest(totals.index(max(totals)), self.limit_bytes, least, self._needed)
+
+    def _needed(self, solution: Solution) -> int:
+        """Return the memory that a plan needs. If its arena does not fit, the workspace is not counted."""
+        return self.measured(self._planned(solution, ("looked", len(self._found)))).peak_bytes
+
+    def _best(self) -> Fitting | None:
+        """Return the cheapest plan found so far that fits."""
+        return min(filter(self.fits, self._found.values()), key=_by_cost, default=None)
 
     def _repeated(self, plan: Plan) -> int:
         """Return the price of what a plan computes more than once, which bounds include."""
+        return self._chosen(plan).repeated_bytes
+
+    def _chosen(self, plan: Plan) -> Chosen:
         strategies, dimensions = self._choices(plan)
-        chosen = Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
-        return chosen.repeated_bytes
+        return Chosen(self._problem, plan.factors, tuple(strategies), tuple(dimensions))
 
     def larger(self, than: Fitting) -> Fitting | None:
         """Return the plan with the least memory of those found that cost less."""
@@ -271,7 +337,7 @@ class _Ladder:
         """Return the cheapest plans found for limits that are spread evenly."""
         self._bisect()
         least = min(found.arena_bytes for found in self._found.values())
-        more = self._free.arena_bytes - least
+        more = self.free.arena_bytes - least
         limits = [least + more * part // (POINTS - 1) for part in range(POINTS)]
         for self.limit_bytes in limits[1:-1]:
             self._bisect()
@@ -286,7 +352,7 @@ class _Ladder:
         """Return the cheapest plan that bisection finds and that fits with its workspace, or None."""
         while True:
             self._bisect()
-            best = min(filter(self.fits, self._found.values()), key=_by_cost, default=None)
+            best = self._best()
             if best is None:
                 break
             settled = self.settled(best)
@@ -320,31 +386,32 @@ class _Ladder:
             low, high = (low, rung) if self.fits(plan(rung)) else (rung, high)
         return high
 
-    def _bounded(self, best: Fitting | None) -> int:
-        """Return a bound on the cost of plans that fit; plans that lead to it are tried, too."""
+    def _bounded(self, best: Fitting | None) -> tuple[LivePrices, int]:
+        """Return prices, and their bound on plans that fit; plans that they lead to are tried."""
+        room = self.limit_bytes * self._workers
         target = best.cost if best is not None else max(found.cost for found in self._found.values())
         prices = ascend(
             self.live,
             self._workers,
-            self.limit_bytes * self._workers,
-            (self._choices(self._free.plan), self._free.cost),
+            room,
+            (self._choices(self.free.plan), self.free.cost),
             target,
             self._priced,
         )
         self._lowest_fitting(RUNGS - 1, lambda rung: self._rung(rung, frozenset(), all_live=False))
-        if prices is None:
-            return 0
+        if not prices.of:
+            return prices, 0
         steeper = [prices.times(RATIO**rung) for rung in range(STEEPER)]
         rung = self._lowest_fitting(
             STEEPER, lambda rung: self._found_for(steeper[rung].priced(), ("steeper", rung))
         )
         if not self._method.closes_gap or self._problem.objective.unit is not CostUnit.BYTES:
-            return 0
+            return prices, 0
         if 0 < rung < STEEPER:
             self._planned(searched(steeper[rung].priced(), self._workers, self._method), "steeper")
         proof = searched(prices.priced(), self._workers, self._method)
         self._planned(proof, "proof")
-        return prices.bound(proof.lower_bound.value)
+        return prices, prices.bound(proof.lower_bound.value)
 
     def _found_for(self, problem: Problem, key: object) -> Fitting:
         """Return the plan of the quick search for a problem with prices, searched once."""
@@ -378,7 +445,7 @@ class _Ladder:
 
     def _rung(self, rung: int, hot: frozenset[int], all_live: bool = True) -> Fitting:
         """Return the plan at a rung, with prices on the buffers of some operations as well."""
-        lowest = LOWEST * self._free.cost / max(self._free.arena_bytes * self._workers, 1)
+        lowest = LOWEST * self.free.cost / max(self.free.arena_bytes * self._workers, 1)
         price = Fraction(max(round(lowest * RATIO**rung * STEADY), 1), STEADY)
         buffers = self.live.buffer_prices(dict.fromkeys(hot, price), self._workers) if hot else None
         prices = self.live.graded_prices(price, all_live=all_live)
@@ -394,7 +461,7 @@ class _Ladder:
 
     def _planned(self, solution: Solution, key: object) -> Fitting:
         """Add a solution of the problem with prices as a plan of the one without."""
-        problem, free = self._problem, self._free.plan
+        problem, free = self._problem, self.free.plan
         cost = problem.objective.total(
             Chosen(problem, solution.factors, solution.strategies, solution.dimensions)
         )
@@ -406,7 +473,7 @@ class _Ladder:
             unproven=unbounded(solution.unproven),
         )
         plan = replace(plan_of(problem, unpriced, self._workers, self._method), space=free.space)
-        self._found[key] = Fitting(plan, _cost(plan), self._needs.arena(plan))
+        self._found[key] = Fitting(plan, cost, self._needs.arena(plan))
         return self._found[key]
 
 

@@ -11,6 +11,8 @@ After some steps, each of the remaining groups counts as one worker. Implemented
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from ..costs.box_counts import communication
 from ..costs.least_counts import least_communication
 from ..costs.repeated import repeated_bytes
@@ -23,7 +25,7 @@ from .problem import Chosen, FirstStep, Problem
 
 
 class MovedBytes:
-    """Tables of bytes, each computed once because layers repeat.
+    """Tables of bytes, each computed once because layers repeat, and kept as long as their choices are.
 
     After some steps, each of the remaining groups counts as one worker. After all steps, the sum of the
     tables is the number of bytes that the runtime fetches.
@@ -32,8 +34,9 @@ class MovedBytes:
     unit = CostUnit.BYTES
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[OperatorChoices, TensorChoices, Use, int], Counts] = {}
-        self._repeated: dict[OperatorChoices, Counts] = {}
+        self._tables: WeakKeyDictionary[OperatorChoices, dict[tuple[TensorChoices, Use, int], Counts]]
+        self._tables = WeakKeyDictionary()
+        self._repeated: WeakKeyDictionary[OperatorChoices, Counts] = WeakKeyDictionary()
 
     def factors(self, workers: int) -> tuple[int, ...]:
         """Split over the prime factors of the worker count, largest first."""
@@ -41,10 +44,10 @@ class MovedBytes:
 
     def table(self, operator: OperatorChoices, tensor: TensorChoices, use: Use, weight: int) -> Counts:
         """Count the bytes that move for every pair of choices."""
-        key = (operator, tensor, use, weight)
-        found = self._tables.get(key)
+        known = self._tables.setdefault(operator, {})
+        found = known.get((tensor, use, weight))
         if found is None:
-            found = self._tables[key] = self._elements(operator, tensor, use) * weight
+            found = known[tensor, use, weight] = self._elements(operator, tensor, use) * weight
         return found
 
     def total(self, chosen: Chosen) -> int:

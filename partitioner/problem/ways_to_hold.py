@@ -35,6 +35,7 @@ from ...analyzer.indices.region import Shape
 from ...dataflow.graph import Graph
 from ..costs.layout_pairs import LayoutPairs, Makes, Reads, Uses
 from ..layouts.choices import Counts
+from ..layouts.forms import Partial
 from ..layouts.step_split import Dimensions, Strategies
 from .sequences import candidates, is_possible
 from .storage_groups import StorageGroup, windows_of
@@ -63,7 +64,7 @@ class Present:
     """Where partial results are reduced on their way home."""
 
     movable: bool
-    """Whether the home may be another one."""
+    """Whether the home may be another one. A home of terms never is, and has no copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,10 @@ class Menus:
         """Return the bytes that move if all readers read the home, for every home that it may have."""
         return self._rows_of(group, present).without_copy
 
+    def read_elsewhere(self, group: StorageGroup, present: Present) -> Counts:
+        """Return the bytes that move if all readers read the home or one copy, for every layout of that."""
+        return self._rows_of(group, present).all_from_copy
+
     def menu(self, group: StorageGroup, present: Present, floor: int, least: bool) -> Menu:
         """Return the ways to hold a group that move at least `floor` bytes; if `least`, the cheapest."""
         kind = self._kind(group, present)
@@ -192,7 +197,7 @@ class Menus:
                 (operation.bound, self._strategies[operation.name], event.reads, event.makes)
                 for operation, event in zip(operations, group.events, strict=True)
             ]),
-            windows_of(group),
+            () if Partial() in present.home else windows_of(group),
             group.lasting,
             group.returned,
         )  # fmt: skip
@@ -202,7 +207,9 @@ class Menus:
         found = self._pairs.get((shape, present))
         if found is None:
             extents = dict(enumerate(shape))
-            others, _ = candidates(extents, self._factors, present.home, LAYOUT_LIMIT, True)
+            others: tuple[Dimensions, ...] = ()
+            if Partial() not in present.home:
+                others, _ = candidates(extents, self._factors, present.home, LAYOUT_LIMIT, True)
             own = [present.home] if present.via is None else [present.home, present.via]
             sequences = tuple(dict.fromkeys((*own, *others)))
             found = self._pairs[shape, present] = LayoutPairs.of(shape, sequences, self._factors)
@@ -264,6 +271,16 @@ class _Rows:
             if reads is not None:
                 total = total + reads.fetched
         return total[self.homes] * self.kind.itemsize
+
+    @property
+    def all_from_copy(self) -> Counts:
+        """Return the bytes that move if all readers read one copy of the present home: `[layouts]`."""
+        total = self._make(self.via)[0] + self.pairs.held - self.pairs.common[0]
+        for reads in self.reads:
+            if reads is not None:
+                total = total + reads.fetched
+        moved: Counts = total * self.kind.itemsize
+        return moved
 
     def menu(self, floor: int, least: bool) -> Menu:
         """Return the ways that move at least `floor` bytes."""

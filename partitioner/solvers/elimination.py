@@ -63,6 +63,23 @@ class Elimination:
     """The number of entries of the largest table that was built."""
 
 
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """The tables that each variable was eliminated from."""
+
+    optimum: Any
+    """The least sum."""
+
+    fixed: tuple[int | None, ...]
+    """The value of each variable that had no choice; None for the others."""
+
+    eliminated: tuple[tuple[int, Mapping[Scope, Table]], ...]
+    """The other variables, in their order, and their tables, whose other variables come later.
+
+    Given the values of those, entries for a variable's values differ by as much as the least sums of all do.
+    """
+
+
 def eliminate(
     domains: Sequence[int],
     cost_tables: Iterable[CostTable],
@@ -84,6 +101,13 @@ def eliminate(
     graph = _FactorGraph(domains, evidence or {}, arithmetic or TableArithmetic(MIN_PLUS))
     graph.insert(cost_tables)
     return graph.solve(table_limit)
+
+
+def buckets(domains: Sequence[int], cost_tables: Iterable[CostTable], table_limit: int) -> Buckets:
+    """Eliminate all variables by (min, +). Raises what `eliminate` raises."""
+    graph = _FactorGraph(domains, {}, TableArithmetic(MIN_PLUS))
+    graph.insert(cost_tables)
+    return graph.buckets(table_limit)
 
 
 class _FactorGraph:
@@ -174,6 +198,20 @@ class _FactorGraph:
 
     def solve(self, table_limit: int) -> Elimination:
         """Find the order, then eliminate; if the order needs too large a table, no table is combined."""
+        eliminated, largest = self._eliminated(table_limit)
+        return Elimination(self._optimum, self._read_back(eliminated), largest)
+
+    def buckets(self, table_limit: int) -> Buckets:
+        """Eliminate likewise; return the tables of every variable."""
+        eliminated, _ = self._eliminated(table_limit)
+        return Buckets(self._optimum, tuple(self._fixed), tuple(eliminated))
+
+    @property
+    def _optimum(self) -> Any:
+        return 0 if self._constant is None else self._constant.item()
+
+    def _eliminated(self, table_limit: int) -> tuple[list[tuple[int, dict[Scope, Table]]], int]:
+        """Eliminate all variables; return their tables, and the entries of the largest one."""
         order, largest = self._order(table_limit)
         eliminated: list[tuple[int, dict[Scope, Table]]] = []
         for variable, around in order:
@@ -186,8 +224,7 @@ class _FactorGraph:
             self._insert_sorted(tuple(around), left)
             if constant is not None:
                 self._insert_sorted((), constant)
-        optimum = 0 if self._constant is None else self._constant.item()
-        return Elimination(optimum, self._read_back(eliminated), largest)
+        return eliminated, largest
 
     def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
         """Order the free variables, with their neighbours; return the entries of the largest table too."""

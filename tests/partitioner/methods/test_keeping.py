@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tofu
+from tofu.dataflow.graph import Role
 from tofu.partitioner import least_memory, lighter, lower, partition, peak_bytes, within
+from tofu.partitioner.layouts.forms import Partial
 from tofu.partitioner.methods.keeping import Keeping
 from tofu.programs.check_memory import check_memory
 from tofu.programs.check_program import check_program
@@ -35,9 +37,8 @@ def drawn_plan(data, draw_graph, operations):
     graph = data.draw(draw_graph(max_operations=operations))
     workers = data.draw(st.sampled_from([2, 3, 4]))
     method = data.draw(st.sampled_from(["recursive", "refine", "all-row"]))
-    return graph, partition(
-        graph, workers, method, keep=False, feed=data.draw(st.sampled_from(["batch", "anywhere"]))
-    )
+    keep, feed = data.draw(st.booleans()), data.draw(st.sampled_from(["batch", "anywhere"]))
+    return graph, partition(graph, workers, method, keep=keep, feed=feed)
 
 
 def check(graph, plan):
@@ -159,3 +160,35 @@ def test_training_moves_what_the_plan_says_and_learns_what_one_worker_learns():
             assert {step.fetched_bytes for step in steps} == {kept.cost_bytes}
     for name, value in learned[1].items():
         np.testing.assert_allclose(learned[0][name], value, rtol=1e-4, atol=1e-6)
+
+
+def summed_products(toy, texts, rows, columns, inner, last):
+    builder = toy()
+    products = [
+        builder.apply(texts["MATMUL"], builder.tensor(rows, k, role=Role.DATA), builder.tensor(k, columns))
+        for k in inner
+    ]
+    builder.apply(texts[last], builder.apply(texts["ADD"], *products))
+    return builder.graph()
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_sums_stay_in_terms_and_inputs_in_copies(data, toy, texts):
+    """Plans of the space that keeps what is made: menus leave terms as they are, and offer other copies."""
+    small = st.sampled_from([1, 2, 3, 6])
+    inner = data.draw(st.lists(st.sampled_from([4, 8, 9]), min_size=2, max_size=2))
+    last = data.draw(st.sampled_from(["RELU", "TRANSPOSE", "COLUMN_SUM"]))
+    graph = summed_products(toy, texts, data.draw(small), data.draw(small), inner, last)
+    plan = partition(graph, data.draw(st.sampled_from([2, 4])), "exact")
+    peak = partial(peak_bytes, graph)
+    for found in (
+        lighter(graph, plan, peak),
+        least_memory(graph, plan, peak),
+        within(graph, plan, peak(plan), peak).plan,
+    ):
+        check(graph, found)
+        assert plan.lower_bound_bytes <= found.cost_bytes <= plan.cost_bytes
+        for name, layout in plan.layouts.items():
+            if Partial() in layout.form:
+                assert found.layouts[name].form == layout.form

@@ -88,7 +88,7 @@ def test_the_bound_of_exact_rises_if_memory_is_short():
 def test_limits_that_no_plan_meets_are_refused_with_what_is_needed():
     graph = tofu.models.get("mlp").training_graph()
     least = least_peak_bytes(graph, 8)
-    with pytest.raises(PlanError, match=f"every plan needs at least {least:,} bytes \\(proven\\)"):
+    with pytest.raises(PlanError, match=f"need at least {least:,} bytes \\(proven\\)"):
         tofu.partition(graph, 8, memory=least - 1)
     assert fitting(graph, 8, least - 1, "recursive").plan == partition(graph, 8, keep=False)
 

@@ -26,7 +26,7 @@ def searched(data, draw_graph, operations=4):
     workers = data.draw(st.sampled_from([2, 3, 4]))
     method = data.draw(st.sampled_from(["recursive", "refine", "all-row"]))
     feed = data.draw(st.sampled_from(["batch", "anywhere"]))
-    return graph, partition(graph, workers, method, feed=feed, keep=False)
+    return graph, partition(graph, workers, method, feed=feed, keep=data.draw(st.booleans()))
 
 
 def random_choice(data, offers):
