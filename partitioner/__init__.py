@@ -9,12 +9,13 @@ from .layouts.step_split import Layout
 from .lowering.lowering import lower
 from .lowering.peak import peak_bytes
 from .lowering.simulation import simulation
+from .methods.fitting import Fitting, Needs
 from .methods.keeping import lighter
 from .methods.keeping_within import KeptWithin, least_memory, within
 from .methods.method import METHODS, Method
 from .methods.search import find_plan, partition
 from .methods.settings import SearchSettings
-from .methods.within_memory import Fitting, Needs, find_plan_within, least_peak_bytes, memory_front
+from .methods.within_memory import find_plan_within, least_peak_bytes, memory_front
 from .plans.plan import Plan, contributors
 from .problem.constraints import Forbid, Pin
 

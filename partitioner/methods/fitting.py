@@ -1,0 +1,67 @@
+"""Plans found for a limit of memory, and what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..plans.cost import PICOSECONDS_PER_SECOND
+from ..plans.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The memory that a plan needs of its fullest worker."""
+
+    arena: Callable[[Plan], int]
+    """Returns the bytes of its arena."""
+
+    workspace: Callable[[Plan], int] | None = None
+    """Returns the bytes of the peak besides the arena, which kernels take; None if they do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A plan found for a limit of memory."""
+
+    plan: Plan
+    """The best plan that fits; if none does, the plan with the least peak."""
+
+    cost: int
+    """Its cost by the objective."""
+
+    arena_bytes: int
+    """The largest arena of a worker."""
+
+    workspace_bytes: int | None = None
+    """The memory of the fullest worker besides its arena; None if it was not counted."""
+
+    larger: Fitting | None = None
+    """Of the plans found that cost less, the one that needs the least memory; None if there is none."""
+
+    without_copies: Fitting | None = None
+    """If the plan keeps copies beyond its space, the best plan of the space, whose bound is for the limit."""
+
+    least_bytes: int = 0
+    """If the plan does not fit, a lower bound on the memory that the plans of its space need."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Return the most that a worker holds, as far as it was counted."""
+        return self.arena_bytes + (self.workspace_bytes or 0)
+
+
+def cost_of(plan: Plan) -> int:
+    """Return the cost of a plan by the objective that it was found for."""
+    timed = plan.transfer_time
+    return plan.cost_bytes if timed is None else round(timed.seconds * PICOSECONDS_PER_SECOND)
+
+
+def by_cost(found: Fitting) -> tuple[int, int]:
+    """Return what orders plans by cost, then by arena."""
+    return found.cost, found.arena_bytes
+
+
+def by_memory(found: Fitting) -> tuple[int, int]:
+    """Return what orders plans by arena, then by cost."""
+    return found.arena_bytes, found.cost
