@@ -290,7 +290,7 @@ class Toy:
 
 ERRORS: dict[str, tuple[Callable[[Toy], object], str]] = {
     "unknown operation": (lambda t: t.simulation.propose({"lstm": []}), "there is no operation 'lstm'"),
-    "unknown tensor": (lambda t: t.hold("datas", []), "there is no tensor 'datas'; did you mean 'data'?"),
+    "unknown tensor": (lambda t: t.hold("datx", []), "there is no tensor 'datx'; did you mean 'data'?"),
     "worker": (lambda t: t.tasks(Task(4, t.box)), "there is no worker 4; workers are numbered 0 to 3"),
     "no tasks": (lambda t: t.tasks(), "the parts cover 0 of the"),
     "gap": (lambda t: t.tasks(t.halves("concat")[0]), "the parts cover"),
