@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from .partitioner.layouts.copies import Copy
 from .partitioner.layouts.forms import At, Cut, Follow, Partial, Parts, Spread
-from .partitioner.layouts.parts import Holding, Task
 from .partitioner.layouts.step_split import Layout
 from .partitioner.plans.assignment import Move, Version
 from .partitioner.plans.compose import compose
+from .programs.parts import Holding, Task
 
 __all__ = [
     "At",

@@ -8,6 +8,7 @@ from .explaining.weights import layers
 from .layouts.step_split import Layout
 from .lowering.lowering import lower
 from .lowering.peak import peak_bytes
+from .lowering.simulation import simulation
 from .methods.fitting import Fitting, Needs
 from .methods.keeping import lighter
 from .methods.keeping_within import KeptWithin, least_memory, within
@@ -43,6 +44,7 @@ __all__ = [
     "memory_front",
     "partition",
     "peak_bytes",
+    "simulation",
     "traffic",
     "within",
 ]

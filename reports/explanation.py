@@ -9,8 +9,8 @@ from rich.table import Table
 from ..analyzer.indices.region import Region
 from ..partitioner.explaining.explain import Explanation
 from ..partitioner.layouts.form_text import form_text, worker_text
-from ..partitioner.layouts.parts import Holding, Task
 from ..partitioner.layouts.step_split import is_stepped
+from ..programs.parts import Holding, Task
 from .console import wide_console
 from .copies import copies_table
 from .tables import table

@@ -1,7 +1,23 @@
-"""The time line of a program on a machine."""
+"""The time line of a program on a machine, and of boxes that change."""
 
-from .check_timeline import check_timeline
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .check_timeline import check_moments, check_timeline
 from .simulate import simulate
 from .timeline import Timeline
 
-__all__ = ["Timeline", "check_timeline", "simulate"]
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+__all__ = ["Simulation", "Timeline", "check_moments", "check_timeline", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Simulation` when it is first used, and with it numba."""
+    if name != "Simulation":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .simulation import Simulation
+
+    return Simulation

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph
 from ...errors import PlanError
+from ...programs.parts import Holding, Task
 from ...support.wording import alternatives
 from ..costs.plan_bytes import Contribution
 from ..layouts.forms import Form
 from ..layouts.order import in_order
-from ..layouts.parts import Holding, Task, holdings, tasks, without_part
+from ..layouts.parts import holdings, tasks, without_part
 from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 from ..problem.classes import build_problem

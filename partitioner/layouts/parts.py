@@ -6,52 +6,13 @@ Two forms with the same parts are the same choice.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import repeat
 
 from ...analyzer.bind.bound import Bound
-from ...analyzer.indices.region import Region, to_region
-from ...programs.program import region_text
+from ...analyzer.indices.region import to_region
+from ...programs.parts import Holding, Task
 from .forms import Form
 from .step_split import Layout, split_operation
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A part of an operation."""
-
-    worker: int
-    """The worker that computes it."""
-
-    box: Region
-    """One interval for each variable of the operation."""
-
-    term: int | None = None
-    """The number of the partial result that it makes; None if there is one alone."""
-
-    read: int | None = None
-    """The number of the term of its inputs that it reads; None if they are reduced."""
-
-    def __str__(self) -> str:
-        reads = "" if self.read is None else f", reads term {self.read}"
-        return _shown(self.worker, self.box, self.term) + reads
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """A part of a tensor."""
-
-    worker: int
-    """The worker that holds it."""
-
-    region: Region
-    """One interval for each dimension of the tensor."""
-
-    term: int | None = None
-    """The number of the term of the tensor; None if the tensor is reduced."""
-
-    def __str__(self) -> str:
-        return _shown(self.worker, self.region, self.term)
 
 
 def holdings(layout: Layout) -> tuple[Holding, ...]:
@@ -71,10 +32,6 @@ def tasks(bound: Bound, form: Form, factors: tuple[int, ...]) -> tuple[Task, ...
 def numbers(term: Iterable[int], terms: int) -> Iterable[int | None]:
     """Return the numbers of terms; None for each part if there is one term alone."""
     return term if terms > 1 else repeat(None)
-
-
-def _shown(worker: int, box: Region, term: int | None) -> str:
-    return f"worker {worker} {region_text(box)}" + ("" if term is None else f" term {term}")
 
 
 def without_part(parts: Iterable[Task] | Iterable[Holding], workers: int) -> tuple[int, ...]:

@@ -92,10 +92,10 @@ class Frontier(NotebookDisplay):
     """The machine."""
 
     points: tuple[FrontierPoint, ...]
-    """What was found, by rising memory and falling time."""
+    """The plans found, by rising memory and falling time."""
 
     lower: tuple[LowerPoint, ...]
-    """What is proven, by rising memory and falling time."""
+    """The bounds that are proven, by rising memory and falling time."""
 
     def plan(self, *, memory: int | None = None, seconds: float | None = None) -> Plan:
         """Return the fastest plan within an amount of memory, or the one with least memory that is as fast.

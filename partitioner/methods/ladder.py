@@ -134,13 +134,13 @@ class Ladder:
         self._allowance = max(self._allowance, measured.workspace_bytes or 0)
         return measured if self.fits(measured) else None
 
-    def found(self, least: int) -> Fitting:
-        """Return the cheapest plan found that fits, with further copies if these save bytes.
+    def found(self, least: int, copies: bool) -> Fitting:
+        """Return the cheapest plan found that fits; with `copies`, with further ones if these save bytes.
 
         If none fits, it is the lightest one. Every plan needs at least `least` bytes.
         """
         best = self._proven(least)
-        if not best.plan.space.keep:
+        if not (copies and best.plan.space.keep):
             return best
         lightest = min(self._found.values(), key=by_memory)
         bases = {id(base): base for base in (self._best() or lightest, self.free, lightest)}

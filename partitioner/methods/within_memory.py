@@ -61,7 +61,7 @@ def find_plan_within(
     least = least_peak_bytes(graph, workers)
     if not takes_prices or least > ladder.limit_bytes:
         return replace(ladder.measured(ladder.free), least_bytes=least)
-    found = ladder.found(least)
+    found = ladder.found(least, copies=limit is not None)
     space = plan.space
     if ladder.fits(found):
         space = replace(space, memory_bytes=ladder.limit_bytes)

@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from ...dataflow.graph import Graph, Operation
 from ...errors import PlanError
+from ...programs.parts import Holding, Task
 from ...support.wording import alternatives, counted
 from ..costs.movement import Movements, WorkerRegions
 from ..layouts.copies import Copies
 from ..layouts.forms import Form
-from ..layouts.parts import Holding, Task, holdings, numbers, tasks
+from ..layouts.parts import holdings, numbers, tasks
 from ..layouts.step_split import Layout
 
 Value = TypeVar("Value")

@@ -15,8 +15,7 @@ from tofu.partitioner.explaining.difference import difference
 from tofu.partitioner.explaining.explain import Explainer, explain
 from tofu.partitioner.explaining.weights import layers
 from tofu.partitioner.layouts.order import in_order
-from tofu.partitioner.layouts.parts import Holding, Task
-from tofu.plans import Copy, Partial, Parts, Spread, compose
+from tofu.plans import Copy, Holding, Partial, Parts, Spread, Task, compose
 
 from ...written_plans import COPY, FORMS, READERS, SWAPPED, mixed, placed, training_graph
 from ..lowering.test_assignments import network, random_plan

@@ -9,8 +9,9 @@ import pytest
 
 from tofu.partitioner.checking.plain_forms import plain_parts
 from tofu.partitioner.layouts.forms import Parts
-from tofu.partitioner.layouts.parts import Task, holdings, tasks, without_part
+from tofu.partitioner.layouts.parts import holdings, tasks, without_part
 from tofu.partitioner.layouts.step_split import Layout
+from tofu.plans import Task
 
 from ..lowering.test_assignments import network, random_plan
 

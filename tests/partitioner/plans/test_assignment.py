@@ -10,8 +10,8 @@ import pytest
 
 import tofu
 from tofu.errors import PlanError
-from tofu.partitioner.layouts.parts import Holding, Task
 from tofu.partitioner.plans.assignment import Move
+from tofu.plans import Holding, Task
 from tofu.programs.program import Compute
 
 from ..lowering.assignments import network, random_plan

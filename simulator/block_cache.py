@@ -1,0 +1,197 @@
+"""Blocks of operations, made once for equal operators, tasks and holdings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..analyzer.indices.region import Region
+from ..dataflow.graph import Graph, Operation
+from ..errors import PlanError
+from ..machines.device_kind import DeviceKind
+from ..machines.machine import Machine
+from ..programs.parts import Holding, Task
+from .blocks import Holdings, OperationBlock, Touched, build, touched
+from .compiled import numbers
+from .message_times import MessageTimes
+from .part_sets import PartSet, Pieces, pieces
+from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
+from .times import TaskTimes
+
+LIMIT = 1 << 24
+"""The integers in blocks and parts that are kept; beyond it all are forgotten, and made again if needed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Like:
+    """Operations with the same operator and element types that touch tensors in the same way."""
+
+    touched: Touched
+    """The way in which they touch tensors."""
+
+
+class BlockCache:
+    """Tasks, holdings and blocks for one graph on one machine. Equal ones are one object."""
+
+    def __init__(self, graph: Graph, machine: Machine, workers: int, times: TaskTimes) -> None:
+        self._graph = graph
+        self._workers = workers
+        self._times = times
+        self.messages = MessageTimes(machine, workers)
+        self.roots = _roots(graph)
+        """The tensor whose storage each tensor has."""
+        self.tensors: list[tuple[int, ...]] = []
+        """The tensors that each operation touches: those that it reads, each once, and those it makes."""
+        self.storage: list[tuple[int, ...]] = []
+        """The tensors whose storage those have."""
+        self._likes: list[_Like] = []
+        self._find_likes()
+        self._kind_of = _first_alike(self.messages.ways.kinds)
+        self._pieces: dict[tuple[object, ...], Pieces] = {}
+        self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
+        self._cuts: dict[tuple[object, ...], CutOperation] = {}
+        self._spent: dict[tuple[CutOperation, tuple[int, ...]], list[int]] = {}
+        self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
+        self._given: dict[tuple[object, ...], PartSet] = {}
+        self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
+        self._blocks: dict[tuple[object, ...], OperationBlock] = {}
+        self._size = 0
+
+    def _find_likes(self) -> None:
+        """Find the operations that are like each other, and the tensors that they touch."""
+        known: dict[tuple[object, ...], _Like] = {}
+        tensors, roots = self._graph.tensors, self.roots
+        for operation in self._graph.operations:
+            read = [operation.inputs[place] for place, _ in operation.bound.read_places]
+            touches = (*dict.fromkeys(read), *operation.outputs)
+            storage = tuple([roots[tensor] for tensor in touches])
+            types = [tensors[tensor].dtype for tensor in touches]
+            key = id(operation.bound), *map(read.index, read), *map(storage.index, storage), *types
+            like = known.get(key)
+            if like is None:
+                like = known[key] = _Like(touched(self._graph, operation, touches, storage))
+            self._likes.append(like)
+            self.tensors.append(touches)
+            self.storage.append(storage)
+
+    def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
+        """Return tasks. Raises PlanError unless they tile the operation's iteration space."""
+        try:
+            boxes = self._cut(operation, tasks)
+            workers = tuple([task.worker for task in tasks])
+            found = self._tasks.get((boxes, workers))
+            if found is None:
+                check_workers(workers, self._workers)
+                spent = self._nanoseconds(operation, boxes, workers)
+                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, self._part_set)
+        except PlanError as error:
+            raise PlanError(f"operation {operation.name!r}: {error}") from error
+        return found
+
+    def _cut(self, operation: Operation, tasks: Sequence[Task]) -> CutOperation:
+        key = self._likes[operation.index], *[(task.box, task.term, task.read) for task in tasks]
+        found = self._cuts.get(key)
+        if found is None:
+            found = self._cuts[key] = cut(operation, tasks, self._piece_set)
+        return found
+
+    def _nanoseconds(self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]) -> list[int]:
+        """Return the times of tasks, which are equal on devices of one kind."""
+        same_kind = tuple([self._kind_of[worker] for worker in workers])
+        found = self._spent.get((boxes, same_kind))
+        if found is None:
+            taken = np.asarray(self._times(operation, np.array(same_kind, np.int64), boxes.boxes), np.int64)
+            if taken.shape != (len(same_kind),) or (taken < 0).any():
+                raise PlanError(
+                    f"the times of its {len(same_kind)} tasks are {taken.tolist()}; give one for each, 0 or "
+                    f"more"
+                )
+            found = self._spent[boxes, same_kind] = taken.tolist()
+        return found
+
+    def given(self, tensor: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
+        """Return holdings of a tensor. Raises PlanError unless they tile it, and `stop` as well."""
+        home = self._held(tensor, holdings)
+        return self._joined(home, None if stop is None else self._held(tensor, stop))
+
+    def made_by(self, tasks: TaskSet, output: int) -> Holdings:
+        """Return the holdings of an output that is held by the workers that make it."""
+        return self._joined(distinct(tasks.made[output], self._piece_set, self._part_set), None)
+
+    def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
+        """Return the block of an operation; `held` are the holdings of the tensors that it touches.
+
+        Raises PlanError if no one holds what a task needs.
+        """
+        like = self._likes[operation.index]
+        key = like, tasks, *held
+        found = self._blocks.get(key)
+        if found is None:
+            if self._size > LIMIT:
+                self._forget()
+            try:
+                found = build(like.touched, tasks, held, self.messages)
+            except PlanError as error:
+                raise PlanError(f"operation {operation.name!r}: {error}") from error
+            self._blocks[key] = found
+            self._size += len(found.words)
+        return found
+
+    def _forget(self) -> None:
+        for cache in (
+            self._pieces, self._parts, self._cuts, self._spent, self._tasks, self._given, self._holdings,
+            self._blocks,
+        ):  # fmt: skip
+            cache.clear()
+        self.messages.forget()
+        self._size = 0
+
+    def _held(self, tensor: int, holdings: Sequence[Holding]) -> PartSet:
+        of = self._graph.tensors[tensor]
+        key = of.shape, tuple(holdings)
+        found = self._given.get(key)
+        if found is None:
+            try:
+                found = held_parts(of.shape, key[1], self._workers, self._piece_set, self._part_set)
+            except PlanError as error:
+                raise PlanError(f"tensor {of.name!r}: {error}") from error
+            self._given[key] = found
+        return found
+
+    def _joined(self, home: PartSet, stop: PartSet | None) -> Holdings:
+        found = self._holdings.get((home, stop))
+        if found is None:
+            found = self._holdings[home, stop] = Holdings(home, stop)
+        return found
+
+    def _piece_set(self, regions: Sequence[Region], term: Sequence[int], terms: int) -> Pieces:
+        key = tuple(regions), tuple(term), terms
+        found = self._pieces.get(key)
+        if found is None:
+            found = self._pieces[key] = pieces(*key)
+            self._size += len(found.bounds)
+        return found
+
+    def _part_set(self, workers: Sequence[int], of: Pieces) -> PartSet:
+        key = tuple(workers), of
+        found = self._parts.get(key)
+        if found is None:
+            found = self._parts[key] = PartSet(key[0], numbers(workers), of)
+            self._size += len(workers)
+        return found
+
+
+def _roots(graph: Graph) -> list[int]:
+    """Return the tensor whose storage each tensor has."""
+    roots: list[int] = []
+    for tensor in graph.tensors:
+        roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
+    return roots
+
+
+def _first_alike(kinds: Sequence[DeviceKind]) -> list[int]:
+    """Return, for each worker, the first one whose device is of the same kind."""
+    first: dict[DeviceKind, int] = {}
+    return [first.setdefault(kind, worker) for worker, kind in enumerate(kinds)]

@@ -1,0 +1,72 @@
+"""Loops that run compiled if numba is installed (the extra `search`), and as plain Python otherwise.
+
+Import this module and those that use its decorator only where they are needed: importing numba takes time.
+The same source runs in both cases, on arrays or on lists of integers, so the results are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _compiler() -> Any:
+    """Return numba's compiler; None if numba is not installed."""
+    try:
+        from numba import njit
+    except ImportError:
+        return None
+    return njit
+
+
+COMPILER = _compiler()
+COMPILED: bool = COMPILER is not None
+"""Whether loops are compiled."""
+
+Numbers = Any
+"""Integers by place: an array if loops are compiled, or a list."""
+
+
+def compiled(loop: Callable[P, R]) -> Callable[P, R]:
+    """Compile a loop when it is first called, and keep the result for later processes."""
+    if COMPILER is None:
+        return loop
+    try:
+        found: Callable[P, R] = COMPILER(cache=True)(loop)
+    except RuntimeError:  # no folder to keep it in
+        found = COMPILER(loop)
+    return found
+
+
+def numbers(values: Iterable[int]) -> Numbers:
+    """Return integers as loops take them."""
+    found = list(values)
+    return np.array(found, np.int64) if COMPILED else found
+
+
+def zeros(count: int) -> Numbers:
+    """Return `count` zeros as loops take them."""
+    return np.zeros(count, np.int64) if COMPILED else [0] * count
+
+
+def filled(count: int, value: int) -> Numbers:
+    """Return one integer `count` times as loops take them."""
+    return np.full(count, value, np.int64) if COMPILED else [value] * count
+
+
+def longer(values: Numbers, length: int) -> Numbers:
+    """Return integers with room for at least `length`, and for more if there was too little."""
+    if len(values) >= length:
+        return values
+    more = zeros(length + length // 2 - len(values))
+    return np.concatenate([values, more]) if COMPILED else values + more
+
+
+def plain(values: Numbers) -> list[int]:
+    """Return what a loop wrote as a list."""
+    return values.tolist() if COMPILED else values  # type: ignore[no-any-return]

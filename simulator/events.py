@@ -1,0 +1,400 @@
+"""The loops of a simulation: what comes after what, and when everything runs.
+
+An instruction waits for those that make what it reads, for those that read or wrote what it overwrites, and
+for the one before it on its lane. It begins when they have ended, which takes a while. Then its legs are
+ready, which occupy lanes, and when all have ended it finishes. Lanes serve legs by (ready time, key). A key
+is made of the operation's place in the order and the leg's number in its block, so it depends on nothing that
+was simulated before.
+
+A change alters nothing before the first moment at which something is ready that it adds, removes or lets wait
+for others than before (`first_change`). All that is ready earlier keeps its times (`keep`), and the queue
+goes on from there (`follow`).
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from .blocks import (
+    BEGIN,
+    COUNT,
+    FINISH,
+    FOLLOW_FIRSTS,
+    LANE_AFTER,
+    LANE_BEFORE,
+    LANE_ENDS,
+    LANES,
+    LEG_FIRSTS,
+    LEG_OWNER,
+    LEG_TIME,
+    LEG_WAY,
+    NEED_FIRSTS,
+    READ_FIRSTS,
+    USES,
+    WRITE_FIRSTS,
+)
+from .compiled import Numbers, compiled
+
+SHIFT = 32
+"""The bits of a key that number a leg within its block."""
+
+
+class Net(NamedTuple):
+    """The graph: which operations touch which tensors."""
+
+    order: Numbers
+    """The operations in the order of the clock."""
+
+    position: Numbers
+    """The place of each operation in that order."""
+
+    firsts: Numbers
+    """Where the tensors of each operation begin in `tensors`."""
+
+    tensors: Numbers
+    """The tensors that operations touch, operation by operation."""
+
+    maker: Numbers
+    """The operation that makes each tensor; -1 if none does."""
+
+    made_as: Numbers
+    """The place of each tensor among those that its maker touches."""
+
+    user_firsts: Numbers
+    """Where the users of each tensor begin in `users`."""
+
+    users: Numbers
+    """Pairs of an operation that reads a tensor, or collects its parts, and the place of the tensor there."""
+
+    overwritten: Numbers
+    """The tensor that each tensor overwrites; -1 if it has memory of its own."""
+
+    overwriter: Numbers
+    """The tensor that overwrites each tensor; -1 if none does."""
+
+
+class Placed(NamedTuple):
+    """All blocks, one after the other, with gaps."""
+
+    words: Numbers
+    """The integers of the blocks."""
+
+    at: Numbers
+    """Where each operation's block begins in `words`."""
+
+    base: Numbers
+    """The number of each operation's first instruction."""
+
+    leg_base: Numbers
+    """The number of each operation's first leg."""
+
+    owner: Numbers
+    """The operation of each instruction."""
+
+    before: Numbers
+    """The instruction before the first one of a block on its lane; -1 if there is none."""
+
+    after: Numbers
+    """The instruction after the last one of a block on its lane; -1 if there is none."""
+
+
+class Clock(NamedTuple):
+    """When everything runs."""
+
+    ready: Numbers
+    """When each instruction is ready."""
+
+    end: Numbers
+    """When each instruction ends."""
+
+    leg_start: Numbers
+    """When each leg starts."""
+
+
+class Lanes(NamedTuple):
+    """The lanes of ways."""
+
+    firsts: Numbers
+    """Where the lanes of each way begin in `lanes`."""
+
+    lanes: Numbers
+    """The lanes of all ways."""
+
+
+@compiled
+def chain(net: Net, placed: Placed, last: Numbers, kept: Numbers, moved: Numbers) -> int:
+    """Join the lanes of all blocks in the order of the clock.
+
+    Write the instructions of kept operations that follow another one than before to `moved`, and return
+    their number. `last` has a place for each lane.
+    """
+    words, at = placed.words, placed.at
+    for lane in range(len(last)):
+        last[lane] = -1
+    count = 0
+    for place in range(len(net.order)):
+        operation = net.order[place]
+        block, base = at[operation], placed.base[operation]
+        entry = block + words[block + LANE_ENDS]
+        for _ in range(words[block + LANES]):
+            lane = words[entry]
+            first, final = base + words[entry + 1], base + words[entry + 2]
+            entry += 3
+            earlier = last[lane]
+            if kept[operation] and placed.before[first] != earlier:
+                moved[count] = first
+                count += 1
+            placed.before[first] = earlier
+            if earlier >= 0:
+                placed.after[earlier] = first
+            placed.after[final] = -1
+            last[lane] = final
+    return count
+
+
+@compiled
+def latest_known(net: Net, placed: Placed, end: Numbers, known: Numbers, number: int) -> tuple[int, int]:
+    """Return when the last known instruction that one comes after ends, and how many others there are."""
+    words, at = placed.words, placed.at
+    operation = placed.owner[number]
+    block, base = at[operation], placed.base[operation]
+    local = number - base
+    latest, unknown = 0, 0
+    head = block + words[block + NEED_FIRSTS] + local
+    for place in range(block + words[head], block + words[head + 1]):
+        other = base + words[place]
+        if known[other] == 1:
+            latest = max(latest, end[other])
+        else:
+            unknown += 1
+    near = words[block + words[block + LANE_BEFORE] + local]
+    other = base + near if near >= 0 else placed.before[number]
+    if other >= 0:
+        if known[other] == 1:
+            latest = max(latest, end[other])
+        else:
+            unknown += 1
+    for written in range(2):
+        head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
+        for place in range(block + words[head], block + words[head + 1], 2):
+            tensor = net.tensors[net.firsts[operation] + words[place]]
+            held = words[place + 1]
+            if written:
+                tensor = net.overwritten[tensor]
+                if tensor < 0:
+                    continue
+            maker = net.maker[tensor]
+            if maker >= 0:
+                start = at[maker]
+                writers = start + words[start + USES + 2 * net.made_as[tensor] + 1]
+                other = placed.base[maker] + words[writers + held]
+                if other != number:
+                    if known[other] == 1:
+                        latest = max(latest, end[other])
+                    else:
+                        unknown += 1
+            if written:
+                for user in range(net.user_firsts[tensor], net.user_firsts[tensor + 1]):
+                    reader = net.users[2 * user]
+                    start = at[reader]
+                    head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
+                    for entry in range(start + words[head2], start + words[head2 + 1]):
+                        other = placed.base[reader] + words[entry]
+                        if other != number:
+                            if known[other] == 1:
+                                latest = max(latest, end[other])
+                            else:
+                                unknown += 1
+    return latest, unknown
+
+
+@compiled
+def first_change(
+    net: Net,
+    placed: Placed,
+    clock: Clock,
+    known: Numbers,
+    replaced: Numbers,
+    moved: Numbers,
+    count: int,
+    bound: int,
+) -> int:
+    """Return a time before which a change alters nothing.
+
+    `known` marks the instructions of kept blocks. `replaced` are the operations whose blocks are new, the
+    first `count` of `moved` the kept instructions that wait for others than before, and `bound` is when the
+    first instruction of the old blocks was ready.
+    """
+    for place in range(len(replaced)):
+        operation = replaced[place]
+        base = placed.base[operation]
+        for number in range(base, base + placed.words[placed.at[operation] + COUNT]):
+            latest, unknown = latest_known(net, placed, clock.end, known, number)
+            if unknown == 0:
+                bound = min(bound, latest)
+    for place in range(count):
+        number = moved[place]
+        bound = min(bound, clock.ready[number])
+        latest, unknown = latest_known(net, placed, clock.end, known, number)
+        if unknown == 0:
+            bound = min(bound, latest)
+    return bound
+
+
+@compiled
+def keep(placed: Placed, clock: Clock, ways: Lanes, known: Numbers, free: Numbers, since: int) -> None:
+    """Tell which instructions keep their times: 1 in `known` for those that do, 2 if only its beginning does.
+
+    `known` marks the instructions of kept blocks. Write until when lanes are occupied by legs that keep their
+    times to `free`.
+    """
+    words = placed.words
+    for lane in range(len(free)):
+        free[lane] = 0
+    for operation in range(len(placed.at)):
+        block, base, legs = placed.at[operation], placed.base[operation], placed.leg_base[operation]
+        begin, head = block + words[block + BEGIN], block + words[block + LEG_FIRSTS]
+        time, way = block + words[block + LEG_TIME], block + words[block + LEG_WAY]
+        for local in range(words[block + COUNT]):
+            number = base + local
+            if known[number] == 0:
+                continue
+            ready = clock.ready[number]
+            if ready >= since:
+                known[number] = 0
+            elif ready + words[begin + local] >= since:
+                known[number] = 2
+            else:
+                for leg in range(words[head + local], words[head + local + 1]):
+                    taken = words[way + leg]
+                    if taken >= 0:
+                        end = clock.leg_start[legs + leg] + words[time + leg]
+                        for lane in range(ways.firsts[taken], ways.firsts[taken + 1]):
+                            free[ways.lanes[lane]] = max(free[ways.lanes[lane]], end)
+
+
+@compiled
+def follow(
+    net: Net, placed: Placed, clock: Clock, ways: Lanes, known: Numbers, missing: Numbers, free: Numbers
+) -> int:
+    """Find the times of all instructions that are not known, and return the time of the whole."""
+    words, at, ready, ends = placed.words, placed.at, clock.ready, clock.end
+    queue = [(0, 0)]
+    queue.pop()
+    begun = [0]
+    begun.pop()
+    done = [0]
+    done.pop()
+    for operation in range(len(at)):
+        base = placed.base[operation]
+        for number in range(base, base + words[at[operation] + COUNT]):
+            if known[number] == 1:
+                continue
+            if known[number] == 2:
+                begun.append(number)
+                continue
+            latest, unknown = latest_known(net, placed, ends, known, number)
+            ready[number] = latest
+            missing[number] = unknown
+            if unknown == 0:
+                begun.append(number)
+    while True:
+        while begun:
+            number = begun.pop()
+            operation = placed.owner[number]
+            block = at[operation]
+            local = number - placed.base[operation]
+            moment = ready[number] + words[block + words[block + BEGIN] + local]
+            ends[number] = moment
+            head = block + words[block + LEG_FIRSTS] + local
+            waiting = 0
+            for leg in range(words[head], words[head + 1]):
+                way = words[block + words[block + LEG_WAY] + leg]
+                if way >= 0 and ways.firsts[way] < ways.firsts[way + 1]:
+                    heappush(queue, (moment, (net.position[operation] << SHIFT) + leg))
+                    waiting += 1
+                else:
+                    clock.leg_start[placed.leg_base[operation] + leg] = moment
+                    ends[number] = max(ends[number], moment + words[block + words[block + LEG_TIME] + leg])
+            missing[number] = waiting
+            if waiting == 0:
+                ends[number] += words[block + words[block + FINISH] + local]
+                done.append(number)
+        while done:
+            number = done.pop()
+            end = ends[number]
+            operation = placed.owner[number]
+            block, base = at[operation], placed.base[operation]
+            local = number - base
+            head = block + words[block + FOLLOW_FIRSTS] + local
+            for place in range(block + words[head], block + words[head + 1]):
+                other = base + words[place]
+                ready[other] = max(ready[other], end)
+                missing[other] -= 1
+                if missing[other] == 0:
+                    begun.append(other)
+            near = words[block + words[block + LANE_AFTER] + local]
+            other = base + near if near >= 0 else placed.after[number]
+            if other >= 0:
+                ready[other] = max(ready[other], end)
+                missing[other] -= 1
+                if missing[other] == 0:
+                    begun.append(other)
+            for written in range(2):
+                head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
+                for place in range(block + words[head], block + words[head + 1], 2):
+                    tensor = net.tensors[net.firsts[operation] + words[place]]
+                    held = words[place + 1]
+                    if written:
+                        for user in range(net.user_firsts[tensor], net.user_firsts[tensor + 1]):
+                            reader = net.users[2 * user]
+                            start = at[reader]
+                            head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
+                            for entry in range(start + words[head2], start + words[head2 + 1]):
+                                other = placed.base[reader] + words[entry]
+                                ready[other] = max(ready[other], end)
+                                missing[other] -= 1
+                                if missing[other] == 0:
+                                    begun.append(other)
+                    tensor = net.overwriter[tensor]
+                    if tensor < 0:
+                        continue
+                    maker = net.maker[tensor]
+                    start = at[maker]
+                    writers = start + words[start + USES + 2 * net.made_as[tensor] + 1]
+                    other = placed.base[maker] + words[writers + held]
+                    if other != number:
+                        ready[other] = max(ready[other], end)
+                        missing[other] -= 1
+                        if missing[other] == 0:
+                            begun.append(other)
+        if begun:
+            continue
+        if not queue:
+            break
+        moment, key = heappop(queue)
+        operation = net.order[key >> SHIFT]
+        leg = key & ((1 << SHIFT) - 1)
+        block = at[operation]
+        way = words[block + words[block + LEG_WAY] + leg]
+        start = moment
+        for lane in range(ways.firsts[way], ways.firsts[way + 1]):
+            start = max(start, free[ways.lanes[lane]])
+        end = start + words[block + words[block + LEG_TIME] + leg]
+        for lane in range(ways.firsts[way], ways.firsts[way + 1]):
+            free[ways.lanes[lane]] = end
+        clock.leg_start[placed.leg_base[operation] + leg] = start
+        local = words[block + words[block + LEG_OWNER] + leg]
+        number = placed.base[operation] + local
+        ends[number] = max(ends[number], end)
+        missing[number] -= 1
+        if missing[number] == 0:
+            ends[number] += words[block + words[block + FINISH] + local]
+            done.append(number)
+    whole = 0
+    for operation in range(len(at)):
+        base = placed.base[operation]
+        for number in range(base, base + words[at[operation] + COUNT]):
+            whole = max(whole, ends[number])
+    return whole

@@ -1,0 +1,99 @@
+"""Which operations touch which tensors, as loops read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..dataflow.graph import Graph
+from ..errors import PlanError
+from ..support.wording import alternatives
+from .compiled import numbers
+from .events import Net
+
+_NONE = -1
+
+
+def net(
+    graph: Graph, order: Sequence[str] | None, touched: Sequence[tuple[int, ...]], roots: Sequence[int]
+) -> Net:
+    """Return the net of a graph whose operations run in an order, the graph's if it is None.
+
+    `touched` are the tensors that each operation touches, inputs first, and `roots` is the tensor whose
+    storage each tensor has. Raises PlanError for an order that cannot be.
+    """
+    count = len(graph.tensors)
+    listed = _ordered(graph, order)
+    position = [0] * len(listed)
+    for place, operation in enumerate(listed):
+        position[operation] = place
+    maker, made_as = [_NONE] * count, [_NONE] * count
+    users: list[list[int]] = [[] for _ in range(count)]
+    for operation, tensors in enumerate(touched):
+        outputs = len(tensors) - len(graph.operations[operation].outputs)
+        for slot, tensor in enumerate(tensors):
+            users[tensor] += (operation, slot)
+            if slot >= outputs:
+                maker[tensor], made_as[tensor] = operation, slot
+    overwritten, overwriter = [_NONE] * count, [_NONE] * count
+    last = list(range(count))
+    for operation in listed:
+        for tensor in graph.operations[operation].outputs:
+            if graph.tensors[tensor].alias is not None:
+                overwritten[tensor] = last[roots[tensor]]
+                overwriter[last[roots[tensor]]] = last[roots[tensor]] = tensor
+    _check(graph, position, maker, overwritten)
+    return Net(
+        numbers(listed),
+        numbers(position),
+        numbers(_ends(touched)),
+        numbers([tensor for tensors in touched for tensor in tensors]),
+        numbers(maker),
+        numbers(made_as),
+        numbers([end // 2 for end in _ends(users)]),
+        numbers([number for each in users for number in each]),
+        numbers(overwritten),
+        numbers(overwriter),
+    )
+
+
+def _ends(lists: Sequence[Sequence[int]]) -> list[int]:
+    """Return where each list begins if all are put together, and the end of the last one."""
+    ends = [0]
+    for each in lists:
+        ends.append(ends[-1] + len(each))
+    return ends
+
+
+def _ordered(graph: Graph, order: Sequence[str] | None) -> list[int]:
+    """Return the numbers of all operations in the order in which they run."""
+    numbered = {operation.name: operation.index for operation in graph.operations}
+    if order is None:
+        return list(numbered.values())
+    unknown = [name for name in order if name not in numbered]
+    if unknown:
+        raise PlanError(
+            f"the order has an unknown operation {unknown[0]!r}{alternatives(unknown[0], numbered)}"
+        )
+    if len(set(order)) < len(order) or len(order) < len(numbered):
+        raise PlanError(
+            f"the order has {len(order)} entries, {len(set(order))} of them different, for {len(numbered)} "
+            f"operations; name each once"
+        )
+    return [numbered[name] for name in order]
+
+
+def _check(graph: Graph, position: Sequence[int], maker: Sequence[int], overwritten: Sequence[int]) -> None:
+    """Raise PlanError if an operation runs before what it reads is made, or after it is overwritten."""
+    until = [len(position)] * len(maker)
+    for tensor, before in enumerate(overwritten):
+        if before != _NONE:
+            until[before] = position[maker[tensor]]
+    for operation in graph.operations:
+        here = position[operation.index]
+        for tensor in operation.inputs:
+            made = maker[tensor]
+            if (made != _NONE and position[made] >= here) or until[tensor] < here:
+                raise PlanError(
+                    f"operation {operation.name!r} cannot run at place {here + 1} of the order: its input "
+                    f"{graph.tensors[tensor].name!r} is not made yet, or overwritten already"
+                )

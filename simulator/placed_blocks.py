@@ -1,0 +1,214 @@
+"""All blocks of a simulation in arrays, and their times: those that are accepted, and those of a proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..programs.program import Lane
+from .blocks import OperationBlock
+from .compiled import filled, longer, numbers, plain, zeros
+from .events import Clock, Lanes, Net, Placed, chain, first_change, follow, keep
+from .ways import Ways
+
+
+class _FreePlaces:
+    """Ranges of an array that grows. A range that is given back is used for one of about the same length."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        """The length that the array needs."""
+        self._free: dict[int, list[int]] = {}
+
+    def take(self, length: int) -> int:
+        """Return the first place of a range of at least this length."""
+        size = _rounded(length)
+        free = self._free.get(size)
+        if free:
+            return free.pop()
+        begin, self.end = self.end, self.end + size
+        return begin
+
+    def give(self, begin: int, length: int) -> None:
+        """Take back a range that was taken with this length."""
+        self._free.setdefault(_rounded(length), []).append(begin)
+
+
+def _rounded(length: int) -> int:
+    """Return the next one of the lengths that ranges have: a few for each power of two."""
+    step = 1 << max(length.bit_length() - 3, 0)
+    return -(-length // step) * step
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """Where a block is."""
+
+    block: OperationBlock
+    """The block."""
+
+    at: int
+    """Where its integers begin."""
+
+    base: int
+    """The number of its first instruction."""
+
+    leg_base: int
+    """The number of its first leg."""
+
+    @property
+    def numbers(self) -> slice:
+        """The numbers of its instructions."""
+        return slice(self.base, self.base + self.block.count)
+
+    @property
+    def legs(self) -> slice:
+        """The numbers of its legs."""
+        return slice(self.leg_base, self.leg_base + self.block.legs)
+
+
+class PlacedBlocks:
+    """Blocks and their times. A proposal that is refused leaves no trace in either."""
+
+    def __init__(self, net: Net, workers: int, ways: Ways) -> None:
+        count = len(net.order)
+        self._net = net
+        self._ways = ways
+        self._lanes = Lanes(zeros(1), zeros(0))
+        self._words, self._numbers, self._legs = _FreePlaces(), _FreePlaces(), _FreePlaces()
+        self._placed = Placed(zeros(0), zeros(count), zeros(count), zeros(count), *[zeros(0)] * 3)
+        self._clock = Clock(zeros(0), zeros(0), zeros(0))
+        """The times of the state."""
+        self._proposed = Clock(zeros(0), zeros(0), zeros(0))
+        """The times of the proposal."""
+        self._known, self._missing, self._moved = zeros(0), zeros(0), zeros(0)
+        self._last = zeros(len(Lane) * workers)
+        self._sites: dict[int, _Site] = {}
+        self._replaced: dict[int, _Site] = {}
+        """Where the blocks are that the proposal replaces."""
+
+    def begin(self, blocks: Mapping[int, OperationBlock]) -> int:
+        """Place the blocks of all operations and return the time of the whole."""
+        self._place(blocks)
+        self._chain(blocks)
+        self._known[:] = zeros(len(self._known))
+        whole = self._follow(0)
+        self._clock, self._proposed = self._proposed, self._clock
+        return whole
+
+    def propose(self, blocks: Mapping[int, OperationBlock], overwriting: Sequence[int]) -> int:
+        """Replace the blocks of some operations and return the time of the whole.
+
+        `overwriting` are the tensors that overwrite what those operations read.
+        """
+        bound = min((self._first_ready(self._sites[operation]) for operation in blocks), default=0)
+        self._replaced = {operation: self._sites[operation] for operation in blocks}
+        self._place(blocks)
+        moved = self._chain(blocks)
+        for tensor in overwriting:
+            if int(self._net.maker[tensor]) not in blocks:
+                moved = self._add_writers(tensor, moved)
+        self._known[:] = filled(len(self._known), 1)
+        for operation in blocks:
+            self._known[self._sites[operation].numbers] = zeros(self._sites[operation].block.count)
+        since = first_change(
+            self._net, self._placed, self._clock, self._known, numbers(blocks), self._moved, moved, bound
+        )
+        for old, new in zip(self._clock, self._proposed, strict=True):
+            new[:] = old
+        return self._follow(since)
+
+    def accept(self) -> None:
+        """Make the proposal the state."""
+        self._clock, self._proposed = self._proposed, self._clock
+        for site in self._replaced.values():
+            self._give(site)
+        self._replaced = {}
+
+    def refuse(self) -> None:
+        """Go back to the state before the proposal."""
+        for operation, site in self._replaced.items():
+            self._give(self._sites[operation])
+            self._settle(operation, site)
+        self._replaced = {}
+        self._chain(self._sites)
+
+    def times(self, operation: int) -> tuple[list[int], list[int], list[int]]:
+        """Return when the instructions of an operation are ready, when they end and when their legs start."""
+        site = self._sites[operation]
+        clock = self._proposed if self._replaced else self._clock
+        ready, end = clock.ready[site.numbers], clock.end[site.numbers]
+        return plain(ready), plain(end), plain(clock.leg_start[site.legs])
+
+    def _follow(self, since: int) -> int:
+        """Find the times of the proposal; those before a moment are known."""
+        if len(self._lanes.firsts) <= len(self._ways.lanes):
+            ends = [0]
+            for lanes in self._ways.lanes:
+                ends.append(ends[-1] + len(lanes))
+            self._lanes = Lanes(numbers(ends), numbers(lane for lanes in self._ways.lanes for lane in lanes))
+        free = zeros(len(self._ways.lane_names))
+        keep(self._placed, self._proposed, self._lanes, self._known, free, since)
+        whole = follow(self._net, self._placed, self._proposed, self._lanes, self._known, self._missing, free)
+        return int(whole)
+
+    def _place(self, blocks: Mapping[int, OperationBlock]) -> None:
+        """Write blocks to free places."""
+        sites = {
+            operation: _Site(
+                block,
+                self._words.take(len(block.words)),
+                self._numbers.take(block.count),
+                self._legs.take(block.legs),
+            )
+            for operation, block in blocks.items()
+        }
+        self._grow()
+        for operation, site in sites.items():
+            self._placed.words[site.at : site.at + len(site.block.words)] = site.block.words
+            self._placed.owner[site.numbers] = filled(site.block.count, operation)
+            self._settle(operation, site)
+
+    def _settle(self, operation: int, site: _Site) -> None:
+        self._sites[operation] = site
+        self._placed.at[operation] = site.at
+        self._placed.base[operation] = site.base
+        self._placed.leg_base[operation] = site.leg_base
+
+    def _give(self, site: _Site) -> None:
+        self._words.give(site.at, len(site.block.words))
+        self._numbers.give(site.base, site.block.count)
+        self._legs.give(site.leg_base, site.block.legs)
+
+    def _grow(self) -> None:
+        """Lengthen the arrays that have become too short."""
+        placed, count, legs = self._placed, self._numbers.end, self._legs.end
+        self._placed = placed._replace(
+            words=longer(placed.words, self._words.end),
+            owner=longer(placed.owner, count),
+            before=longer(placed.before, count),
+            after=longer(placed.after, count),
+        )
+        self._clock, self._proposed = (
+            Clock(longer(each.ready, count), longer(each.end, count), longer(each.leg_start, legs))
+            for each in (self._clock, self._proposed)
+        )
+        self._known, self._missing = longer(self._known, count), longer(self._missing, count)
+        self._moved = longer(self._moved, 2 * count)
+
+    def _chain(self, replaced: Mapping[int, object]) -> int:
+        """Join lanes, and return the number of instructions that follow another one than before."""
+        kept = numbers([operation not in replaced for operation in range(len(self._net.order))])
+        return int(chain(self._net, self._placed, self._last, kept, self._moved))
+
+    def _first_ready(self, site: _Site) -> int:
+        return min(plain(self._clock.ready[site.numbers]), default=0)
+
+    def _add_writers(self, tensor: int, moved: int) -> int:
+        """Add the instructions that write a tensor to those that moved, and return their number."""
+        maker = int(self._net.maker[tensor])
+        site = self._sites[maker]
+        for number in site.block.writers[int(self._net.made_as[tensor])]:
+            self._moved[moved] = site.base + number
+            moved += 1
+        return moved

@@ -1,0 +1,273 @@
+"""The time line of tasks and holdings, found again after each change of a few of them.
+
+    tasks       of each operation: who computes which box
+    holdings    of each tensor: who holds which region; if nothing else is said, the workers that make it
+
+The jobs are those of the program that `lower` makes of the same tasks and holdings, without making it. A
+change replaces the blocks (`blocks`) of the operations that it concerns: those whose tasks change, and those
+that make or read a tensor whose holdings change. All else keeps its times up to the first moment at which
+something changes (`events`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..dataflow.graph import Graph
+from ..errors import MachineError, PlanError
+from ..machines.machine import Machine
+from ..machines.machine_file import load_machine
+from ..programs.parts import Holding, Task
+from ..support.gc_pause import gc_paused
+from ..support.wording import alternatives
+from .block_cache import BlockCache
+from .blocks import Holdings, OperationBlock
+from .box_jobs import box_jobs
+from .jobs import Jobs, Moments
+from .net import net
+from .placed_blocks import PlacedBlocks
+from .task_sets import TaskSet
+from .times import NANOSECONDS, TaskTimes, estimates
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The tasks and holdings that are simulated, or the part of them that a change replaces."""
+
+    tasks: dict[int, TaskSet]
+    """The tasks of operations."""
+
+    given: dict[int, Holdings | None]
+    """The holdings that tensors were given; None if they follow the tasks that make them."""
+
+    held: dict[int, Holdings]
+    """The holdings of tensors that have storage of their own."""
+
+    blocks: dict[int, OperationBlock]
+    """The blocks of operations."""
+
+
+class Simulation:
+    """One iteration of a graph whose tasks and holdings change again and again."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        machine: Machine | str,
+        workers: int,
+        tasks: Mapping[str, Sequence[Task]],
+        holdings: Mapping[str, Sequence[Holding]],
+        *,
+        stops: Mapping[str, Sequence[Holding]] | None = None,
+        order: Sequence[str] | None = None,
+        times: TaskTimes | None = None,
+    ) -> None:
+        """Simulate one iteration.
+
+        `tasks` has those of every operation. A tensor without `holdings` is held by the workers that make it,
+        or is where the tensor is that it overwrites; a tensor that nothing makes needs some. `stops` are
+        where partial results are reduced on their way to their holdings. `order` are the operations in
+        the order in which they run, if it is not the graph's. `times` gives the times of tasks, which are
+        estimated otherwise; equal operators take equal times.
+
+        Raises PlanError for tasks or holdings that do not fit, and MachineError as `tofu.simulate`, for a
+        machine with a profile, and for devices that run computations and transfers in turn.
+        """
+        found = load_machine(machine) if isinstance(machine, str) else machine
+        found.check_workers(workers)
+        _check_lanes(found, workers)
+        self._graph = graph
+        self._machine = found
+        self._workers = workers
+        self._operations = {operation.name: operation.index for operation in graph.operations}
+        self._tensors = {tensor.name: tensor.index for tensor in graph.tensors}
+        with gc_paused():
+            self._cache = BlockCache(graph, found, workers, times or estimates(graph, found, workers))
+            self._net = net(graph, order, self._cache.tensors, self._cache.roots)
+            self._users: list[list[int]] = [[] for _ in graph.tensors]
+            """The operations that touch each tensor, or another one with its storage."""
+            for number in range(len(graph.operations)):
+                for root in set(self._cache.storage[number]):
+                    self._users[root].append(number)
+            self._placed = PlacedBlocks(self._net, workers, self._cache.messages.ways)
+            self._state = _State({}, {}, {}, {})
+            self._earlier: tuple[_State, int] | None = None
+            """The part of the state that the open proposal replaced, and the time before it."""
+            self._check_complete(tasks, holdings)
+            first = self._change(tasks, holdings, stops or {})
+            self._replace(first)
+            self._nanoseconds = self._placed.begin(first.blocks)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self._graph.name} on {self._workers} workers of {self._machine.name}: "
+            f"{self.nanoseconds / NANOSECONDS * 1e3:.3f} ms>"
+        )
+
+    @property
+    def nanoseconds(self) -> int:
+        """The time of an iteration, with the open proposal if there is one."""
+        return self._nanoseconds
+
+    def propose(
+        self,
+        tasks: Mapping[str, Sequence[Task]],
+        holdings: Mapping[str, Sequence[Holding]] | None = None,
+        *,
+        stops: Mapping[str, Sequence[Holding]] | None = None,
+    ) -> int:
+        """Change tasks of operations and holdings of tensors; return the nanoseconds of an iteration.
+
+        Tensors that were given no holdings follow the tasks that make them. New holdings come without the
+        old `stops`. Call `accept` or `refuse` before the next proposal.
+
+        Raises PlanError if the change does not fit; then nothing changes.
+        """
+        if self._earlier is not None:
+            raise PlanError("the last proposal is open; accept or refuse it before the next one")
+        change = self._change(tasks, holdings or {}, stops or {})
+        touched = {tensor for operation in change.blocks for tensor in self._cache.tensors[operation]}
+        overwriting = {int(self._net.overwriter[tensor]) for tensor in touched} - {-1}
+        self._earlier = self._replace(change), self._nanoseconds
+        self._nanoseconds = self._placed.propose(change.blocks, sorted(overwriting))
+        return self._nanoseconds
+
+    def accept(self) -> None:
+        """Keep the open proposal. Raises PlanError if there is none."""
+        self._close()
+        self._placed.accept()
+
+    def refuse(self) -> None:
+        """Go back to what was before the open proposal, exactly. Raises PlanError if there is none."""
+        earlier, self._nanoseconds = self._close()
+        self._replace(earlier)
+        self._placed.refuse()
+
+    @property
+    def jobs(self) -> tuple[Jobs, Moments]:
+        """The jobs of an iteration, and when each runs, with the open proposal if there is one.
+
+        They are numbered in the order of the clock. `tofu.simulator.check_moments` verifies them.
+        """
+        order = [int(number) for number in self._net.order]
+        return box_jobs(
+            [(self._state.blocks[number], self._cache.storage[number]) for number in order],
+            [self._placed.times(number) for number in order],
+            self._cache.messages.ways,
+        )
+
+    def _close(self) -> tuple[_State, int]:
+        if self._earlier is None:
+            raise PlanError("there is no open proposal; call propose first")
+        found, self._earlier = self._earlier, None
+        return found
+
+    def _change(
+        self,
+        tasks: Mapping[str, Sequence[Task]],
+        holdings: Mapping[str, Sequence[Holding]],
+        stops: Mapping[str, Sequence[Holding]],
+    ) -> _State:
+        """Return the parts of the state that a change replaces, without changing anything."""
+        operations, state = self._graph.operations, self._state
+        done = {
+            number: self._cache.tasks(operations[number], listed)
+            for number, listed in _numbered("operation", tasks, self._operations)
+        }
+        given = self._given(holdings, stops)
+        held = {tensor: found for tensor, found in given.items() if found is not None}
+        for number, found in done.items():
+            for output, tensor in enumerate(operations[number].outputs):
+                own = self._cache.roots[tensor] == tensor
+                if own and tensor not in held and state.given.get(tensor) is None:
+                    held[tensor] = self._cache.made_by(found, output)
+        concerned = {number for number, found in done.items() if state.tasks.get(number) is not found}
+        for tensor, parts in held.items():
+            if state.held.get(tensor) is not parts:
+                concerned.update(self._users[tensor])
+        blocks = {}
+        for number in sorted(concerned):
+            parts_of = [
+                held[root] if root in held else state.held[root] for root in self._cache.storage[number]
+            ]
+            blocks[number] = self._cache.block(
+                operations[number], done[number] if number in done else state.tasks[number], parts_of
+            )
+        return _State(done, given, held, blocks)
+
+    def _given(
+        self, holdings: Mapping[str, Sequence[Holding]], stops: Mapping[str, Sequence[Holding]]
+    ) -> dict[int, Holdings | None]:
+        """Return the holdings that tensors are given. Raises PlanError for those that cannot be."""
+        for name in stops:
+            if name not in holdings:
+                raise PlanError(f"tensor {name!r} has stops but no holdings; give it holdings as well")
+        found: dict[int, Holdings | None] = {}
+        for number, listed in _numbered("tensor", holdings, self._tensors):
+            tensor = self._graph.tensors[number]
+            if tensor.alias is not None:
+                other = self._graph.tensors[self._cache.roots[number]].name
+                raise PlanError(
+                    f"tensor {tensor.name!r} is where {other!r} is, which it overwrites; give {other!r} the "
+                    f"holdings instead"
+                )
+            found[number] = self._cache.given(number, listed, stops.get(tensor.name))
+        return found
+
+    def _replace(self, change: _State) -> _State:
+        """Replace parts of the state, and return what was there before."""
+        state = self._state
+        earlier = _State(
+            {number: state.tasks[number] for number in change.tasks if number in state.tasks},
+            {number: state.given.get(number) for number in change.given},
+            {number: state.held[number] for number in change.held if number in state.held},
+            {number: state.blocks[number] for number in change.blocks if number in state.blocks},
+        )
+        state.tasks.update(change.tasks)
+        state.given.update(change.given)
+        state.held.update(change.held)
+        state.blocks.update(change.blocks)
+        return earlier
+
+    def _check_complete(self, tasks: Mapping[str, object], holdings: Mapping[str, object]) -> None:
+        """Raise PlanError if an operation has no tasks, or a tensor that nothing makes no holdings."""
+        made = {tensor for operation in self._graph.operations for tensor in operation.outputs}
+        homeless = [
+            tensor.name
+            for tensor in self._graph.tensors
+            if tensor.alias is None and tensor.index not in made and tensor.name not in holdings
+        ]
+        idle = [name for name in self._operations if name not in tasks]
+        for what, names, lacks in (("operation", idle, "tasks"), ("tensor", homeless, "holdings")):
+            if names:
+                raise PlanError(f"{what} {names[0]!r} has no {lacks} ({len(names)} in all); give it some")
+
+
+def _check_lanes(machine: Machine, workers: int) -> None:
+    """Raise MachineError unless every device has one lane for computations and one for transfers."""
+    if machine.profile is not None:
+        raise MachineError(
+            f"machine {machine.name!r} has a profile, whose times of transfers only whole programs have; use "
+            f"`tofu.simulate`, or a machine file without a profile"
+        )
+    for device in machine.devices_of(workers):
+        kind = machine.kind(device)
+        if kind.in_turn or kind.wake_seconds:
+            raise MachineError(
+                f"device {machine.devices[device]!r} of machine {machine.name!r} runs one thing at a time; "
+                f"use `tofu.simulate`, which knows that"
+            )
+
+
+def _numbered(
+    what: str, listed: Mapping[str, Sequence[Value]], numbers: Mapping[str, int]
+) -> Iterable[tuple[int, Sequence[Value]]]:
+    """Yield the number of each name and what is listed for it. Raises PlanError for unknown names."""
+    for name, values in listed.items():
+        if name not in numbers:
+            raise PlanError(f"there is no {what} {name!r}{alternatives(name, numbers)}")
+        yield numbers[name], values

@@ -1,0 +1,354 @@
+"""Simulations of boxes: equal to those of programs, and after each change to those that begin again."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tofu
+from tofu.analyzer.indices.region import split, to_region
+from tofu.errors import MachineError, PlanError
+from tofu.machines.machine import Machine
+from tofu.partitioner import simulation
+from tofu.partitioner.layouts.partial import is_partial
+from tofu.plans import Holding, Spread, Task, compose
+from tofu.simulator import check_moments
+from tofu.simulator.block_cache import BlockCache
+from tofu.simulator.times import estimates
+
+from ..partitioner.lowering.assignments import MODELS, network, random_plan
+from .boxes import GRAPHS, Assignment, lstm, timeline
+from .test_simulate import MACHINES, machine
+
+LANED = [name for name in MACHINES if name != "in turn"]
+"""Machines whose workers have a lane for computations and one for transfers."""
+
+LINKS: dict[str, Callable[[int], Machine]] = {
+    "pairs": lambda workers: machine(workers, link_per_pair=True),
+    "paths": lambda workers: tofu.machines.load("4x-p100-node"),
+}
+"""FlexFlow's links, and links that several pairs of devices share."""
+
+
+def without_copies(plan: tofu.Plan) -> tofu.Plan:
+    """The same plan in which everyone reads homes, and what only copies reduce is reduced at home."""
+    reduced = {
+        name: replace(plan.layouts[name], form=copies[0].form, via=None)
+        for name, copies in plan.copies.items()
+        if is_partial(plan.layouts[name].form)
+    }
+    return replace(plan, layouts={**plan.layouts, **reduced}, copies={})
+
+
+def edges(jobs: Any) -> tuple[set[tuple[int, int]], ...]:
+    return tuple({(a, b) for a, b in pairs.tolist()} for pairs in (jobs.needs, jobs.order))
+
+
+def assert_equal_fronts(graph: Any, plan: tofu.Plan, on: Machine) -> None:
+    """The simulation of a plan has the jobs, the edges and the times of its program."""
+    expected = tofu.simulate(tofu.lower(graph, plan), on)
+    found = simulation(graph, plan, on)
+    jobs, moments = found.jobs
+    check_moments(jobs, moments)
+    wanted = expected.work.jobs
+    lanes = [sorted(wanted.lane_names[lane] for lane in each) for each in wanted.lanes]
+    times = expected.moments
+    assert timeline(found) == (
+        expected.nanoseconds, list(wanted.nanoseconds), lanes, times.ready, times.start
+    )  # fmt: skip
+    assert edges(jobs) == edges(wanted)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("seed", range(len(LANED)))
+def test_random_plans_have_the_time_lines_of_their_programs(name: str, seed: int) -> None:
+    workers = 2 + seed % 4
+    graph = network(name)
+    plan = without_copies(random_plan(graph, workers, seed))
+    assert_equal_fronts(graph, plan, MACHINES[LANED[seed]](workers))
+
+
+@pytest.mark.parametrize("name", ["lstm", "gpt-1-16", "wresnet-10-1"])
+@pytest.mark.parametrize("method", ["recursive", "refine", "data-parallel"])
+def test_plans_of_methods_have_the_time_lines_of_their_programs(name: str, method: str) -> None:
+    graph = network(name)
+    plan = without_copies(tofu.partition(graph, 2, method=method))
+    assert_equal_fronts(graph, plan, machine(2))
+
+
+@pytest.mark.parametrize("variable", ["n", "h", "k"])
+def test_splits_by_one_step_have_the_time_lines_of_their_programs(variable: str) -> None:
+    graph = network("mlp")
+    split = {o.name: (variable,) if variable in o.bound.splits else (None,) for o in graph.operations}
+    whole = {t.name: (None,) for t in graph.tensors if t.alias is None}
+    assert_equal_fronts(graph, compose(graph, 2, split, whole), machine(2))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whole_operations_on_workers_have_the_time_lines_of_their_programs(name: str) -> None:
+    graph = network(name)
+    operations = {o.name: Spread((), (o.index * 4 // len(graph.operations),)) for o in graph.operations}
+    tensors = {t.name: Spread((), (t.index % 4,)) for t in graph.tensors if t.alias is None}
+    made = {tensor for operation in graph.operations for tensor in operation.outputs}
+    homes = {n: form for n, form in tensors.items() if graph.tensors[_number(graph, n)].index not in made}
+    assert_equal_fronts(graph, compose(graph, 4, operations, homes), machine(4))
+
+
+def _number(graph: Any, name: str) -> int:
+    return next(tensor.index for tensor in graph.tensors if tensor.name == name)
+
+
+def test_machines_are_refused_that_do_one_thing_at_a_time() -> None:
+    graph = network("mlp")
+    plan = without_copies(random_plan(graph, 2, 0))
+    with pytest.raises(MachineError, match=r"runs one thing at a time; use `tofu.simulate`"):
+        simulation(graph, plan, MACHINES["in turn"](2))
+
+
+def test_copies_are_refused() -> None:
+    graph = network("mlp")
+    plan = random_plan(graph, 3, 0)
+    assert plan.copies
+    with pytest.raises(PlanError, match="partition with keep=False"):
+        simulation(graph, plan, machine(3))
+
+
+def times(simulation: Any) -> list[Any]:
+    """All instructions, their messages and their times, operation by operation."""
+    found = []
+    for operation, block in sorted(simulation._state.blocks.items()):
+        when = simulation._placed.times(operation)
+        found.append((block.workers, block.transfers, block.sources, block.nbytes, *when))
+    return found
+
+
+def run_proposals(name: str, workers: int, links: str, count: int, seed: int = 0) -> None:
+    """Propose at random; compare all times with those of a new simulation; accept or refuse."""
+    on = LINKS[links](workers)
+    state = Assignment(GRAPHS[name](), workers, seed)
+    found = state.simulation(on)
+    before = times(found)
+    for _ in range(count):
+        change = state.change()
+        proposed = state.take(change)
+        nanoseconds = found.propose(change[0], change[1], stops=change[2])
+        again = proposed.simulation(on)
+        expected = times(again)
+        assert times(found) == expected
+        assert nanoseconds == again.nanoseconds
+        if state.draw.random() < 0.5:
+            found.accept()
+            state, before = proposed, expected
+        else:
+            found.refuse()
+            assert times(found) == before
+    check_moments(*found.jobs)
+
+
+CASES = [(name, workers, links) for name in GRAPHS for workers in (4, 16) for links in LINKS]
+
+
+@pytest.mark.parametrize(("name", "workers", "links"), CASES)
+def test_changes_give_what_a_new_simulation_gives(name: str, workers: int, links: str) -> None:
+    run_proposals(name, workers, links, 15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "workers", "links"), CASES)
+def test_many_changes_give_what_a_new_simulation_gives(
+    name: str, workers: int, links: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New simulations share a cache, which the changed one does not use: otherwise it would take an hour."""
+    caches: list[BlockCache] = []
+
+    def cache(graph: Any, *others: Any) -> BlockCache:
+        if len(caches) < 2:
+            caches.append(BlockCache(graph, *others))
+        return caches[-1]
+
+    graph = GRAPHS[name]()
+    monkeypatch.setitem(GRAPHS, name, lambda: graph)
+    monkeypatch.setattr("tofu.simulator.simulation.BlockCache", cache)
+    run_proposals(name, workers, links, 625, seed=1)
+    assert len(caches) == 2
+
+
+def test_a_change_that_changes_nothing_takes_as_long() -> None:
+    state = Assignment(lstm(), 4, 2)
+    found = state.simulation(machine(4))
+    before = timeline(found)
+    name = state.graph.operations[3].name
+    assert found.propose({name: list(state.tasks[name])}) == before[0]
+    found.accept()
+    assert timeline(found) == before
+
+
+def test_blocks_that_were_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tofu.simulator import block_cache
+
+    monkeypatch.setattr(block_cache, "LIMIT", 2000)
+    run_proposals("random", 4, "pairs", 10)
+
+
+def test_the_times_of_tasks_can_be_given() -> None:
+    """Three times as slow as the estimates if nothing moves."""
+    graph = network("mlp")
+    whole = {o.name: [Task(0, tuple((0, e) for e in o.bound.extents.values()))] for o in graph.operations}
+    made = {tensor for operation in graph.operations for tensor in operation.outputs}
+    held = {
+        t.name: [Holding(0, tuple((0, e) for e in t.shape))] for t in graph.tensors if t.index not in made
+    }
+    estimated = estimates(graph, machine(1), 1)
+    slow = tofu.simulator.Simulation(
+        graph, machine(1), 1, whole, held, times=lambda *tasks: 3 * estimated(*tasks)
+    )
+    assert slow.nanoseconds == 3 * tofu.simulator.Simulation(graph, machine(1), 1, whole, held).nanoseconds
+
+
+DIGEST = """
+import hashlib
+import re
+import subprocess
+import sys
+if sys.argv[1] == "plain":
+    sys.modules["numba"] = None
+from tests.simulator.test_simulation import digest
+from tofu.simulator.compiled import COMPILED
+print(COMPILED, digest())
+"""
+
+
+def digest() -> str:
+    """All times of some proposals on shared links, of which every second one is accepted."""
+    state = Assignment(lstm(), 4, 7)
+    found = state.simulation(LINKS["paths"](4))
+    seen = [timeline(found)]
+    for number in range(12):
+        change = state.change()
+        found.propose(change[0], change[1], stops=change[2])
+        seen.append(timeline(found))
+        if number % 2:
+            found.accept()
+            state = state.take(change)
+        else:
+            found.refuse()
+    return hashlib.sha256(repr(seen).encode()).hexdigest()
+
+
+def test_compiled_loops_give_what_plain_python_gives() -> None:
+    pytest.importorskip("numba")
+    compiled, plain = (
+        subprocess.run(
+            [sys.executable, "-c", DIGEST, how],
+            cwd=Path(__file__).parents[2],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        for how in ("compiled", "plain")
+    )
+    assert (compiled[0], plain[0]) == ("True", "False")
+    assert compiled[1] == plain[1]
+
+
+class Toy:
+    """A simulation, and parts of its assignment to break."""
+
+    def __init__(self) -> None:
+        self.state = Assignment(lstm(), 4, 0)
+        self.simulation = self.state.simulation(machine(4))
+        self.operation = self.state.graph.operations[2]
+        self.bound = self.operation.bound
+        self.box = tuple((0, extent) for extent in self.bound.extents.values())
+        self.data = [Holding(0, tuple((0, extent) for extent in self.state.sources[0].shape))]
+
+    def tasks(self, *tasks: Task) -> object:
+        return self.simulation.propose({self.operation.name: tasks})
+
+    def halves(self, kind: str) -> list[Task]:
+        """The operation cut in two along a variable, without terms."""
+        axis = next(a for a, v in enumerate(self.bound.variables) if self.bound.kind(v) == kind)
+        cut = split(self.bound.full_box, [axis], [2])
+        return [Task(number, to_region(box)) for number, box in enumerate(cut)]
+
+    def hold(self, name: str, holdings: list[Holding]) -> object:
+        return self.simulation.propose({}, {name: holdings})
+
+    @property
+    def source(self) -> str:
+        return str(self.state.sources[0].name)
+
+
+ERRORS: dict[str, tuple[Callable[[Toy], object], str]] = {
+    "unknown operation": (lambda t: t.simulation.propose({"lstm": []}), "there is no operation 'lstm'"),
+    "unknown tensor": (lambda t: t.hold("datx", []), "there is no tensor 'datx'; did you mean 'data'?"),
+    "worker": (lambda t: t.tasks(Task(4, t.box)), "there is no worker 4; workers are numbered 0 to 3"),
+    "no tasks": (lambda t: t.tasks(), "the parts cover 0 of the"),
+    "gap": (lambda t: t.tasks(t.halves("concat")[0]), "the parts cover"),
+    "overlap": (lambda t: t.tasks(Task(1, t.box), t.halves("concat")[0]), "overlap; parts are equal or"),
+    "axes": (lambda t: t.tasks(Task(0, ((0, 1),))), "has 1 intervals; give it"),
+    "outside": (lambda t: t.tasks(Task(0, tuple((0, b + 1) for _, b in t.box))), "lies outside"),
+    "terms": (lambda t: t.tasks(Task(0, t.box, 1)), "no part makes term 0 of 2; number terms from 0"),
+    "sum": (lambda t: t.tasks(*t.halves("reduce")), "give each part of a sum a term of its own"),
+    "overwriting": (
+        lambda t: t.hold("updated(embed_weight)", []),
+        "give 'embed_weight' the holdings",
+    ),
+    "stops": (lambda t: t.simulation.propose({}, stops={"data": []}), "'data' has stops but no holdings"),
+    "twice": (lambda t: t.hold(t.source, 2 * t.data), "twice; name each worker once"),
+    "nothing to accept": (lambda t: t.simulation.accept(), "there is no open proposal; call propose first"),
+    "nothing to refuse": (lambda t: t.simulation.refuse(), "there is no open proposal; call propose first"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_changes_that_do_not_fit_change_nothing(name: str) -> None:
+    change, message = ERRORS[name]
+    toy = Toy()
+    before = timeline(toy.simulation)
+    with pytest.raises(PlanError, match=re.escape(message)):
+        change(toy)
+    assert timeline(toy.simulation) == before
+
+
+def test_terms_that_no_one_can_read_are_refused() -> None:
+    """The output of the operation follows its tasks, and its reader does not read terms."""
+    toy = Toy()
+    halves = [replace(task, term=number) for number, task in enumerate(toy.halves("reduce"))]
+    with pytest.raises(PlanError, match="reads a tensor in 2 terms, but its tasks read 1"):
+        toy.tasks(*halves)
+
+
+def test_one_proposal_is_open_at_a_time() -> None:
+    toy = Toy()
+    toy.tasks(Task(1, toy.box))
+    with pytest.raises(PlanError, match="accept or refuse it before the next one"):
+        toy.tasks(Task(2, toy.box))
+
+
+def test_what_is_missing_at_the_beginning_is_named() -> None:
+    state = Assignment(lstm(), 4, 0)
+    name = state.graph.operations[0].name
+    some = {other: tasks for other, tasks in state.tasks.items() if other != name}
+    with pytest.raises(PlanError, match=f"operation '{name}' has no tasks"):
+        tofu.simulator.Simulation(state.graph, machine(4), 4, some, state.held)
+    with pytest.raises(PlanError, match=f"tensor '{state.sources[0].name}' has no holdings"):
+        tofu.simulator.Simulation(state.graph, machine(4), 4, state.tasks, {})
+    with pytest.raises(MachineError, match="4 workers need 4 devices"):
+        state.simulation(machine(2))
+    with pytest.raises(PlanError, match="name each once"):
+        state.simulation(machine(4), order=[name])
+    backwards = [operation.name for operation in reversed(state.graph.operations)]
+    with pytest.raises(PlanError, match="cannot run at place"):
+        state.simulation(machine(4), order=backwards)
+    with pytest.raises(PlanError, match="give one for each"):
+        state.simulation(machine(4), times=lambda *tasks: np.zeros(0))
