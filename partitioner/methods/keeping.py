@@ -50,9 +50,7 @@ def lighter(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: bool 
     keeping = Keeping(graph, plan, beyond)
     offers = keeping.offers(least=True)
     found = keeping.plan_of(offers, _least_full(offers))
-    if found.cost_bytes == plan.cost_bytes and peak(found) >= peak(plan):
-        return plan
-    return found
+    return min(plan, found, key=lambda each: (each.cost_bytes, peak(each)))
 
 
 def may_keep(graph: Graph, plan: Plan) -> bool:

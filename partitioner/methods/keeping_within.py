@@ -119,7 +119,8 @@ def least_memory(graph: Graph, plan: Plan, peak: Callable[[Plan], int], beyond: 
             best, high = chosen, fullest
         else:
             low = room
-    return min(plan, lighter(graph, plan, peak, beyond), keeping.plan_of(offers, best), key=peak)
+    tried = (plan, lighter(graph, plan, peak, beyond), keeping.plan_of(offers, best))
+    return min((each for each in tried if each.cost_bytes <= plan.cost_bytes), key=peak)
 
 
 def _priced(offers: Offers, room: int, most: int) -> tuple[Counts, int]:
