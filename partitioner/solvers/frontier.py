@@ -67,7 +67,7 @@ class FrontierOptimum:
     """The number of entries of the largest table that was built."""
 
     _unrolling: Unrolling
-    """What assignments are read back from."""
+    """The elimination that assignments are read back from."""
 
     @property
     def proven(self) -> bool:

@@ -202,12 +202,10 @@ def combined(tables: Sequence[Runs], shape: tuple[int, ...], axis: int) -> Runs:
     if COMPILED:
         from .run_loops import merged
 
-        flat: list[Any] = [
-            argument
-            for table, starts, step in factors
-            for argument in (table.offsets, table.times, table.memory, starts, step)
-        ]
-        return Runs(left, *merged(*flat, extent=shape[axis]))
+        arguments: list[Any] = []
+        for table, starts, step in factors:
+            arguments += table.offsets, table.times, table.memory, starts, step
+        return Runs(left, *merged(*arguments, shape[axis]))
     return Runs(left, *_sorted(factors, shape[axis]))
 
 

@@ -68,7 +68,7 @@ def _nearest(
     last: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Return the point of each bucket with the least sum of shares of memory and time, the first of equals."""
+    """Return each bucket's point with the least sum of shares of memory and time, the first of equals."""
     times, memory = table.times, table.memory
     sums = _share(memory - memory[first], memory[last] - memory[first]) + _share(
         times - times[last], times[first] - times[last]
