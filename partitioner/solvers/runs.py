@@ -205,7 +205,8 @@ def combined(tables: Sequence[Runs], shape: tuple[int, ...], axis: int) -> Runs:
         arguments: list[Any] = []
         for table, starts, step in factors:
             arguments += table.offsets, table.times, table.memory, starts, step
-        return Runs(left, *merged(*arguments, shape[axis]))
+        arguments.append(shape[axis])
+        return Runs(left, *merged(*arguments))
     return Runs(left, *_sorted(factors, shape[axis]))
 
 
