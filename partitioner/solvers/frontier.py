@@ -22,32 +22,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .dominance import Dominance, Pruned
 from .elimination import TABLE_LIMIT, CostTable, Unrolling, WidthError, unroll
 from .errors import SolverError
+from .pair_table import PairTable
 from .runs import NOTHING, Integers, Runs, multiplied, projected, shifted, single
-from .semiring import Place, Scope, Semiring, Table, TableArithmetic
+from .semiring import Place, Semiring, Table, TableArithmetic
 from .thinning import LEAST_LIMIT, thinned
 from .tracing import traced
 
 LARGEST_SUM = 1 << 61
 """Sums of times or memory, times the number of values, must stay below this, so that no integer overflows."""
-
-
-class PairTable(NamedTuple):
-    """A table of times and memory over distinct variables."""
-
-    scope: Scope
-    """The variables."""
-
-    times: Table
-    """Integers `[domain of scope[0], domain of scope[1], ...]`."""
-
-    memory: Table
-    """Integers of the same shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +58,9 @@ class FrontierOptimum:
     _unrolling: Unrolling
     """The elimination that assignments are read back from."""
 
+    _pruned: Pruned[PairTable]
+    """The problem without dominated values, which was eliminated."""
+
     @property
     def proven(self) -> bool:
         """Tell whether the points are the whole frontier."""
@@ -77,7 +69,7 @@ class FrontierOptimum:
     def assignment(self, point: int) -> tuple[int, ...]:
         """Return an assignment that has the time and memory of a point, given its number."""
         time, memory = self.points[point]
-        return self._unrolling.assignment(_table(single(time, memory)))
+        return self._pruned.original(self._unrolling.assignment(_table(single(time, memory))))
 
 
 def least_frontier(
@@ -96,13 +88,14 @@ def least_frontier(
     """
     if points_limit is not None and points_limit < LEAST_LIMIT:
         raise SolverError(f"a limit of {points_limit} points is too small; give at least {LEAST_LIMIT}")
-    given = _single_tables(tables, max(domains, default=1))
-    upper = _unrolled(domains, given, points_limit, table_limit, corners=False)
+    pruned = Dominance().prune(domains, tables)
+    given = _single_tables(pruned.cost_tables, max(domains, default=1))
+    upper = _unrolled(pruned.domains, given, points_limit, table_limit, corners=False)
     points = _points(upper)
     lower = points
     if points_limit is not None:
-        lower = _points(_unrolled(domains, given, points_limit, table_limit, corners=True))
-    return FrontierOptimum(points, lower, upper.largest_table, upper)
+        lower = _points(_unrolled(pruned.domains, given, points_limit, table_limit, corners=True))
+    return FrontierOptimum(points, lower, upper.largest_table, upper, pruned)
 
 
 def _single_tables(tables: Sequence[PairTable], values: int) -> list[CostTable]:

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tofu.partitioner.solvers.frontier import PairTable, least_frontier
+from tofu.partitioner.solvers.frontier import least_frontier
+from tofu.partitioner.solvers.pair_table import PairTable
 
 
 def costs(tables, assignment):
