@@ -56,11 +56,12 @@ class Supports:
 
     def least_times(self, memory: Integers) -> Integers:
         """Return for each amount of memory a bound on the time of all assignments with at most as much."""
-        found = np.full(len(memory), np.iinfo(np.int64).min)
+        lowest = int(np.iinfo(np.int64).min)
+        found = np.full(len(memory), lowest)
         for time_weight, memory_weight, least in self.lines:
             if time_weight:
-                bound = [-((memory_weight * size - least) // time_weight) for size in memory.tolist()]
-                found = np.maximum(found, np.array(bound, np.int64))
+                bounds = [-((memory_weight * size - least) // time_weight) for size in memory.tolist()]
+                found = np.maximum(found, [max(bound, lowest) for bound in bounds])
         return found
 
 
