@@ -41,8 +41,11 @@ from .thinning import LEAST_LIMIT
 LARGEST_SUM = 1 << 60
 """Sums of times or memory, times the number of values, must stay below this, so that no integer overflows."""
 
-STEPS = 4
-"""The number of steps of a lower staircase for each point of the limit, besides those at points."""
+LINES = 64
+"""The number of weighted sums that are found if points are thinned."""
+
+STEPS = 256
+"""The number of steps of a lower staircase, besides those at points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ def least_frontier(
     given = _single_tables(pruned.cost_tables)
     known = Supports({}, ())
     if points_limit is not None:
-        known = supports(pruned.domains, pruned.cost_tables, points_limit, table_limit)
+        known = supports(pruned.domains, pruned.cost_tables, LINES, table_limit)
     free = Bounds(
         most if time_limit is None else time_limit,
         most if memory_limit is None else memory_limit,
@@ -128,8 +131,8 @@ def least_frontier(
 
     unrolling, points, thinned = passed(corners=False)
     lower = points
-    if thinned and points_limit is not None:
-        lower = _raised(passed(corners=True)[1], points, known, STEPS * points_limit)
+    if thinned:
+        lower = _raised(passed(corners=True)[1], points, known)
     return FrontierOptimum(points, lower, unrolling.largest_table, unrolling, pruned, known.assignments)
 
 
@@ -178,15 +181,16 @@ def _frontier(points: Sequence[Integers]) -> Integers:
     return np.stack([times, memory], axis=1)
 
 
-def _raised(corners: Integers, points: Integers, known: Supports, steps: int) -> Integers:
+def _raised(corners: Integers, points: Integers, known: Supports) -> Integers:
     """Return the higher of a staircase of corners and lines, as a staircase.
 
-    Between two of its amounts of memory, a bound that falls is at least what it is just below the second.
+    Between two of its amounts of memory, a bound that falls is at least as high as just below the second. So a
+    step of one unit at a point on a line proves the point.
     """
     if not len(corners):
         return corners
-    even = np.linspace(corners[0, 1], corners[-1, 1], steps).astype(np.int64)
-    memory = np.unique(np.concatenate([corners[:, 1], points[:, 1], even]))
+    even = np.linspace(corners[0, 1], corners[-1, 1], STEPS).astype(np.int64)
+    memory = np.unique(np.concatenate([corners[:, 1], points[:, 1], points[:, 1] + 1, even]))
     memory = memory[memory >= corners[0, 1]]
     below = np.append(memory[1:] - 1, LARGEST_SUM)
     times = corners[np.searchsorted(corners[:, 1], below, side="right") - 1, 0]
