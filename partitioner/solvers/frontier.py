@@ -184,8 +184,8 @@ def _frontier(points: Sequence[Integers]) -> Integers:
 def _raised(corners: Integers, points: Integers, known: Supports) -> Integers:
     """Return the higher of a staircase of corners and lines, as a staircase.
 
-    Between two of its amounts of memory, a bound that falls is at least as high as just below the second. So a
-    step of one unit at a point on a line proves the point.
+    Between two of its amounts of memory, a bound that falls is at least as high as just below the second. So
+    a step of one unit at a point on a line proves the point.
     """
     if not len(corners):
         return corners
