@@ -95,7 +95,7 @@ def exact() -> Iterator[Row]:
 
 
 def thinned() -> Iterator[Row]:
-    """Yield thinned frontiers of long chains, and how far the points are above the lower staircase in time."""
+    """Yield thinned frontiers of long chains, and how far points are above the lower staircase in time."""
     for layers, configurations, limit in ((100, 100, 64), (300, 100, 16), (1000, 100, 16), (2600, 100, 16)):
         problem = chain(layers, configurations, 60)
         found, seconds = _timed(lambda p=problem, limit=limit: least_frontier(*p, points_limit=limit), 1)
