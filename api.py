@@ -115,7 +115,7 @@ def partition(
     refused = None if limit == "unlimited" or limit is None else refusal(graph, fitting, limit)
     if refused is not None:
         raise PlanError(refused)
-    if found is None or not found.kinds:
+    if found is None or not found.kinds or plan.step_seconds is not None:
         return plan
     return replace(plan, step_seconds=simulate(lower(graph, plan), found).seconds)
 
@@ -133,13 +133,22 @@ def search_within(graph: Graph, workers: int, settings: SearchSettings, limit: L
     assert settings.machine is not None
     machine = load_machine(settings.machine) if isinstance(settings.machine, str) else settings.machine
     of_bytes = replace(settings, objective="bytes", machine=None)
-    both = (found, find_plan_within(graph, workers, of_bytes, limit, needs))
+    timed = [
+        _timed(graph, each, machine)
+        for each in (found, find_plan_within(graph, workers, of_bytes, limit, needs))
+    ]
 
     def rank(each: Fitting) -> tuple[bool, float]:
         fits = not isinstance(limit, int) or each.peak_bytes <= limit
-        return not fits, simulate(lower(graph, each.plan), machine).seconds
+        return not fits, each.plan.step_seconds or 0.0
 
-    return min(both, key=rank)
+    return min(timed, key=rank)
+
+
+def _timed(graph: Graph, found: Fitting, machine: Machine) -> Fitting:
+    """Simulate an iteration of a plan."""
+    seconds = simulate(lower(graph, found.plan), machine).seconds
+    return replace(found, plan=replace(found.plan, step_seconds=seconds))
 
 
 def frontier(
@@ -147,7 +156,7 @@ def frontier(
     workers: int,
     machine: Machine | str,
     memory: int | str | None = None,
-    method: str = "recursive",
+    method: str | Method = "recursive",
 ) -> Frontier:
     """Find plans of which none beats another one in both step time and memory, for `workers` workers.
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..models import Model
     from ..partitioner import Fitting, Plan
     from ..programs.memory import MemoryPlan
+    from ..simulator.timeline import Timeline
 
 
 @click.command(
@@ -168,7 +169,7 @@ def command(
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
-    facts, arenas = _gathered(loaded, graph, found, request)
+    facts, arenas, timeline = _gathered(loaded, graph, found, request)
     facts |= {"dtype": dtype, "accumulate": accumulate}
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
@@ -182,7 +183,7 @@ def command(
         from ..reports.console import waiting
 
         with waiting("comparing methods and pricing alternatives", quiet=as_json):
-            _write_page(report, graph, found.plan, facts, arenas, request)
+            _write_page(report, graph, found.plan, facts, arenas, timeline, request)
         if not as_json:
             click.echo(f"page written to {report}")
     request.require_fit(graph, found)
@@ -203,13 +204,13 @@ def _front(graph: Graph, method: str, request: Request, quiet: bool) -> list[dic
 
 def _gathered(
     model: Model, graph: Graph, found: Fitting, request: Request
-) -> tuple[dict[str, Any], MemoryPlan]:
-    """Return what `--json` prints of a plan, and its memory plan."""
+) -> tuple[dict[str, Any], MemoryPlan, Timeline | None]:
+    """Return what `--json` prints of a plan, its memory plan, and its time line if it has one."""
     from ..partitioner import lower, partition
     from ..programs.memory import plan_memory
 
     programs = lower(graph, found.plan)
-    memory = plan_memory(programs)
+    memory, timeline = plan_memory(programs), request.timeline(programs)
     single = plan_memory(lower(graph, partition(graph, workers=1)))
     facts = {
         "model": model.name,
@@ -220,16 +221,21 @@ def _gathered(
         "weight_state_bytes": model.weight_state_bytes,
         "live_bytes_per_worker": max(memory.lower_bound_bytes),
         "single_device_peak_bytes": max(single.arena_bytes),
-        **figures(found, programs, memory, request),
+        **figures(found, programs, memory, timeline, request),
     }
-    return facts, memory
+    return facts, memory, timeline
 
 
 def _write_page(
-    path: Path, graph: Graph, found: Plan, facts: dict[str, Any], memory: MemoryPlan, request: Request
+    path: Path,
+    graph: Graph,
+    found: Plan,
+    facts: dict[str, Any],
+    memory: MemoryPlan,
+    timeline: Timeline | None,
+    request: Request,
 ) -> None:
     """Write the plan's page, compared with the methods that take seconds."""
-    from ..partitioner import lower
     from ..reports.files import write_whole
     from ..reports.page import render
     from ..reports.page.data import Comparison, page_data
@@ -238,7 +244,6 @@ def _write_page(
     entries, refused = compared(graph, request, without={*slow, found.method})
     left_out = {method: str(error) for method, error in refused.items()}
     left_out |= {method: "it may take minutes" for method in sorted(slow) if method != found.method}
-    timeline = request.timeline(lower(graph, found))
     page = page_data(graph, found, facts, memory, Comparison(entries, left_out), timeline)
     write_whole(path, render(page).encode())
 

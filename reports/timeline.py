@@ -65,8 +65,7 @@ def show(timeline: Timeline) -> None:
 def _workers(timeline: Timeline) -> Table:
     rows = table("worker", "computing", "moving", "waiting")
     for worker, each in enumerate(timeline.shares):
-        parts = (each.computing_seconds, each.moving_seconds, each.waiting_seconds)
-        rows.add_row(str(worker), *(_share(seconds, timeline) for seconds in parts))
+        rows.add_row(str(worker), *(f"{part:.1%}" for part in each.fractions))
     return rows
 
 
