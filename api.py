@@ -216,9 +216,10 @@ class Module(module.TrainableModule):
     `method` names the search. `memory` is the most that a worker may hold, in bytes or as text such as
     `12GB`; the search looks for a plan that fits, see `partition`. On GPUs `dtype` may be float16 or
     bfloat16: large activations and gradients are stored in that type, and gradients are multiplied by
-    `loss_scale`. With `plan` it trains as that plan says, which was made for this symbol, batch size,
-    optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so far by the
-    graph's fingerprint.
+    `loss_scale`. With `recompute` above 1, activations are computed again in the backward pass, in that many
+    segments, see `training_graph`. With `plan` it trains as that plan says, which was made for this symbol,
+    batch size, optimizer and number of workers; else PlanError. `plans` holds the plan of every graph made so
+    far by the graph's fingerprint.
     """
 
     def __init__(
@@ -238,6 +239,7 @@ class Module(module.TrainableModule):
         memory: int | str | None = None,
         dtype: str = "float32",
         loss_scale: float | None = None,
+        recompute: int = 1,
     ) -> None:
         self._limit = parse_limit(memory, "memory", None)
         super().__init__(
@@ -255,6 +257,7 @@ class Module(module.TrainableModule):
                 None if self._limit == "unlimited" else self._limit,
                 dtype,
                 loss_scale,
+                recompute,
             ),
         )
         if plan is not None and not isinstance(plan, Plan):

@@ -21,6 +21,7 @@ from .options import (
     machine_option,
     method_option,
     model_candidates,
+    recompute_option,
     shape_option,
     workers_option,
 )
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         "tofu plan wresnet-50-4 --batch 32 --workers 8",
         "tofu plan mlp --method exact --save plan.json",
         "tofu plan rnn-6-4k --machine dgx-1-v100 --objective time",
-        "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4",
+        "tofu plan wresnet-50-4 --dtype bfloat16 --accumulate 4 --recompute 8",
         "tofu plan mlp --compare",
         "tofu plan wresnet-50-4 --report plan.html",
         "tofu plan net.json --shape data=32,3,224,224 --memory 12GB",
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
 )
 @dtype_option(default="float32")
 @accumulate_option(default=1)
+@recompute_option(default=1)
 @click.option("--save", type=click.Path(path_type=Path), help="Write the plan to this file.")
 @click.option(
     "--report",
@@ -138,6 +140,7 @@ def command(
     optimizer: str,
     dtype: str,
     accumulate: int,
+    recompute: int,
     save: Path | None,
     report: Path | None,
     as_json: bool,
@@ -164,13 +167,13 @@ def command(
         workers, pins, forbidden, layouts, machine, objective, memory, not no_replicate, not no_keep, feed
     )
     loaded = load_model(model, batch, shapes)
-    graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate)
+    graph = loaded.training_graph(optimizer, dtype=dtype, accumulate=accumulate, recompute=recompute)
     if compare:
         _compare(loaded.name, graph, request, as_json)
         return
     found = request.partition(graph, method) if as_json else watched(request, graph, method)
     facts, arenas, timeline = _gathered(loaded, graph, found, request)
-    facts |= {"dtype": dtype, "accumulate": accumulate}
+    facts |= {"dtype": dtype, "accumulate": accumulate, "recompute": recompute}
     if front:
         facts["front"] = _front(graph, method, request, quiet=as_json)
     if as_json:
@@ -188,7 +191,7 @@ def command(
             click.echo(f"page written to {report}")
     request.require_fit(graph, found)
     if save is not None:
-        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate)
+        source = PlanOrigin(model, batch, shapes, optimizer, dtype, accumulate, recompute)
         dataclasses.replace(found.plan, source=source).save(save)
         if not as_json:
             click.echo(f"plan written to {save}")
