@@ -13,8 +13,8 @@ from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
 from ..programs.parts import Holding, Task
+from ..support.compiled import numbers
 from .blocks import Holdings, OperationBlock, Touched, build, touched
-from .compiled import numbers
 from .message_times import MessageTimes
 from .part_sets import PartSet, Pieces, pieces
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set

@@ -19,7 +19,7 @@ from itertools import accumulate, chain
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..programs.program import Lane
-from .compiled import Numbers, numbers, plain
+from ..support.compiled import Numbers, numbers, plain
 from .message_times import MessageTimes
 from .part_sets import PartSet, Readings
 from .task_sets import TaskSet

@@ -16,6 +16,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ..support.compiled import Numbers, compiled
 from .blocks import (
     BEGIN,
     COUNT,
@@ -34,7 +35,6 @@ from .blocks import (
     USES,
     WRITE_FIRSTS,
 )
-from .compiled import Numbers, compiled
 
 SHIFT = 32
 """The bits of a key that number a leg within its block."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..dataflow.graph import Graph
 from ..errors import PlanError
+from ..support.compiled import numbers
 from ..support.wording import alternatives
-from .compiled import numbers
 from .events import Net
 
 _NONE = -1

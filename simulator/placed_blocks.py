@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..programs.program import Lane
+from ..support.compiled import filled, longer, numbers, plain, zeros
 from .blocks import OperationBlock
-from .compiled import filled, longer, numbers, plain, zeros
 from .events import Clock, Lanes, Net, Placed, chain, first_change, follow, keep
 from .ways import Ways
 

@@ -13,7 +13,7 @@ from ..dataflow.graph import Operation
 from ..errors import PlanError
 from ..programs.parts import Holding, Task
 from ..programs.program import region_text
-from .compiled import plain
+from ..support.compiled import plain
 from .part_sets import PartSet, Pieces, check_tiles, pieces
 
 MakePieces = Callable[[Sequence[Region], Sequence[int], int], Pieces]
