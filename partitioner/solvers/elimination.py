@@ -297,9 +297,10 @@ class _FactorGraph:
             left, constant = self._message(variable, tables, around)
             eliminated.append(Eliminated(variable, tables, constant))
             self._take_out(variable)
-            self._insert_message(tuple(around), left, variable)
             if constant is not None:
                 self._insert_sorted((), constant)
+            left = self._arithmetic.bound(left, self._constant)
+            self._insert_message(tuple(around), left, variable)
         return eliminated, largest
 
     def _order(self, table_limit: int) -> tuple[list[tuple[int, list[int]]], int]:
