@@ -41,6 +41,9 @@ from .runtime.run_settings import RunSettings
 from .simulator.simulate import simulate
 from .simulator.times import task_times
 
+RECOMPUTE = (1, 2, 8)
+"""The numbers of segments that frontiers try."""
+
 __all__ = ["Context", "Module", "cpu", "frontier", "gpu", "partition"]
 
 
@@ -157,25 +160,30 @@ def frontier(
     machine: Machine | str,
     memory: int | str | None = None,
     method: str | Method = "recursive",
+    recompute: Sequence[int] = RECOMPUTE,
 ) -> Frontier:
     """Find plans of which none beats another one in both step time and memory, for `workers` workers.
 
     `machine` is a preset's name, a file or a Machine that says how fast its devices are. Times are simulated,
     and memory is the largest arena of a worker. Plans that take more than `memory` (bytes, or text such as
     `12GB`) are left out; without it that is the memory of the machine's devices.
+    `recompute` are the numbers of segments in which activations may be computed again, see `training_graph`;
+    a point's `recompute` is that of its plan's graph.
 
-    Raises PlanError if no plan is found that fits, and MachineError for a bad machine.
+    Raises PlanError if no plan is found that fits, GraphError for a number of segments below 1, and
+    MachineError for a bad machine.
     """
     found = load_machine(machine) if isinstance(machine, str) else machine
     found.check_workers(workers)
     limit = parse_limit(memory, "memory", found)
 
     measures = Measures(
-        lambda plan: simulate(lower(graph, plan), found).seconds,
-        partial(peak_bytes, graph),
+        lambda graph, plan: simulate(lower(graph, plan), found).seconds,
+        peak_bytes,
         task_times(graph, found, workers),
     )
-    return find_frontier(graph, workers, found, method, measures, limit if isinstance(limit, int) else None)
+    limit_bytes = limit if isinstance(limit, int) else None
+    return find_frontier(graph, workers, found, method, measures, limit_bytes, recompute)
 
 
 def needs_of(graph: Graph) -> Needs:

@@ -24,6 +24,7 @@ def facts(model: str, frontiers: Sequence[Frontier]) -> dict[str, Any]:
                 "peak_bytes": point.peak_bytes,
                 "cost_bytes": point.plan.cost_bytes,
                 "method": point.plan.method,
+                "recompute": point.recompute,
             }
             for each in frontiers
             for point in each.points
@@ -46,13 +47,15 @@ def show(model: str, frontiers: Sequence[Frontier]) -> None:
         "memory of a worker",
         "moved",
         "method",
+        "computed again",
         title=f"{model} on {frontiers[0].machine.name}",
     )
     for each in frontiers:
         for number, point in enumerate(each.points, 1):
             figures = (format_seconds(point.seconds), format_bytes(point.peak_bytes))
             moved = format_bytes(point.plan.cost_bytes)
-            rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method)
+            again = f"in {point.recompute} segments" if point.recompute > 1 else "nothing"
+            rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method, again)
     console.print(rows)
     for each in frontiers:
         (least,) = each.lower

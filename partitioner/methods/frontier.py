@@ -6,7 +6,8 @@
 
 (TensorOpt, section 4, has pairs of estimated time and memory that are added up over operators, without
 bounds.) Plans come from searches for the least bytes and for the least step time, each at several amounts of
-memory (`within_memory.memory_front`), and from the baselines that are whole plans.
+memory (`within_memory.memory_front`), from their recombination (`recombine`), and from the baselines that are
+whole plans. Less memory is also bought by computing activations again, see `dataflow.recompute`.
 
 Every operation is computed in some split, and the busiest worker computes at least the mean over all workers
 of the sum over operations. The bound on time counts that alone, so it does not fall with more memory, and
@@ -16,14 +17,16 @@ there is one point. Implemented in: `find_frontier` (plans), `least_seconds` (th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
 
 import numpy as np
 
 from ...analyzer.bind.bound import Bound
 from ...dataflow.graph import Graph, Operation
+from ...dataflow.recompute import recomputed
 from ...errors import PlanError
 from ...machines.machine import Machine
 from ...simulator.times import NANOSECONDS, TaskTimes
@@ -35,6 +38,8 @@ from ..problem.classes import build_problem
 from ..problem.problem import Problem
 from ..problem.sequences import all_sequences, sequence_count
 from .method import Method, every_method, find_method
+from .recombine import recombined
+from .search import prepared
 from .settings import SearchSettings
 from .within_memory import least_peak_bytes, memory_front
 
@@ -46,10 +51,10 @@ MOST_SEQUENCES = 1 << 14
 class Measures:
     """How plans are measured."""
 
-    seconds: Callable[[Plan], float]
+    seconds: Callable[[Graph, Plan], float]
     """Returns the simulated time of an iteration."""
 
-    arena: Callable[[Plan], int]
+    arena: Callable[[Graph, Plan], int]
     """Returns the largest arena of a worker, in bytes."""
 
     times: TaskTimes
@@ -68,6 +73,9 @@ class FrontierPoint:
 
     plan: Plan
     """The plan; its `step_seconds` are the same time."""
+
+    recompute: int = 1
+    """The number of segments whose activations its graph computes again, see `training_graph`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +153,23 @@ def find_frontier(
     method: str | Method,
     measures: Measures,
     memory: int | None = None,
+    recompute: Sequence[int] = (1,),
 ) -> Frontier:
     """Find the frontier of plans of a graph, up to a limit of memory.
+
+    `recompute` are the numbers of segments in which activations may be computed again; 1 is the graph itself.
 
     Raises PlanError if no plan is found that fits, and MachineError as `SearchSettings.made_objective`.
     """
     search = searching_method(method)
     found: list[FrontierPoint] = []
-    for plan, peak in _candidates(graph, workers, machine, search, measures.arena):
-        if memory is None or peak <= memory:
-            seconds = measures.seconds(plan)
-            found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds)))
-    least = least_peak_bytes(graph, workers)
+    variants = _variants(graph, recompute)
+    for segments, variant in variants.items():
+        for plan, peak in _candidates(variant, workers, machine, search, measures, whole=segments == 1):
+            if memory is None or peak <= memory:
+                seconds = measures.seconds(variant, plan)
+                found.append(FrontierPoint(seconds, peak, replace(plan, step_seconds=seconds), segments))
+    least = min(least_peak_bytes(variant, workers) for variant in variants.values())
     if not found:
         proven = (
             f"; every plan in steps needs at least {least:,} bytes (proven)" if least > (memory or 0) else ""
@@ -175,24 +188,37 @@ def unbeaten(found: Iterable[FrontierPoint]) -> tuple[FrontierPoint, ...]:
     return tuple(points)
 
 
+def _variants(graph: Graph, recompute: Sequence[int]) -> dict[int, Graph]:
+    """Return graphs that compute activations again, by the number of segments; of equal ones the first."""
+    found: dict[str, tuple[int, Graph]] = {}
+    for segments in recompute:
+        variant = recomputed(graph, segments)
+        found.setdefault(variant.fingerprint, (segments, variant))
+    return dict(found.values())
+
+
 def _candidates(
-    graph: Graph, workers: int, machine: Machine, method: Method, arena: Callable[[Plan], int]
+    graph: Graph, workers: int, machine: Machine, method: Method, measures: Measures, *, whole: bool
 ) -> Iterator[tuple[Plan, int]]:
-    """Yield plans with their arenas."""
-    for settings in (
-        SearchSettings(method),
-        SearchSettings(method, keep=False, replicate=False),
-        SearchSettings(method, machine=machine, objective="step-time"),
-    ):
-        for point in memory_front(graph, workers, settings, arena):
+    """Yield plans with their arenas; unless `whole`, only those of searches for the least step time."""
+    timed = SearchSettings(method, machine=machine, objective="step-time")
+    others = (SearchSettings(method), SearchSettings(method, keep=False, replicate=False)) if whole else ()
+    plans: list[Plan] = []
+    for settings in (timed, *others):
+        for point in reversed(memory_front(graph, workers, settings, partial(measures.arena, graph))):
+            plans.append(point.plan)
             yield point.plan, point.arena_bytes
+    problem, _ = prepared(graph, workers, timed)
+    for plan in recombined(problem, workers, plans, method):
+        made = replace(plan, space=timed.space())
+        yield made, measures.arena(graph, made)
     for each in every_method().values():
-        if each.composes:
+        if whole and each.composes:
             try:
-                plan: Plan = each.search(graph, workers, SearchSettings(each).space())
+                plan = each.search(graph, workers, SearchSettings(each).space())
             except PlanError:  # the graph lacks the layers for it
                 continue
-            yield plan, arena(plan)
+            yield plan, measures.arena(graph, plan)
 
 
 def least_seconds(problem: Problem, workers: int, times: TaskTimes) -> float:
