@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..partitioner.methods.frontier import Frontier
@@ -58,9 +59,15 @@ def show(model: str, frontiers: Sequence[Frontier]) -> None:
             rows.add_row(str(number), str(each.workers), *figures, moved, point.plan.method, again)
     console.print(rows)
     for each in frontiers:
-        (least,) = each.lower
+        first, last = each.lower[0], each.lower[-1]
         console.print(
             f"every plan in steps over {counted(each.workers, 'worker')} takes at least "
-            f"{format_seconds(least.seconds)} to compute, and {format_bytes(least.peak_bytes)} (proven)",
+            f"{format_seconds(last.seconds)}, and {format_bytes(first.peak_bytes)} (proven)",
             soft_wrap=True,
         )
+        for stair, following in pairwise(each.lower):
+            console.print(
+                f"with less than {format_bytes(following.peak_bytes)} it takes at least "
+                f"{format_seconds(stair.seconds)}, if it repeats no computation (proven)",
+                soft_wrap=True,
+            )

@@ -51,11 +51,11 @@ TABLE_LIMIT = 1 << 22
 def recombined(problem: Problem, workers: int, plans: Sequence[Plan], method: Method) -> Iterator[Plan]:
     """Yield plans of a problem at the frontier of its objective and live bytes, given plans in its steps.
 
-    Without such plans, or if tables are too large, there are none.
+    Without such plans, for one worker, or if tables are too large, there are none.
     """
     factors = problem.objective.factors(workers)
     fitting = [choices_of(problem, plan) for plan in plans if plan.in_steps and plan.factors == factors]
-    if not fitting:
+    if not fitting or not factors:
         return
     operators, tensors = _choices(problem, factors, fitting)
     live = LiveBytes.of(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,8 @@ import tofu
 from tofu.dataflow.recompute import recomputed
 from tofu.errors import PlanError
 from tofu.partitioner import least_peak_bytes, partition, peak_bytes
-from tofu.partitioner.methods.frontier import FrontierPoint, least_seconds, unbeaten
+from tofu.partitioner.methods.frontier import FrontierPoint, unbeaten
+from tofu.partitioner.methods.frontier_bounds import least_seconds
 from tofu.partitioner.problem.classes import build_problem
 from tofu.simulator.times import estimates
 
@@ -51,11 +53,26 @@ def test_points_are_what_their_plans_take(graph, found):
 
 
 def test_nothing_is_below_what_is_proven(graph, found):
-    (least,) = found.lower
-    assert least.peak_bytes == least_peak_bytes(graph, 4)
+    assert found.lower[0].peak_bytes == least_peak_bytes(graph, 4)
+    for one, other in pairwise(found.lower):
+        assert one.peak_bytes < other.peak_bytes
+        assert one.seconds > other.seconds
     for point in found.points:
-        assert point.seconds >= least.seconds > 0
-        assert point.peak_bytes >= least.peak_bytes
+        assert point.peak_bytes >= found.lower[0].peak_bytes
+        proven = [stair.seconds for stair in found.lower if stair.peak_bytes <= point.peak_bytes]
+        assert point.seconds >= proven[-1] > 0
+
+
+def test_slow_links_raise_the_bound(graph):
+    """On links that are far slower than the devices, the bytes within the memory decide."""
+    fast = tofu.machines.load(MACHINE)
+    slow = replace(fast, levels=tuple(replace(level, bytes_per_second=1e7) for level in fast.levels))
+    found = tofu.frontier(graph, 4, slow, recompute=(1,))
+    computing = tofu.frontier(graph, 4, fast, recompute=(1,)).lower[0].seconds
+    assert found.lower[-1].seconds > 10 * computing
+    for point in found.points:
+        proven = [stair.seconds for stair in found.lower if stair.peak_bytes <= point.peak_bytes]
+        assert point.seconds >= proven[-1]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 6])
