@@ -13,7 +13,8 @@ from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
 from ..programs.parts import Holding, Task
-from .blocks import Holdings, OperationBlock, Touched, build, touched
+from .blocks import OperationBlock
+from .build_block import Holdings, Touched, build, touched
 from .compiled import numbers
 from .message_times import MessageTimes
 from .part_sets import PartSet, Pieces, pieces

@@ -35,43 +35,10 @@ from .blocks import (
     WRITE_FIRSTS,
 )
 from .compiled import Numbers, compiled
+from .net import Net
 
 SHIFT = 32
 """The bits of a key that number a leg within its block."""
-
-
-class Net(NamedTuple):
-    """The graph: which operations touch which tensors."""
-
-    order: Numbers
-    """The operations in the order of the clock."""
-
-    position: Numbers
-    """The place of each operation in that order."""
-
-    firsts: Numbers
-    """Where the tensors of each operation begin in `tensors`."""
-
-    tensors: Numbers
-    """The tensors that operations touch, operation by operation."""
-
-    maker: Numbers
-    """The operation that makes each tensor; -1 if none does."""
-
-    made_as: Numbers
-    """The place of each tensor among those that its maker touches."""
-
-    user_firsts: Numbers
-    """Where the users of each tensor begin in `users`."""
-
-    users: Numbers
-    """Pairs of an operation that reads a tensor, or collects its parts, and the place of the tensor there."""
-
-    overwritten: Numbers
-    """The tensor that each tensor overwrites; -1 if it has memory of its own."""
-
-    overwriter: Numbers
-    """The tensor that overwrites each tensor; -1 if none does."""
 
 
 class Placed(NamedTuple):
@@ -154,6 +121,23 @@ def chain(net: Net, placed: Placed, last: Numbers, kept: Numbers, moved: Numbers
 
 
 @compiled
+def writer(net: Net, placed: Placed, tensor: int, held: int) -> int:
+    """Return the instruction that writes a holding of a tensor."""
+    maker = net.maker[tensor]
+    block = placed.at[maker]
+    writers = block + placed.words[block + USES + 2 * net.made_as[tensor] + 1]
+    return int(placed.base[maker] + placed.words[writers + held])
+
+
+@compiled
+def joined(latest: int, unknown: int, end: Numbers, known: Numbers, other: int) -> tuple[int, int]:
+    """Add one instruction to the end of the last known one, or to the number of others."""
+    if known[other] == 1:
+        return max(latest, end[other]), unknown
+    return latest, unknown + 1
+
+
+@compiled
 def latest_known(net: Net, placed: Placed, end: Numbers, known: Numbers, number: int) -> tuple[int, int]:
     """Return when the last known instruction that one comes after ends, and how many others there are."""
     words, at = placed.words, placed.at
@@ -163,18 +147,11 @@ def latest_known(net: Net, placed: Placed, end: Numbers, known: Numbers, number:
     latest, unknown = 0, 0
     head = block + words[block + NEED_FIRSTS] + local
     for place in range(block + words[head], block + words[head + 1]):
-        other = base + words[place]
-        if known[other] == 1:
-            latest = max(latest, end[other])
-        else:
-            unknown += 1
+        latest, unknown = joined(latest, unknown, end, known, base + words[place])
     near = words[block + words[block + LANE_BEFORE] + local]
     other = base + near if near >= 0 else placed.before[number]
     if other >= 0:
-        if known[other] == 1:
-            latest = max(latest, end[other])
-        else:
-            unknown += 1
+        latest, unknown = joined(latest, unknown, end, known, other)
     for written in range(2):
         head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
         for place in range(block + words[head], block + words[head + 1], 2):
@@ -184,16 +161,10 @@ def latest_known(net: Net, placed: Placed, end: Numbers, known: Numbers, number:
                 tensor = net.overwritten[tensor]
                 if tensor < 0:
                     continue
-            maker = net.maker[tensor]
-            if maker >= 0:
-                start = at[maker]
-                writers = start + words[start + USES + 2 * net.made_as[tensor] + 1]
-                other = placed.base[maker] + words[writers + held]
+            if net.maker[tensor] >= 0:
+                other = writer(net, placed, tensor, held)
                 if other != number:
-                    if known[other] == 1:
-                        latest = max(latest, end[other])
-                    else:
-                        unknown += 1
+                    latest, unknown = joined(latest, unknown, end, known, other)
             if written:
                 for user in range(net.user_firsts[tensor], net.user_firsts[tensor + 1]):
                     reader = net.users[2 * user]
@@ -202,10 +173,7 @@ def latest_known(net: Net, placed: Placed, end: Numbers, known: Numbers, number:
                     for entry in range(start + words[head2], start + words[head2 + 1]):
                         other = placed.base[reader] + words[entry]
                         if other != number:
-                            if known[other] == 1:
-                                latest = max(latest, end[other])
-                            else:
-                                unknown += 1
+                            latest, unknown = joined(latest, unknown, end, known, other)
     return latest, unknown
 
 
@@ -275,6 +243,15 @@ def keep(placed: Placed, clock: Clock, ways: Lanes, known: Numbers, free: Number
 
 
 @compiled
+def release(other: int, end: int, ready: Numbers, missing: Numbers, begun: list[int]) -> None:
+    """Note for an instruction that one of those that it waits for has ended."""
+    ready[other] = max(ready[other], end)
+    missing[other] -= 1
+    if missing[other] == 0:
+        begun.append(other)
+
+
+@compiled
 def follow(
     net: Net, placed: Placed, clock: Clock, ways: Lanes, known: Numbers, missing: Numbers, free: Numbers
 ) -> int:
@@ -329,18 +306,11 @@ def follow(
             local = number - base
             head = block + words[block + FOLLOW_FIRSTS] + local
             for place in range(block + words[head], block + words[head + 1]):
-                other = base + words[place]
-                ready[other] = max(ready[other], end)
-                missing[other] -= 1
-                if missing[other] == 0:
-                    begun.append(other)
+                release(base + words[place], end, ready, missing, begun)
             near = words[block + words[block + LANE_AFTER] + local]
             other = base + near if near >= 0 else placed.after[number]
             if other >= 0:
-                ready[other] = max(ready[other], end)
-                missing[other] -= 1
-                if missing[other] == 0:
-                    begun.append(other)
+                release(other, end, ready, missing, begun)
             for written in range(2):
                 head = block + words[block + (WRITE_FIRSTS if written else READ_FIRSTS)] + local
                 for place in range(block + words[head], block + words[head + 1], 2):
@@ -352,23 +322,12 @@ def follow(
                             start = at[reader]
                             head2 = start + words[start + USES + 2 * net.users[2 * user + 1]] + held
                             for entry in range(start + words[head2], start + words[head2 + 1]):
-                                other = placed.base[reader] + words[entry]
-                                ready[other] = max(ready[other], end)
-                                missing[other] -= 1
-                                if missing[other] == 0:
-                                    begun.append(other)
+                                release(placed.base[reader] + words[entry], end, ready, missing, begun)
                     tensor = net.overwriter[tensor]
-                    if tensor < 0:
-                        continue
-                    maker = net.maker[tensor]
-                    start = at[maker]
-                    writers = start + words[start + USES + 2 * net.made_as[tensor] + 1]
-                    other = placed.base[maker] + words[writers + held]
-                    if other != number:
-                        ready[other] = max(ready[other], end)
-                        missing[other] -= 1
-                        if missing[other] == 0:
-                            begun.append(other)
+                    if tensor >= 0:
+                        other = writer(net, placed, tensor, held)
+                        if other != number:
+                            release(other, end, ready, missing, begun)
         if begun:
             continue
         if not queue:

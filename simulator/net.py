@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..dataflow.graph import Graph
 from ..errors import PlanError
 from ..support.wording import alternatives
-from .compiled import numbers
-from .events import Net
+from .compiled import Numbers, numbers
 
 _NONE = -1
+
+
+class Net(NamedTuple):
+    """The graph: which operations touch which tensors."""
+
+    order: Numbers
+    """The operations in the order of the clock."""
+
+    position: Numbers
+    """The place of each operation in that order."""
+
+    firsts: Numbers
+    """Where the tensors of each operation begin in `tensors`."""
+
+    tensors: Numbers
+    """The tensors that operations touch, operation by operation."""
+
+    maker: Numbers
+    """The operation that makes each tensor; -1 if none does."""
+
+    made_as: Numbers
+    """The place of each tensor among those that its maker touches."""
+
+    user_firsts: Numbers
+    """Where the users of each tensor begin in `users`."""
+
+    users: Numbers
+    """Pairs of an operation that reads a tensor, or collects its parts, and the place of the tensor there."""
+
+    overwritten: Numbers
+    """The tensor that each tensor overwrites; -1 if it has memory of its own."""
+
+    overwriter: Numbers
+    """The tensor that overwrites each tensor; -1 if none does."""
 
 
 def net(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ..programs.program import Lane
 from .blocks import OperationBlock
 from .compiled import filled, longer, numbers, plain, zeros
-from .events import Clock, Lanes, Net, Placed, chain, first_change, follow, keep
+from .events import Clock, Lanes, Placed, chain, first_change, follow, keep
+from .net import Net
 from .ways import Ways
 
 

@@ -23,8 +23,9 @@ from ..programs.parts import Holding, Task
 from ..support.gc_pause import gc_paused
 from ..support.wording import alternatives
 from .block_cache import BlockCache
-from .blocks import Holdings, OperationBlock
+from .blocks import OperationBlock
 from .box_jobs import box_jobs
+from .build_block import Holdings
 from .jobs import Jobs, Moments
 from .net import net
 from .placed_blocks import PlacedBlocks
