@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..analyzer.indices.region import Region
 from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
 from ..machines.device_kind import DeviceKind
 from ..machines.machine import Machine
+from ..operators.stages.bound_operator import BoundOperator
 from ..programs.parts import Holding, Task
+from ..tdl.ast import Reducer
 from .blocks import OperationBlock
-from .build_block import Holdings, Touched, build, touched
+from .build_block import Holdings, Touched, build
 from .compiled import numbers
-from .message_times import MessageTimes
+from .message_times import Element, MessageTimes
 from .part_sets import PartSet, Pieces, pieces
 from .task_sets import CutOperation, TaskSet, check_workers, cut, distinct, held_parts, task_set
-from .times import TaskTimes
+from .times import Source, TaskTimes, TimesOfTasks
+from .values import Values
+
+_NONE = -1
 
 LIMIT = 1 << 24
 """The integers in blocks and parts that are kept; beyond it all are forgotten, and made again if needed."""
@@ -27,33 +30,39 @@ LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Like:
-    """Operations with the same operator and element types that touch tensors in the same way."""
+    """Operations with the same operator and element types that touch values in the same way."""
 
     touched: Touched
-    """The way in which they touch tensors."""
+    """The way in which they touch values."""
 
 
 class BlockCache:
     """Tasks, holdings and blocks for one graph on one machine. Equal ones are one object."""
 
-    def __init__(self, graph: Graph, machine: Machine, workers: int, times: TaskTimes) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        machine: Machine,
+        workers: int,
+        values: Values,
+        times: TaskTimes | None,
+    ) -> None:
         self._graph = graph
         self._workers = workers
-        self._times = times
-        self.messages = MessageTimes(machine, workers)
-        self.roots = _roots(graph)
-        """The tensor whose storage each tensor has."""
-        self.tensors: list[tuple[int, ...]] = []
-        """The tensors that each operation touches: those that it reads, each once, and those it makes."""
+        self._values = values
+        self._times = TimesOfTasks(graph, machine, workers, times)
+        self.messages = MessageTimes(machine, workers, self._times.profiled)
+        self.touched: list[tuple[int, ...]] = []
+        """The values that each operation touches: those that others make, each once, and those it makes."""
         self.storage: list[tuple[int, ...]] = []
-        """The tensors whose storage those have."""
+        """The values whose storage those have."""
         self._likes: list[_Like] = []
         self._find_likes()
         self._kind_of = _first_alike(self.messages.ways.kinds)
         self._pieces: dict[tuple[object, ...], Pieces] = {}
         self._parts: dict[tuple[tuple[int, ...], Pieces], PartSet] = {}
         self._cuts: dict[tuple[object, ...], CutOperation] = {}
-        self._spent: dict[tuple[CutOperation, tuple[int, ...]], list[int]] = {}
+        self._spent: dict[tuple[CutOperation, tuple[int, ...]], tuple[list[int], Sequence[Source]]] = {}
         self._tasks: dict[tuple[CutOperation, tuple[int, ...]], TaskSet] = {}
         self._given: dict[tuple[object, ...], PartSet] = {}
         self._holdings: dict[tuple[PartSet, PartSet | None], Holdings] = {}
@@ -61,20 +70,43 @@ class BlockCache:
         self._size = 0
 
     def _find_likes(self) -> None:
-        """Find the operations that are like each other, and the tensors that they touch."""
+        """Find the operations that are like each other, and the values that they touch."""
         known: dict[tuple[object, ...], _Like] = {}
-        tensors, roots = self._graph.tensors, self.roots
+        values, elements = self._values, _elements(self._graph)
         for operation in self._graph.operations:
-            read = [operation.inputs[place] for place, _ in operation.bound.read_places]
-            touches = (*dict.fromkeys(read), *operation.outputs)
-            storage = tuple([roots[tensor] for tensor in touches])
-            types = [tensors[tensor].dtype for tensor in touches]
-            key = id(operation.bound), *map(read.index, read), *map(storage.index, storage), *types
+            number = operation.index
+            read = [
+                values.read_by(number, operation.inputs[place]) for place, _ in operation.bound.read_places
+            ]
+            made = values.made[number]
+            chains = [value for first in (*read, *made) for value in values.chain(first)]
+            others = [value for value in dict.fromkeys(chains) if value not in made]
+            touches = (*others, *made, *operation.outputs)
+            storage = tuple([values.roots[value] for value in touches])
+            place = {value: slot for slot, value in enumerate(touches)}
+            sources = tuple([place.get(values.sources[value], _NONE) for value in touches])
+            types = [elements[values.tensors[value]] for value in touches]
+            slots = [place[value] for value in read]
+            key = id(operation.bound), len(made), *slots, *sources, *map(storage.index, storage), *types
             like = known.get(key)
             if like is None:
-                like = known[key] = _Like(touched(self._graph, operation, touches, storage))
+                first = len(touches) - len(operation.outputs)
+                shared = [
+                    frozenset(slot for slot in range(first) if storage[slot] == storage[output])
+                    for output in range(first, len(touches))
+                ]
+                like = known[key] = _Like(
+                    Touched(
+                        tuple(zip([place for place, _ in operation.bound.read_places], slots, strict=True)),
+                        sources,
+                        range(first - len(made), first),
+                        range(first, len(touches)),
+                        tuple(shared),
+                        tuple(types),
+                    )
+                )
             self._likes.append(like)
-            self.tensors.append(touches)
+            self.touched.append(touches)
             self.storage.append(storage)
 
     def tasks(self, operation: Operation, tasks: Sequence[Task]) -> TaskSet:
@@ -85,8 +117,8 @@ class BlockCache:
             found = self._tasks.get((boxes, workers))
             if found is None:
                 check_workers(workers, self._workers)
-                spent = self._nanoseconds(operation, boxes, workers)
-                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, self._part_set)
+                spent, sources = self._nanoseconds(operation, boxes, workers)
+                found = self._tasks[boxes, workers] = task_set(boxes, workers, spent, sources, self._part_set)
         except PlanError as error:
             raise PlanError(f"operation {operation.name!r}: {error}") from error
         return found
@@ -98,31 +130,27 @@ class BlockCache:
             found = self._cuts[key] = cut(operation, tasks, self._piece_set)
         return found
 
-    def _nanoseconds(self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]) -> list[int]:
-        """Return the times of tasks, which are equal on devices of one kind."""
+    def _nanoseconds(
+        self, operation: Operation, boxes: CutOperation, workers: tuple[int, ...]
+    ) -> tuple[list[int], Sequence[Source]]:
+        """Return the times of tasks, which are equal on devices of one kind, and where they come from."""
         same_kind = tuple([self._kind_of[worker] for worker in workers])
         found = self._spent.get((boxes, same_kind))
         if found is None:
-            taken = np.asarray(self._times(operation, np.array(same_kind, np.int64), boxes.boxes), np.int64)
-            if taken.shape != (len(same_kind),) or (taken < 0).any():
-                raise PlanError(
-                    f"the times of its {len(same_kind)} tasks are {taken.tolist()}; give one for each, 0 or "
-                    f"more"
-                )
-            found = self._spent[boxes, same_kind] = taken.tolist()
+            found = self._spent[boxes, same_kind] = self._times.of(operation, same_kind, boxes.boxes)
         return found
 
-    def given(self, tensor: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
-        """Return holdings of a tensor. Raises PlanError unless they tile it, and `stop` as well."""
-        home = self._held(tensor, holdings)
-        return self._joined(home, None if stop is None else self._held(tensor, stop))
+    def given(self, value: int, holdings: Sequence[Holding], stop: Sequence[Holding] | None) -> Holdings:
+        """Return holdings of a value. Raises PlanError unless they tile it, and `stop` as well."""
+        home = self._held(value, holdings)
+        return self._joined(home, None if stop is None else self._held(value, stop))
 
     def made_by(self, tasks: TaskSet, output: int) -> Holdings:
         """Return the holdings of an output that is held by the workers that make it."""
         return self._joined(distinct(tasks.made[output], self._piece_set, self._part_set), None)
 
     def block(self, operation: Operation, tasks: TaskSet, held: Sequence[Holdings]) -> OperationBlock:
-        """Return the block of an operation; `held` are the holdings of the tensors that it touches.
+        """Return the block of an operation; `held` are the holdings of the values that it touches.
 
         Raises PlanError if no one holds what a task needs.
         """
@@ -149,8 +177,8 @@ class BlockCache:
         self.messages.forget()
         self._size = 0
 
-    def _held(self, tensor: int, holdings: Sequence[Holding]) -> PartSet:
-        of = self._graph.tensors[tensor]
+    def _held(self, value: int, holdings: Sequence[Holding]) -> PartSet:
+        of = self._graph.tensors[self._values.tensors[value]]
         key = of.shape, tuple(holdings)
         found = self._given.get(key)
         if found is None:
@@ -184,12 +212,22 @@ class BlockCache:
         return found
 
 
-def _roots(graph: Graph) -> list[int]:
-    """Return the tensor whose storage each tensor has."""
-    roots: list[int] = []
-    for tensor in graph.tensors:
-        roots.append(tensor.index if tensor.alias is None else roots[tensor.alias])
-    return roots
+def _elements(graph: Graph) -> list[Element]:
+    """Return the elements of each tensor."""
+    reducers: dict[int, str] = {}
+    known: dict[BoundOperator, str] = {}
+    for operation in graph.operations:
+        if operation.bound not in known:
+            known[operation.bound] = _reducer(operation.bound)
+        for tensor in operation.outputs:
+            reducers[tensor] = known[operation.bound]
+    return [Element(t.dtype, t.itemsize, reducers.get(t.index, Reducer.SUM)) for t in graph.tensors]
+
+
+def _reducer(bound: BoundOperator) -> str:
+    """Return the name of what combines partial outputs: sums, if they follow from partial inputs alone."""
+    found = (bound.reducer(variable) for variable in bound.variables)
+    return next((str(each) for each in found if each is not None), Reducer.SUM)
 
 
 def _first_alike(kinds: Sequence[DeviceKind]) -> list[int]:

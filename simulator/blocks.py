@@ -6,8 +6,9 @@ instruction begins, does its *legs* (its kernel, or a message from each other wo
 finishes.
 
 Instructions are in the order of the clock, so their numbers and those of their legs depend on nothing but the
-operation, its tasks and the holdings. Other operations are named by the tensors that join them: a block says
-which of its instructions read or write which holding of which tensor that the operation touches.
+operation, its tasks and the holdings. Other operations are named by the values that join them, tensors and
+copies (`values`): a block says which of its instructions read or write which holding of which value that the
+operation touches.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 
-from ..programs.program import Lane
 from .compiled import Numbers, numbers
+from .times import Source
 
 Use = tuple[int, int]
-"""A tensor that the operation touches, as its place among them, and the number of a holding."""
+"""A value that the operation touches, as its place among them, and the number of a holding."""
 
 # The places of a block's integers. Those of `LEGS` and `COUNT` are numbers, the others lead to lists.
 COUNT, LEGS = 0, 1
@@ -33,13 +34,13 @@ NEED_FIRSTS, FOLLOW_FIRSTS = 8, 9
 """For each instruction, where those of the block begin that it needs, and those that need it."""
 READ_FIRSTS, WRITE_FIRSTS = 10, 11
 """For each instruction, where the uses begin that it reads, and those that it writes."""
-LANE_BEFORE, LANE_AFTER = 12, 13
-"""The block's instruction before and after each one on the lane of its worker; -1 if there is none."""
-LANES, LANE_ENDS = 14, 15
-"""The number of lanes, and for each the lane, its first and its last instruction."""
+BEFORE, AFTER = 12, 13
+"""The block's instruction before and after each one with the same runner; -1 if there is none."""
+RUNNERS, RUNNER_ENDS = 14, 15
+"""The number of runners, and for each the runner, its first and its last instruction."""
 USES = 16
-"""From here on, for each tensor: where the first reader of each holding is, and the writers of all holdings;
-0 if the operation does not write the tensor.
+"""From here on, for each value: where the first reader of each holding is, and the writers of all holdings;
+0 if the operation does not make the value.
 """
 
 
@@ -56,6 +57,9 @@ class OperationBlock:
     workers: list[int]
     """The worker of each instruction."""
 
+    runners: list[int]
+    """The runner of each instruction."""
+
     transfers: list[bool]
     """Whether each instruction is a transfer."""
 
@@ -65,11 +69,14 @@ class OperationBlock:
     nbytes: list[int]
     """The bytes of each message."""
 
+    time_sources: list[Source]
+    """Where the time of each instruction comes from."""
+
     legs: int
     """The number of legs."""
 
     writers: list[list[int]]
-    """For each tensor that is touched, the instruction that writes each holding; -1 if none does."""
+    """For each value that is touched, the instruction that writes each holding; -1 if none does."""
 
 
 @dataclass(slots=True)
@@ -81,6 +88,9 @@ class Instruction:
 
     worker: int
     """The worker that runs it."""
+
+    runner: int
+    """What runs it: a lane of the worker, or the device that serves all its workers in turn."""
 
     transfer: bool
     """Whether it is a transfer."""
@@ -103,6 +113,9 @@ class Instruction:
     nbytes: Sequence[int]
     """The bytes of each message."""
 
+    time_source: Source
+    """Where its time comes from."""
+
     needs: list[Instruction]
     """The instructions of the block that make what it reads."""
 
@@ -122,8 +135,8 @@ class Instruction:
 def flattened(made: Sequence[Instruction], holdings: Sequence[int], inputs: int) -> OperationBlock:
     """Return instructions in the order of the clock, in integers.
 
-    `holdings` are the numbers of holdings of the tensors that the operation touches, the first `inputs` of
-    which it does not write.
+    `holdings` are the numbers of holdings of the values that the operation touches, the first `inputs` of
+    which others make.
     """
     found = sorted(made, key=lambda each: (each.tick, each.worker))
     for number, each in enumerate(found):
@@ -144,35 +157,36 @@ def flattened(made: Sequence[Instruction], holdings: Sequence[int], inputs: int)
     words.put_lists(FOLLOW_FIRSTS, [each.followers for each in found])
     words.put_lists(READ_FIRSTS, [[n for use in each.reads for n in use] for each in found])
     words.put_lists(WRITE_FIRSTS, [[n for use in each.writes for n in use] for each in found])
-    _put_lanes(words, found)
+    _put_runners(words, found)
     writers = _put_uses(words, found, holdings, inputs)
     words.listed[COUNT], words.listed[LEGS] = len(found), len(owners)
     return OperationBlock(
         numbers(words.listed),
         len(found),
         [each.worker for each in found],
+        [each.runner for each in found],
         [each.transfer for each in found],
         [source for each in found for source in each.sources],
         [nbytes for each in found for nbytes in each.nbytes],
+        [each.time_source for each in found],
         len(owners),
         writers,
     )
 
 
-def _put_lanes(words: _Words, found: Sequence[Instruction]) -> None:
+def _put_runners(words: _Words, found: Sequence[Instruction]) -> None:
     before, after = [-1] * len(found), [-1] * len(found)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for each in found:
-        lane = each.worker * len(Lane) + each.transfer
-        if lane in last:
-            before[each.number], after[last[lane]] = last[lane], each.number
-        first.setdefault(lane, each.number)
-        last[lane] = each.number
-    words.put(LANE_BEFORE, before)
-    words.put(LANE_AFTER, after)
-    words.listed[LANES] = len(first)
-    words.put(LANE_ENDS, [n for lane in first for n in (lane, first[lane], last[lane])])
+        if each.runner in last:
+            before[each.number], after[last[each.runner]] = last[each.runner], each.number
+        first.setdefault(each.runner, each.number)
+        last[each.runner] = each.number
+    words.put(BEFORE, before)
+    words.put(AFTER, after)
+    words.listed[RUNNERS] = len(first)
+    words.put(RUNNER_ENDS, [n for runner in first for n in (runner, first[runner], last[runner])])
 
 
 def _put_uses(

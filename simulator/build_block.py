@@ -5,52 +5,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..dataflow.graph import Graph, Operation
 from ..errors import PlanError
+from ..programs.program import Lane
 from .blocks import Instruction, OperationBlock, Use, flattened
 from .compiled import plain
-from .message_times import MessageTimes
+from .message_times import Element, MessageTimes, Transfers
 from .part_sets import PartSet, Readings
 from .task_sets import TaskSet
+
+_NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The tensors that an operation touches: those that it reads, each once, and those that it makes."""
+    """The values that an operation touches: those that others make, each once, and those that it makes.
 
-    inputs: int
-    """The number of those that it reads. They come first."""
+    A value that it reads comes with the values that it is made from, since it may be held there.
+    """
 
     read: tuple[tuple[int, int], ...]
-    """For each tensor of the description that is read its place there, and its place among the inputs."""
+    """For each tensor of the description that is read its place there, and the place of the value."""
+
+    sources: tuple[int, ...]
+    """For each value, the place of the one that it is made from; -1 for a tensor."""
+
+    copies: range
+    """The places of the copies that are made for the operation."""
+
+    outputs: range
+    """The places of its outputs, which come last."""
 
     same_storage: tuple[frozenset[int], ...]
-    """For each output, the inputs whose storage it takes over."""
+    """For each output, the places of the values whose storage it takes over."""
 
-    itemsizes: tuple[int, ...]
-    """The bytes of an element of each tensor."""
-
-
-def touched(graph: Graph, operation: Operation, tensors: Sequence[int], storage: Sequence[int]) -> Touched:
-    """Return how an operation touches `tensors`: those that it reads, each once, and those that it makes.
-
-    `storage` is the tensor whose storage each of them has.
-    """
-    inputs = len(tensors) - len(operation.outputs)
-    return Touched(
-        inputs,
-        tuple((place, tensors.index(operation.inputs[place])) for place, _ in operation.bound.read_places),
-        tuple(
-            frozenset(slot for slot in range(inputs) if storage[slot] == storage[output])
-            for output in range(inputs, len(tensors))
-        ),
-        tuple(graph.tensors[tensor].itemsize for tensor in tensors),
-    )
+    elements: tuple[Element, ...]
+    """The elements of each value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holdings:
-    """Who holds a tensor. Compared by identity."""
+    """Who holds a value. Compared by identity."""
 
     home: PartSet
     """Between operations."""
@@ -60,11 +54,22 @@ class Holdings:
 
 
 def build(of: Touched, tasks: TaskSet, held: Sequence[Holdings], messages: MessageTimes) -> OperationBlock:
-    """Return the block of an operation; `held` are the holdings of the tensors that it touches.
+    """Return the block of an operation; `held` are the holdings of the values that it touches.
 
     Raises PlanError if no one holds what a task needs.
     """
     return _Builder(of, tasks, held, messages).block()
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What a task reads."""
+
+    transfers: list[Instruction]
+    """Those that its worker lacks."""
+
+    uses: list[tuple[int, Use]]
+    """The holdings of its worker, each with its place in the description."""
 
 
 class _Builder:
@@ -74,73 +79,96 @@ class _Builder:
         self._held = held
         self._messages = messages
         self._found: list[Instruction] = []
+        self._tick = 0
 
     def block(self) -> OperationBlock:
+        for slot in self._of.copies:
+            self._copy(slot)
         computed = self._compute(self._fetch())
-        tick = max((each.tick for each in computed), default=0) + 1
         for output in range(len(self._tasks.made)):
-            tick = self._collect(output, computed, tick)
+            self._collect(output, computed)
         counts = [len(each.home.workers) for each in self._held]
-        return flattened(self._found, counts, self._of.inputs)
+        return flattened(self._found, counts, self._of.copies.start)
 
-    def _fetch(self) -> list[tuple[list[Instruction], list[tuple[int, Use]]]]:
-        """Add the transfers of inputs; return for each task those, and the place and use of what is there."""
+    def _copy(self, slot: int) -> None:
+        """Add the transfers that make a copy. A part that its worker holds already is not moved."""
+        source, element = self._of.sources[slot], self._of.elements[slot]
+        held, copied = self._held[source].home, self._held[slot].home
+        if held.pieces.terms == copied.pieces.terms:
+            transfers = self._messages.fetched(copied, held, element)
+        else:
+            transfers = self._messages.collected(held, copied, element)
+        readings = transfers.readings
+        for number, worker in enumerate(copied.workers):
+            if readings.kept[number] == _NONE:
+                each = self._transfer(worker, transfers, number)
+                each.reads = self._uses(source, readings, number)
+                each.writes = [(slot, number)]
+        self._tick += 1
+
+    def _use(self, slot: int, number: int) -> Use:
+        """Return where a holding is: itself, or a holding that its worker has of what it is made from."""
+        source = self._of.sources[slot]
+        while source != _NONE:
+            held, copied = self._held[source].home, self._held[slot].home
+            if held.pieces.terms != copied.pieces.terms:
+                break
+            kept = self._messages.fetched(copied, held, self._of.elements[slot]).readings.kept[number]
+            if kept == _NONE:
+                break
+            slot, number, source = source, kept, self._of.sources[source]
+        return slot, number
+
+    def _uses(self, slot: int, readings: Readings, reader: int) -> list[Use]:
+        return [self._use(slot, piece) for piece in _pieces(readings, reader)]
+
+    def _fetch(self) -> list[_Inputs]:
+        """Add the transfers of inputs; return what each task reads."""
         of, tasks = self._of, self._tasks
         inputs = []
         for (place, slot), needed in zip(of.read, tasks.needed, strict=True):
-            home = self._held[slot].home
-            if home.pieces.terms not in (1, needed.pieces.terms):
+            held = self._held[slot].home
+            if held.pieces.terms not in (1, needed.pieces.terms):
                 raise PlanError(
-                    f"it reads a tensor in {home.pieces.terms} terms, but its tasks read "
+                    f"it reads a tensor in {held.pieces.terms} terms, but its tasks read "
                     f"{needed.pieces.terms}; give each task the number of the term that it reads, or "
                     f"hold the tensor reduced"
                 )
-            inputs.append(
-                (place, slot, needed, home, self._messages.fetched(needed, home, of.itemsizes[slot]))
-            )
+            transfers = self._messages.fetched(needed, held, of.elements[slot])
+            inputs.append((place, slot, needed.pieces.regions, transfers))
         made: dict[tuple[object, ...], Instruction] = {}
         found = []
         for task, worker in enumerate(tasks.workers):
-            transfers: list[Instruction] = []
-            uses: list[tuple[int, Use]] = []
-            for place, slot, needed, home, (readings, times, ways) in inputs:
-                if readings.kept[task] >= 0:
-                    uses.append((place, (slot, readings.kept[task])))
+            own = _Inputs([], [])
+            for place, slot, regions, transfers in inputs:
+                readings = transfers.readings
+                if readings.kept[task] != _NONE:
+                    own.uses.append((place, self._use(slot, readings.kept[task])))
                     continue
-                term = needed.pieces.term[task] if home.pieces.terms > 1 else 0
-                key = worker, slot, needed.pieces.regions[task], term
+                key = worker, slot, regions[task], readings.first_terms[task]
                 if key not in made:
-                    made[key] = self._transfer(0, worker, slot, readings, task, times, ways)
-                    made[key].reads = [(slot, piece) for piece in _pieces(readings, task)]
-                transfers.append(made[key])
-            found.append((transfers, uses))
+                    made[key] = self._transfer(worker, transfers, task)
+                    made[key].reads = self._uses(slot, readings, task)
+                own.transfers.append(made[key])
+            found.append(own)
         return found
 
-    def _transfer(
-        self,
-        tick: int,
-        worker: int,
-        slot: int,
-        readings: Readings,
-        reader: int,
-        times: list[int],
-        ways: list[int],
-        elements: int = 0,
-    ) -> Instruction:
-        """Add a transfer; `elements` are those of the target, needed only if terms are summed."""
-        size = self._of.itemsizes[slot]
-        begin, end = readings.firsts[reader], readings.firsts[reader + 1]
-        passed = (readings.terms + 1) * elements if readings.terms > 1 else 2 * readings.own[reader]
+    def _transfer(self, worker: int, transfers: Transfers, reader: int) -> Instruction:
+        """Add the transfer of a part."""
+        readings = transfers.readings
+        own = slice(readings.firsts[reader], readings.firsts[reader + 1])
         found = Instruction(
-            tick,
+            self._tick,
             worker,
+            self._messages.runners[worker][Lane.TRANSFER],
             True,
-            self._messages.starts[worker],
-            self._messages.touching(worker, passed * size),
-            times[begin:end],
-            ways[begin:end],
-            readings.sources[begin:end],
-            [count * size for count in readings.elements[begin:end]],
+            transfers.begins[reader],
+            transfers.finishes[reader],
+            transfers.times[own],
+            transfers.ways[own],
+            readings.sources[own],
+            transfers.nbytes[own],
+            transfers.sources[reader],
             [],
             [],
             [],
@@ -148,21 +176,38 @@ class _Builder:
         self._found.append(found)
         return found
 
-    def _compute(self, inputs: list[tuple[list[Instruction], list[tuple[int, Use]]]]) -> list[Instruction]:
+    def _compute(self, inputs: Sequence[_Inputs]) -> list[Instruction]:
         """Add every task; those of one worker follow each other."""
         tasks = self._tasks
         ticks: dict[int, int] = {}
         found = []
-        for (transfers, uses), worker, time in zip(inputs, tasks.workers, tasks.nanoseconds, strict=True):
-            tick = ticks[worker] = ticks.get(worker, 0) + 1
-            reads = list(dict.fromkeys(use for _, use in uses))
-            way = self._messages.computing[worker]
+        for own, worker, time, source in zip(
+            inputs, tasks.workers, tasks.nanoseconds, tasks.sources, strict=True
+        ):
+            tick = ticks[worker] = ticks.get(worker, self._tick) + 1
+            runner, way = self._messages.runners[worker][Lane.COMPUTE], self._messages.computing[worker]
+            reads = list(dict.fromkeys(use for _, use in own.uses))
             found.append(
-                Instruction(tick, worker, False, 0, 0, (time,), (way,), (), (), transfers, reads, [])
+                Instruction(
+                    tick,
+                    worker,
+                    runner,
+                    False,
+                    0,
+                    0,
+                    (time,),
+                    (way,),
+                    (),
+                    (),
+                    source,
+                    own.transfers,
+                    reads,
+                    [],
+                )
             )
         self._found += found
-        for output, made in enumerate(tasks.made):
-            home, slot = self._held[self._of.inputs + output].home, self._of.inputs + output
+        for output, (slot, made) in enumerate(zip(self._of.outputs, tasks.made, strict=True)):
+            home = self._held[slot].home
             if made.pieces.terms != home.pieces.terms:
                 continue
             parts = zip(home.workers, home.pieces.regions, plain(home.pieces.term), strict=True)
@@ -172,15 +217,10 @@ class _Builder:
                 number = free.pop(part, None)
                 if number is not None and not self._is_read(output, task, number, inputs):
                     found[task].writes.append((slot, number))
+        self._tick = max(ticks.values(), default=self._tick) + 1
         return found
 
-    def _is_read(
-        self,
-        output: int,
-        task: int,
-        number: int,
-        inputs: list[tuple[list[Instruction], list[tuple[int, Use]]]],
-    ) -> bool:
+    def _is_read(self, output: int, task: int, number: int, inputs: Sequence[_Inputs]) -> bool:
         """Tell whether a task must not overwrite a holding, because it or another one of its worker reads it.
 
         The task itself may read it at the places at which each element is read only when it is written.
@@ -189,60 +229,47 @@ class _Builder:
         if not shared:
             return False
         for other in (task, *self._tasks.siblings[task]):
-            for place, (slot, held) in inputs[other][1]:
+            for place, (slot, held) in inputs[other].uses:
                 if slot in shared and held == number and (other != task or place not in self._tasks.in_place):
                     return True
         return False
 
-    def _collect(self, output: int, computed: list[Instruction], tick: int) -> int:
-        """Add the transfers that fill holdings of an output; return the next tick."""
-        slot = self._of.inputs + output
-        held, made = self._held[slot], self._tasks.made[output]
+    def _collect(self, output: int, computed: list[Instruction]) -> None:
+        """Add the transfers that fill holdings of an output."""
+        slot, made = self._of.outputs[output], self._tasks.made[output]
+        held = self._held[slot]
         written = {
             task: number for task, each in enumerate(computed) for at, number in each.writes if at == slot
         }
         if len(written) == len(held.home.workers):
-            return tick
-        if held.stop is None or made.pieces.terms <= held.home.pieces.terms:
-            self._fill(slot, made, held.home, computed, written, tick)
-            return tick
-        stopped = self._fill(None, made, held.stop, computed, {}, tick, slot)
-        self._fill(slot, held.stop, held.home, stopped, {}, tick + 1)
-        return tick + 1
+            return
+        makers = computed
+        if held.stop is not None and made.pieces.terms > held.home.pieces.terms:
+            makers = list(self._fill(slot, made, held.stop, computed, {}).values())
+            made = held.stop
+            self._tick += 1
+        for number, each in self._fill(slot, made, held.home, makers, written).items():
+            each.writes.append((slot, number))
 
     def _fill(
-        self,
-        target: int | None,
-        made: PartSet,
-        wanted: PartSet,
-        makers: list[Instruction],
-        written: dict[int, int],
-        tick: int,
-        slot: int | None = None,
-    ) -> list[Instruction]:
-        """Add transfers that fill `wanted` from the parts of `makers`, and write the tensor `target`.
+        self, slot: int, made: PartSet, wanted: PartSet, makers: list[Instruction], written: dict[int, int]
+    ) -> dict[int, Instruction]:
+        """Add the transfers that fill parts of a tensor from the parts of `makers`; return them by part.
 
-        `written` are the parts that are holdings themselves, each with the number of the holding.
+        `written` are the parts of `makers` that are wanted as they are, each with its number there.
         """
-        of = target if slot is None else slot
-        assert of is not None
-        readings, times, ways = self._messages.collected(made, wanted, self._of.itemsizes[of])
+        transfers = self._messages.collected(made, wanted, self._of.elements[slot])
         done = set(written.values())
-        found = []
+        found = {}
         for number, worker in enumerate(wanted.workers):
             if number in done:
                 continue
-            each = self._transfer(
-                tick, worker, of, readings, number, times, ways, wanted.pieces.elements[number]
-            )
-            for piece in _pieces(readings, number):
+            each = found[number] = self._transfer(worker, transfers, number)
+            for piece in _pieces(transfers.readings, number):
                 if piece in written:
-                    each.reads.append((of, written[piece]))
+                    each.reads.append((slot, written[piece]))
                 else:
                     each.needs.append(makers[piece])
-            if target is not None:
-                each.writes.append((target, number))
-            found.append(each)
         return found
 
 

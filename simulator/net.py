@@ -1,4 +1,4 @@
-"""Which operations touch which tensors, as loops read it."""
+"""Which operations touch which values, as loops read it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from ..dataflow.graph import Graph
 from ..errors import PlanError
 from ..support.wording import alternatives
 from .compiled import Numbers, numbers
+from .values import Values
 
 _NONE = -1
 
 
 class Net(NamedTuple):
-    """The graph: which operations touch which tensors."""
+    """The graph: which operations touch which values."""
 
     order: Numbers
     """The operations in the order of the clock."""
@@ -23,64 +24,61 @@ class Net(NamedTuple):
     """The place of each operation in that order."""
 
     firsts: Numbers
-    """Where the tensors of each operation begin in `tensors`."""
+    """Where the values of each operation begin in `values`."""
 
-    tensors: Numbers
-    """The tensors that operations touch, operation by operation."""
+    values: Numbers
+    """The values that operations touch, operation by operation."""
 
     maker: Numbers
-    """The operation that makes each tensor; -1 if none does."""
+    """The operation that makes each value; -1 if none does."""
 
     made_as: Numbers
-    """The place of each tensor among those that its maker touches."""
+    """The place of each value among those that its maker touches."""
 
     user_firsts: Numbers
-    """Where the users of each tensor begin in `users`."""
+    """Where the users of each value begin in `users`."""
 
     users: Numbers
-    """Pairs of an operation that reads a tensor, or collects its parts, and the place of the tensor there."""
+    """Pairs of an operation that reads a value, or collects its parts, and the place of the value there."""
 
     overwritten: Numbers
-    """The tensor that each tensor overwrites; -1 if it has memory of its own."""
+    """The tensor that each value overwrites; -1 if it has memory of its own."""
 
     overwriter: Numbers
-    """The tensor that overwrites each tensor; -1 if none does."""
+    """The tensor that overwrites each value; -1 if none does."""
 
 
-def net(
-    graph: Graph, order: Sequence[str] | None, touched: Sequence[tuple[int, ...]], roots: Sequence[int]
-) -> Net:
-    """Return the net of a graph whose operations run in an order, the graph's if it is None.
+def net(graph: Graph, order: Sequence[int], of: Values, touched: Sequence[tuple[int, ...]]) -> Net:
+    """Return the net of a graph whose operations run in an order.
 
-    `touched` are the tensors that each operation touches, inputs first, and `roots` is the tensor whose
-    storage each tensor has. Raises PlanError for an order that cannot be.
+    `touched` are the values that each operation touches, those that others make first. Raises PlanError for
+    an order that cannot be.
     """
-    count = len(graph.tensors)
-    listed = _ordered(graph, order)
-    position = [0] * len(listed)
-    for place, operation in enumerate(listed):
+    count = len(of.tensors)
+    position = [0] * len(order)
+    for place, operation in enumerate(order):
         position[operation] = place
     maker, made_as = [_NONE] * count, [_NONE] * count
     users: list[list[int]] = [[] for _ in range(count)]
-    for operation, tensors in enumerate(touched):
-        outputs = len(tensors) - len(graph.operations[operation].outputs)
-        for slot, tensor in enumerate(tensors):
-            users[tensor] += (operation, slot)
-            if slot >= outputs:
-                maker[tensor], made_as[tensor] = operation, slot
+    for operation, values in enumerate(touched):
+        others = len(values) - len(graph.operations[operation].outputs) - len(of.made[operation])
+        for slot, value in enumerate(values):
+            users[value] += (operation, slot)
+            if slot >= others:
+                maker[value], made_as[value] = operation, slot
     overwritten, overwriter = [_NONE] * count, [_NONE] * count
     last = list(range(count))
-    for operation in listed:
+    for operation in order:
         for tensor in graph.operations[operation].outputs:
             if graph.tensors[tensor].alias is not None:
-                overwritten[tensor] = last[roots[tensor]]
-                overwriter[last[roots[tensor]]] = last[roots[tensor]] = tensor
+                overwritten[tensor] = last[of.roots[tensor]]
+                overwriter[last[of.roots[tensor]]] = last[of.roots[tensor]] = tensor
     _check(graph, position, maker, overwritten)
     return Net(
-        numbers(listed),
+        numbers(order),
         numbers(position),
         numbers(_ends(touched)),
-        numbers([tensor for tensors in touched for tensor in tensors]),
+        numbers([value for values in touched for value in values]),
         numbers(maker),
         numbers(made_as),
         numbers([end // 2 for end in _ends(users)]),
@@ -98,8 +96,11 @@ def _ends(lists: Sequence[Sequence[int]]) -> list[int]:
     return ends
 
 
-def _ordered(graph: Graph, order: Sequence[str] | None) -> list[int]:
-    """Return the numbers of all operations in the order in which they run."""
+def ordered(graph: Graph, order: Sequence[str] | None) -> list[int]:
+    """Return the numbers of all operations in the order in which they run: the graph's if none is given.
+
+    Raises PlanError unless each operation is named once.
+    """
     numbered = {operation.name: operation.index for operation in graph.operations}
     if order is None:
         return list(numbered.values())

@@ -4,7 +4,7 @@
                                how much of which other holdings it reads
     collected(made, wanted)    for each part that is wanted: how much of which parts of every term it reads
 
-Both say what `partitioner.costs.cover` says in pieces: a reader takes from itself what it can, looks for the
+Both say what `programs.cover` says in pieces: a reader takes from itself what it can, looks for the
 rest from its own number upwards, and of several equal holdings takes one that its number chooses.
 
 Assumes: parts of one term are equal or disjoint.
@@ -155,6 +155,9 @@ class Readings:
     pieces: list[int]
     """The numbers of the parts that readers read."""
 
+    first_terms: list[int]
+    """The first term that each reader reads."""
+
     terms: int
     """The number of terms that are summed to each part; 1 if none are."""
 
@@ -202,7 +205,7 @@ def _readings(
     listed, used = int(firsts[count]), int(piece_firsts[count])
     return Readings(
         plain(kept), plain(own), plain(firsts), plain(sources[:listed]), plain(elements[:listed]),
-        plain(piece_firsts), plain(parts[:used]), each,
+        plain(piece_firsts), plain(parts[:used]), plain(first), each,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from ..programs.parts import Holding, Task
 from ..programs.program import region_text
 from .compiled import plain
 from .part_sets import PartSet, Pieces, check_tiles, pieces
+from .times import Source
 
 MakePieces = Callable[[Sequence[Region], Sequence[int], int], Pieces]
 """Return regions with these terms and number of terms; equal ones are one object."""
@@ -49,6 +50,9 @@ class TaskSet:
 
     nanoseconds: list[int]
     """The time of each task."""
+
+    sources: Sequence[Source]
+    """Where the time of each task comes from."""
 
     needed: tuple[PartSet, ...]
     """The parts that the tasks read of each tensor that is read."""
@@ -86,7 +90,13 @@ def cut(operation: Operation, tasks: Sequence[Task], make: MakePieces) -> CutOpe
     )
 
 
-def task_set(of: CutOperation, workers: tuple[int, ...], nanoseconds: list[int], make: MakeParts) -> TaskSet:
+def task_set(
+    of: CutOperation,
+    workers: tuple[int, ...],
+    nanoseconds: list[int],
+    sources: Sequence[Source],
+    make: MakeParts,
+) -> TaskSet:
     """Return the tasks in which workers compute the boxes of an operation."""
     places: dict[int, list[int]] = {}
     for task, worker in enumerate(workers):
@@ -94,6 +104,7 @@ def task_set(of: CutOperation, workers: tuple[int, ...], nanoseconds: list[int],
     return TaskSet(
         workers,
         nanoseconds,
+        sources,
         tuple([make(workers, each) for each in of.needed]),
         tuple([make(workers, each) for each in of.made]),
         [[other for other in places[worker] if other != task] for task, worker in enumerate(workers)],

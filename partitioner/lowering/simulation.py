@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...dataflow.graph import Graph
-from ...errors import PlanError
 from ...machines.machine import Machine
-from ...support.wording import counted
+from ...simulator.values import HeldCopy
 from ..layouts.parts import holdings
+from ..layouts.step_split import Layout
 from ..plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -22,19 +22,22 @@ def simulation(
     """Simulate one iteration of a plan, without making its programs, so that it can be changed.
 
     `times` gives the times of tasks, as in `tofu.simulator.Simulation`. Raises PlanError if the plan is not
-    for this graph or keeps copies, and MachineError as `tofu.simulate`.
+    for this graph, and MachineError as `tofu.simulate`.
     """
     from ...simulator.simulation import Simulation
 
     known = plan.of(graph)
-    if plan.copies:
-        name = next(iter(plan.copies))
-        raise PlanError(
-            f"the plan keeps copies of {counted(len(plan.copies), 'tensor')}, such as {name!r}; simulate the "
-            f"program that `tofu.lower` makes of it, or partition with keep=False"
-        )
     layouts = {t.name: plan.layouts[t.name] for t in graph.tensors if t.alias is None}
     stops = {name: layout.stop for name, layout in layouts.items() if layout.stop is not None}
+    copies = {
+        name: [
+            HeldCopy(
+                holdings(Layout(plan.layouts[name].shape, copy.form, plan.factors)), copy.readers, copy.source
+            )
+            for copy in listed
+        ]
+        for name, listed in plan.copies.items()
+    }
     return Simulation(
         graph,
         machine,
@@ -42,6 +45,7 @@ def simulation(
         known.tasks,
         {name: holdings(layout) for name, layout in layouts.items()},
         stops={name: holdings(stop) for name, stop in stops.items()},
+        copies=copies,
         order=plan.written_order,
         times=times,
     )
